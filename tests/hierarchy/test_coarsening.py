@@ -70,7 +70,7 @@ def test_a_coarsening_may_say_and_draw_what_it_did(tmp_path):
     ("coarsen", "error", "message"),
     [
         ({"ages": Halves(5)}, ColumnError, "'ages' cannot be coarsened.*Did you mean 'age'"),
-        ({"disease": Halves(5)}, ColumnError, "no quasi-identifier"),
+        ({"disease": Halves(5)}, ColumnError, "not a quasi-identifier"),
         ({"age": Halves(5), ("age", "zip"): Together()}, ColumnError, "coarsened twice"),
         ({"age": Halves}, ParameterError, "Got the class Halves"),
         ({"age": 3}, ParameterError, "Got int"),

@@ -1,4 +1,4 @@
-"""Recoding: from a partition to published values, by suppression or by generalization to intervals, sets and nodes."""
+"""Recoding of a partition to published values: suppression, or generalization to intervals, sets and nodes."""
 
 from shoal.recoding.ancestors import check_coverage
 from shoal.recoding.composition import compose, sub_domain_penalty

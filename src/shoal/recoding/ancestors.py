@@ -1,15 +1,16 @@
-"""Generalization with a hierarchy: a value that a group does not share becomes the lowest common ancestor.
+"""Generalization with a hierarchy: a value that varies within a group becomes the lowest common ancestor.
 
-What is published is the name of the node, with three exceptions:
+The published label is the name of the node, with three exceptions:
 
-* a node that stands for all values of the hierarchy (the root) is a star: that says no more, and all stars read alike;
-* a group where some rows miss the value and others do not publishes a star: no node stands for a missing value, unless
-  the hierarchy has a line for it, whose value is empty: a missing value is a leaf like the others then;
-* a group whose rows all miss the value keeps it: its cells stay missing.
+* The root, which represents all values of the hierarchy, is published as a star. It carries the same information, and
+  all stars are equal.
+* If some rows of a group lack the value and others do not, the group publishes a star, because no node represents a
+  missing value. If the hierarchy has a line for the empty value, however, a missing value is a leaf like any other.
+* If all rows of a group lack the value, its cells stay missing.
 
-The hierarchy counts for the values that occur in the table: a node stands for those of them that are below it, and its
-penalty is (these - 1) / (all that occur - 1), a missing value not counted. That is what sets and stars count, too. The
-order of the nodes is that of the hierarchy as it was given, so that it does not tell which values occur.
+Only values that occur in the table count: a node represents the occurring values below it, and its penalty is (number
+of these - 1) / (number of occurring values - 1), without the missing value. Sets and stars count in the same way. Nodes
+are ordered as in the given hierarchy, so that the order does not reveal which values occur.
 
 References
 ----------
@@ -49,12 +50,12 @@ __all__ = ["check_coverage", "generalize_by"]
 
 
 def check_coverage(column: Column, tree: Hierarchy) -> None:
-    """Check that a hierarchy has every value of a column.
+    """Check that a hierarchy contains every value of a column.
 
     Raises
     ------
     DataError
-        Where it misses some; says how many.
+        If it lacks values; the message gives their number.
     """
     tree.positions(dictionary_text(column.dictionary.drop_nulls()).to_list(), column=column.name)
 
@@ -68,33 +69,52 @@ def generalize_by(
     *,
     least: NDArray[np.int32] | None = None,
 ) -> RecodedColumn:
-    """Recode one quasi-identifier to lowest common ancestors, or to the node at a group's `least` level above them.
+    """Recode a quasi-identifier to lowest common ancestors, or to higher nodes if a group has a `least` level.
+
+    Parameters
+    ----------
+    tree : Hierarchy
+        The hierarchy of the column.
+    column : Column
+        The quasi-identifier.
+    groups : int32 array of shape (rows,)
+        Group of each row.
+    count : int
+        Number of groups.
+    star : str
+        Symbol of a suppressed value.
+    least : int32 array of shape (count,), optional
+        Lowest level at which each group may publish a node; 0 by default.
 
     Raises
     ------
     ParameterError
-        Where the star symbol is a value of the column, or the name of a published node.
+        If the star symbol is a value of the column, or the name of a published node.
     DataError
-        Where the hierarchy misses values of the column.
+        If the hierarchy lacks values of the column.
     """
     text = dictionary_text(column.dictionary)
     check_star(column, text, star)
+    # In depth-first order, the values below a node are consecutive, so that the extent of a group determines its lowest
+    # common ancestor.
     walk = _DepthFirst.of(tree, column, text)
     low, high = group_extents(walk.rank[column.codes], groups, count)
     mixed = (high == walk.values) & (low < high)  # the missing value ranks last
     level = walk.meeting_level(low, np.where(mixed, low, high))
+    # Levels from the height on mean a star, even for a single value.
     forced = np.zeros(count, dtype=np.bool_)
     if least is not None:
         forced = least >= tree.height
         level = walk.raised(level, np.minimum(least, tree.height).astype(np.int32), low)
     kept = (low == high) & (level == 0) & ~forced
     if kept.all():
-        # Still of a hierarchy: a coarse value that is kept counts like one beside nodes.
+        # Levels are kept, because a kept value may be a node of a coarsened column.
         return replace(unchanged(column, walk.order[low]), levels=level, height=tree.height)
     begin, end = walk.extent(level, low)
     stars = mixed | forced | (~kept & walk.is_root(level, low))
     level[stars] = tree.height
     nodes = _published_nodes(walk, level, begin, end, stars)
+    # A node must not have the name of the star symbol.
     names = walk.names(nodes.level, nodes.begin, text)
     if names.filter(pl.Series(nodes.level > 0)).eq(star).any():
         raise ParameterError(
@@ -103,6 +123,7 @@ def generalize_by(
             Suggestion("star"),
             ".",
         )
+    # The star is the last label and represents the whole domain.
     starts, members = nodes.starts, nodes.members
     if stars.any():
         names = names.extend(pl.Series([star], dtype=pl.String)).rechunk()
@@ -123,19 +144,19 @@ def generalize_by(
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class _DepthFirst:
-    """The values of a column in the order of a walk through the hierarchy: those below a node stand side by side."""
+    """The values of a column in depth-first order, in which the values below a node are consecutive."""
 
     tree: Hierarchy
     values: int
-    """How many values the hierarchy has: all, or all but the missing one."""
+    """Number of values in the hierarchy: all of them, or all but the missing value."""
     rank: NDArray[np.int32]
-    """Place of each code; that of a missing value that the hierarchy has not is the last."""
+    """Position of each code. A missing value that is not in the hierarchy comes last."""
     order: NDArray[np.int32]
-    """Code at each place."""
+    """Code at each position."""
     nodes: NDArray[np.int32]
-    """Node of each place at each level, shape (height + 1, values)."""
+    """Node of each position at each level, of shape (height + 1, values)."""
     lowest: NDArray[np.int32]
-    """The lowest level at which the node of each place at each level has the same name; the same shape."""
+    """Lowest level at which the node of each position at each level has the same name; the same shape."""
 
     @classmethod
     def of(cls, tree: Hierarchy, column: Column, text: pl.Series) -> _DepthFirst:
@@ -143,6 +164,7 @@ class _DepthFirst:
         positions = positions[positions >= 0]  # the missing value comes last
         nodes = tree.levels[:, positions]
         values = nodes.shape[1]
+        # Sorting by nodes from the top down yields a depth-first order.
         order = np.append(np.lexsort(nodes), np.arange(values, column.size)).astype(np.int32)
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
@@ -157,9 +179,10 @@ class _DepthFirst:
         )
 
     def meeting_level(self, low: NDArray[np.int32], high: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the lowest level at which the values at two places have the same node; 0 for a missing value."""
+        """Return the lowest level at which the values at two positions have the same node; 0 for a missing value."""
         if self.values == 0:
             return np.zeros(len(low), dtype=np.int32)
+        # A missing value is beyond the last position; the result for it is not used.
         low, high = np.minimum(low, self.values - 1), np.minimum(high, self.values - 1)
         level = np.zeros(len(low), dtype=np.int32)
         for nodes in self.nodes:  # paths that have met stay together
@@ -167,30 +190,35 @@ class _DepthFirst:
         return level
 
     def raised(self, level: NDArray[np.int32], least: NDArray[np.int32], place: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the level at which a node is published that has to be at a least one; a missing value stays at 0."""
+        """Return the level at which a node is published given a lower bound on it; a missing value stays at 0."""
         if self.values == 0:
             return level
+        # A node that repeats its child's name counts as the child.
         there = place < self.values
         wanted = np.maximum(level, least)
         return np.where(there, self.lowest[wanted, np.where(there, place, 0)], level)
 
     def extent(self, level: NDArray[np.int32], place: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the first place below each node, and the one behind its last."""
+        """Return the first position below each node, and the position after its last."""
         begin, end = place.copy(), place + np.int32(1)
         for number, nodes in enumerate(self.nodes):
             here = (level == number) & (place < self.values)
+            # Nodes of a level are runs of positions.
             borders = np.flatnonzero(np.diff(nodes, prepend=-1, append=-1)).astype(np.int32)
             run = np.searchsorted(borders, place[here], side="right")
             begin[here], end[here] = borders[run - 1], borders[run]
         return begin, end
 
     def is_root(self, level: NDArray[np.int32], place: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return which nodes stand for all values of the hierarchy."""
+        """Test if each node represents all values of the hierarchy."""
         of_one = np.array([len(names) == 1 for names in self.tree.labels])
         return np.asarray(of_one[level] & (place < self.values))
 
     def reach(self, level: NDArray[np.int32], place: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the ranks of the first and the last value that the hierarchy has below nodes, in the table or not."""
+        """Return the ranks of the first and the last value of the hierarchy below each node.
+
+        Values that do not occur in the table are included.
+        """
         first, last = (np.full(len(level), len(self.tree.values), dtype=np.int64) for _ in range(2))  # missing: last
         ranks = ranks_of(self.tree)
         for number in np.unique(level).tolist():
@@ -200,7 +228,7 @@ class _DepthFirst:
         return first, last
 
     def names(self, level: NDArray[np.int32], place: NDArray[np.int32], text: pl.Series) -> pl.Series:
-        """Return the names of nodes; a value reads as it is written in the table."""
+        """Return the names of nodes; level 0 uses the text of the table."""
         named: list[str | None] = [
             self.tree.labels[up][self.nodes[up, at]] if up else text[code]
             for up, at, code in zip(level.tolist(), place.tolist(), self.order[place].tolist(), strict=True)
@@ -210,17 +238,17 @@ class _DepthFirst:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class _Nodes:
-    """The distinct nodes that groups publish, by the first and the last values that the hierarchy has below them."""
+    """The distinct published nodes, ordered by the first and the last value below them in the hierarchy."""
 
     level: NDArray[np.int32]
     begin: NDArray[np.int32]
-    """First place of each node."""
+    """First position of each node."""
     starts: NDArray[np.int64]
-    """Where the values of each node start; one more than there are nodes."""
+    """Index of each node's first entry in `members`, followed by the number of entries."""
     members: NDArray[np.int32]
-    """Codes below each node, ascending."""
+    """Codes below each node, in ascending order."""
     of_group: NDArray[np.int32]
-    """Node of each group; anything where it publishes a star."""
+    """Node of each group; arbitrary if the group publishes a star."""
 
 
 def _published_nodes(
@@ -231,11 +259,13 @@ def _published_nodes(
     stars: NDArray[np.bool_],
 ) -> _Nodes:
     places = len(walk.order)
+    # A node is identified by its level and first position.
     keys, a_group, of_told = np.unique(
         (level.astype(np.int64) * places + begin)[~stars], return_index=True, return_inverse=True
     )
     ends = end[~stars][a_group]
     levels, begins = (keys // places).astype(np.int32), (keys % places).astype(np.int32)
+    # Canonical order by the hierarchy alone, not by the values that occur.
     first, last = walk.reach(levels, begins)
     canonical = np.lexsort((levels, last, first))
     number = np.empty(len(keys), dtype=np.int32)
@@ -255,7 +285,7 @@ def _published_nodes(
 def _below(
     walk: _DepthFirst, begins: NDArray[np.int32], ends: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the codes below each node, ascending node by node, and whose they are."""
+    """List the codes below each node, in ascending order per node, and the node of each code."""
     owner = np.repeat(np.arange(len(begins)), ends - begins)
     codes = walk.order[entries_of_rows(begins, ends)]
     return owner, codes[np.lexsort((codes, owner))]

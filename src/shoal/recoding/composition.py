@@ -1,9 +1,9 @@
-"""A recoding of a coarsened table, said in the values of the original one.
+"""Composition of a coarsening with a recoding, expressed in values of the original table.
 
-A coarsening makes one value of several, and a release that was made of the coarser table publishes these, sets of them
-or stars. A published cell then stands for every original value that became one of the coarse values that it stands for.
-Said like that, coarsening and anonymization are one recoding of the original microdata, and every metric measures what
-both of them lost together.
+A coarsening maps several original values to one coarse value, and a release of the coarse table publishes coarse
+values, sets of them, or stars. Hence a published cell represents every original value that was mapped to one of its
+coarse values. In these terms, coarsening and anonymization form a single recoding of the original microdata, and every
+metric measures their joint loss.
 """
 
 from __future__ import annotations
@@ -26,29 +26,34 @@ if TYPE_CHECKING:
 __all__ = ["compose", "sub_domain_penalty"]
 
 _FLAGS = 1 << 24
-"""Pairs of a coarse and an original value up to which they are looked up in a table of flags; more are sorted."""
+"""Largest number of pairs of a coarse and an original value for a table of flags; beyond it, pairs are sorted."""
 
 
 def compose(original: Table, coarse: Table, recoding: Recoding) -> Recoding:
-    """Return what every group publishes, in terms of the original table.
+    """Express the recoding of a coarsened table in values of the original table.
 
     Parameters
     ----------
     original : Table
-        The microdata before they were coarsened.
+        The microdata before coarsening.
     coarse : Table
-        The coarsened table: the same rows in the same order. Columns that were not coarsened are the same objects.
+        The coarsened table, with the same rows in the same order. Columns that were not coarsened are identical
+        objects.
     recoding : Recoding
-        What every group of the coarse table publishes.
+        Published cells of every group of the coarse table.
 
     Returns
     -------
     Recoding
-        The same labels and stars. A cell is kept where it stands for one original value. Its penalty is 1 for a star;
-        an interval's where the original column is ordered and the cell stands for all of its values between two; else
-        the share of the domain that it stands for, and, where sets of coarse values are charged for what they show, no
-        less than that. Nodes of a hierarchy count the original values below them, without the missing one. A coarsened
-        column has no levels: any step from its values is a whole one for the precision.
+        A recoding with the same labels and stars.
+
+    Notes
+    -----
+    A cell is kept if it represents a single original value. The penalty of a star is 1. If the original column is
+    ordered and the cell represents a contiguous range, the penalty is that of an interval. Otherwise it is the share of
+    the domain that the cell represents; if sets of coarse values are charged for the number of values they show, the
+    penalty is at least that charge. Nodes of a hierarchy count the original values below them, without the missing
+    value. A coarsened column has no levels: for the precision, any change of a value is a full step.
     """
     if original.rows != coarse.rows:
         raise InternalError("a table and its coarse form have different rows")
@@ -57,11 +62,14 @@ def compose(original: Table, coarse: Table, recoding: Recoding) -> Recoding:
 
 
 def _composed(original: Column, coarse: Column, recoded: RecodedColumn, largest: int) -> RecodedColumn:
+    # The column was not coarsened.
     if original is coarse:
         return recoded
+    # Replace the coarse values of each label by original values.
     domains = _original_values(recoded.sub_domains, _became(original, coarse), original.size)
     penalty = sub_domain_penalty(original, domains, tree=recoded.levels is not None)
     if recoded.levels is None and not coarse.ordered and coarse.size > largest + 1:
+        # A set of coarse values costs at least as much as it does in the coarse table.
         penalty = np.maximum(penalty, np.minimum(set_penalty(recoded.sub_domains.sizes, coarse.size, largest), 1.0))
     penalty = np.where(_stars_of_labels(recoded), 1.0, penalty)
     return replace(
@@ -75,9 +83,10 @@ def _composed(original: Column, coarse: Column, recoded: RecodedColumn, largest:
 
 
 def _became(original: Column, coarse: Column) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the original codes that became each coarse code, as compressed rows; ascending within each."""
+    """List the original codes of each coarse code as compressed rows, in ascending order."""
     keys = coarse.codes.astype(np.int64) * original.size + original.codes
     if coarse.size * original.size <= _FLAGS:
+        # A table of flags sorts and deduplicates the pairs in linear time.
         seen = np.zeros(coarse.size * original.size, dtype=np.bool_)
         seen[keys] = True
         keys = np.flatnonzero(seen)
@@ -88,13 +97,13 @@ def _became(original: Column, coarse: Column) -> tuple[NDArray[np.int64], NDArra
 
 
 def _original_values(labels: SubDomains, became: tuple[NDArray[np.int64], NDArray[np.int32]], size: int) -> SubDomains:
-    """Return for each label the original values that became one of its coarse values."""
+    """Return the original values of each label: those that were mapped to one of its coarse values."""
     starts, members = became
     runs_of_label = np.diff(labels.starts)
     begins, ends = starts[labels.first], starts[labels.last.astype(np.int64) + 1]
     label = np.repeat(np.repeat(np.arange(len(runs_of_label)), runs_of_label), ends - begins)
     codes = members[entries_of_rows(begins, ends)]
-    # A value of one column may have become several coarse ones, where columns were coarsened together.
+    # If columns were coarsened together, a value of one column may belong to several coarse values.
     keys = np.unique(label * size + codes)
     return sub_domains_of(
         np.searchsorted(keys // size, np.arange(len(runs_of_label) + 1)).astype(np.int64),
@@ -111,18 +120,18 @@ def _stars_of_labels(recoded: RecodedColumn) -> NDArray[np.bool_]:
 def sub_domain_penalty(
     original: Column, domains: SubDomains, *, tree: bool = False, largest_set: int | None = None
 ) -> NDArray[np.float64]:
-    """Return the penalty of each label that is no star, by the values that it stands for.
+    """Compute the penalty of each label, except stars, from the values that it represents.
 
     Parameters
     ----------
     original : Column
-        The values.
+        The column with the values.
     domains : SubDomains
-        What each label stands for.
+        Values that each label represents.
     tree : bool
-        Whether the labels are nodes of a hierarchy: these do not count a missing value.
+        Whether the labels are nodes of a hierarchy, which do not count a missing value.
     largest_set : int, optional
-        Sets are charged for what they show, where this is the size of the largest.
+        Size of the largest set. If it is given, sets are charged for the number of values that they show.
     """
     sizes = domains.sizes
     size = original.size - tree * original.has_missing
@@ -130,7 +139,7 @@ def sub_domain_penalty(
     if tree or not original.ordered:
         return penalty
     last = domains.last[domains.starts[1:] - 1]
-    # A run of several values; the missing one, which has the last code, lies at no end of an interval.
+    # A contiguous range of several values is an interval. The missing value has the last code and is never part of one.
     run = (np.diff(domains.starts) == 1) & (sizes > 1) & (last < original.size - original.has_missing)
     if run.any():
         penalty[run] = interval_penalty(original, domains.first[domains.starts[:-1][run]], last[run])

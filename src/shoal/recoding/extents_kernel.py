@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Extents of groups: the range of codes of a group's rows, attribute by attribute."""
+"""Extents of groups: the range of codes of a group's rows on one attribute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published table: recoded quasi-identifiers, then the sensitive and the insensitive columns as they were."""
+"""The published table: recoded quasi-identifiers, followed by unchanged sensitive and insensitive columns."""
 
 from __future__ import annotations
 
@@ -36,43 +36,44 @@ def published_frame(
     forms: Forms = _NO_FORMS,
     automatic: Container[str] = (),
 ) -> tuple[pl.DataFrame, NDArray[np.int32]]:
-    """Make the published table of a recoding.
+    """Create the published table of a recoding.
 
     The rows are sorted by their published cells: quasi-identifiers (in their `shown_order`), then sensitive values,
-    then insensitive columns. Rows that tie are identical, so the published table is a function of the published rows
-    and of the request alone: its order and its types are the same for all microdata that give the same rows.
+    then insensitive columns. Tied rows are identical, so that the published table depends on the set of published rows
+    and on the request alone. Its order and its types are the same for all microdata that yield the same rows.
 
     Parameters
     ----------
     table : Table
         The encoded microdata.
     recoding : Recoding
-        What every group publishes.
+        Published cells of every group.
     groups : int32 array of shape (rows,)
         Group of each row: the partition that was recoded.
     keep_order : bool
-        Whether to publish the rows in the order of the table instead.
+        Whether to keep the row order of the table instead.
     compact : bool
-        Whether quasi-identifiers that are published as text come as categories (`polars.Enum`), in a tenth of the
+        Whether quasi-identifiers that are published as text have the type `polars.Enum`, which takes a tenth of the
         memory.
     forms : mapping of column to form
-        How columns were written whose text became dates or numbers: readers will see them so again.
+        Original text formats of columns that were parsed as dates or numbers; readers see this format again.
     automatic : container of str
-        Columns whose hierarchies were made of the table itself.
+        Columns whose hierarchies were derived from the table itself.
 
     Returns
     -------
     frame : polars.DataFrame
-        Quasi-identifiers, sensitive columns and insensitive columns, in this order. Declared categories that do not
-        occur in it are not in its types.
+        Quasi-identifiers, sensitive columns and insensitive columns, in this order. Its types have no declared
+        categories that do not occur.
     rows : int32 array of shape (rows,)
         The original row of each published row. Private: it must not be published.
 
     Raises
     ------
     DataError
-        Where an insensitive column has a type that cannot be put in order.
+        If an insensitive column has a type that cannot be sorted.
     """
+    # Labels in the order in which they are shown, with the codes of groups.
     recoded = [
         _sorted(
             column.labels,
@@ -89,6 +90,7 @@ def published_frame(
         rows = np.arange(table.rows, dtype=np.int32)
         cells = [(labels, codes[groups]) for labels, codes in recoded]
     else:
+        # Sort classes first, because there are far fewer classes than rows.
         classes = recoding.classes
         told = [(codes[classes.representatives], len(labels)) for labels, codes in recoded]
         number = rank(told, classes.count)[0]
@@ -99,6 +101,7 @@ def published_frame(
             (labels, np.repeat(codes[by_class], classes.sizes[by_class]))
             for (labels, _), (codes, _) in zip(recoded, told, strict=True)
         ]
+    # Sensitive columns follow row by row.
     cells += [(labels, codes[rows]) for labels, codes in sensitive]
     cells = [(_without_absent(labels, labels), codes) for labels, codes in cells]
     if compact:
@@ -106,6 +109,7 @@ def published_frame(
         cells[:many] = [(_as_categories(labels), codes) for labels, codes in cells[:many]]
     # One chunk: gathering from several is many times slower.
     published = [labels.rechunk().gather(pl.Series(codes.astype(np.uint32))) for labels, codes in cells]
+    # Insensitive columns are gathered as they are.
     index = pl.Series(rows.astype(np.uint32))
     for column in table.insensitive.get_columns():
         shown = _without_absent(column, column.unique() if column.dtype == pl.Enum else column)
@@ -116,14 +120,14 @@ def published_frame(
 
 
 def _without_absent(column: pl.Series, occurring: pl.Series) -> pl.Series:
-    """Return a column without the declared categories that do not occur in it: suppressed cells may have had them."""
+    """Remove declared categories that do not occur, because they may have been suppressed."""
     if column.dtype != pl.Enum:
         return column
     return column.cast(pl.Enum(occurring.drop_nulls().sort().cast(pl.String)))
 
 
 def _as_text_within(kind: Any, *others: type[pl.DataType]) -> Any:
-    """Return the type of lists, arrays and structures with text in the place of others within."""
+    """Replace element types of lists, arrays and structures by text."""
     if isinstance(kind, pl.List):
         return pl.List(_as_text_within(kind.inner, *others))
     if isinstance(kind, pl.Array):
@@ -134,7 +138,7 @@ def _as_text_within(kind: Any, *others: type[pl.DataType]) -> Any:
 
 
 def _own_text(column: pl.Series) -> pl.Series:
-    """Return a column in memory of its own: text that was gathered stays beside the text of rows that are left out."""
+    """Copy text to memory of its own, because gathered text shares buffers with rows that are not published."""
     if column.dtype.is_nested() or column.dtype in (pl.String, pl.Binary):
         return pl.Series(column.name, column.to_arrow(), dtype=column.dtype)
     return column
@@ -145,12 +149,15 @@ def _as_categories(labels: pl.Series) -> pl.Series:
 
 
 def canonical_order(table: Table) -> NDArray[np.int32]:
-    """Return the rows of a table in an order that depends on its cells only: rows that tie are identical."""
+    """Sort the rows of a table by their cells, so that the order does not depend on the input order.
+
+    Tied rows are identical.
+    """
     return _order(table, [(column.codes, column.size) for column in (*table.quasi_identifiers, *table.sensitive)])
 
 
 def _sorted(labels: pl.Series, codes: NDArray[Any], order: NDArray[np.intp] | None) -> tuple[pl.Series, NDArray[Any]]:
-    """Return labels in an order, and the codes that then stand for them."""
+    """Reorder labels, and renumber their codes accordingly."""
     if order is None:
         return labels, codes
     place = np.empty(len(order), dtype=codes.dtype)
@@ -159,7 +166,7 @@ def _sorted(labels: pl.Series, codes: NDArray[Any], order: NDArray[np.intp] | No
 
 
 def _order(table: Table, columns: list[tuple[NDArray[Any], int]]) -> NDArray[np.int32]:
-    """Return the rows sorted by columns of codes, and by the insensitive columns as far as they decide anything."""
+    """Sort rows by columns of codes, and by insensitive columns as long as there are ties."""
     for column in table.insensitive.get_columns():
         if column.dtype == pl.Object:
             raise DataError(
@@ -175,8 +182,9 @@ def _order(table: Table, columns: list[tuple[NDArray[Any], int]]) -> NDArray[np.
 
 
 def _ranks(column: pl.Series) -> list[tuple[NDArray[np.uint32], int]]:
-    """Return the rank of each value among the distinct ones, missing values first, with the number of ranks."""
+    """Rank each value among the distinct values, missing values first; also return the number of ranks."""
     ranks = column.rank("dense").fill_null(0).cast(pl.UInt32).to_numpy()
+    # Distinct values that compare equal, such as 0.0 and -0.0, get a second column of ranks.
     result = [(ranks, int(ranks.max(initial=0)) + 1)]
     if column.dtype.is_float():  # -0.0 and 0.0 rank alike but do not read alike
         result.append((np.signbit(column.to_numpy()).astype(np.uint32), 2))

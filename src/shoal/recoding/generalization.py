@@ -1,22 +1,22 @@
-"""Multidimensional generalization: a value that a group does not share becomes the smallest sub-domain that covers it.
+"""Multidimensional generalization: a value that varies within a group becomes the smallest sub-domain that covers it.
 
-An ordered attribute becomes an interval from the group's smallest to its largest value, "[21, 22]", any other the set
-of the group's values in the order of the dictionary, "{a, b}". Where the values are intervals themselves, which a
-coarsening made, the group's become the one interval that covers them all. These cases end in a star instead:
+For an ordered attribute this is the interval from the group's smallest to its largest value, "[21, 22]". For other
+attributes it is the set of the group's values in dictionary order, "{a, b}". If the values are intervals themselves,
+created by a coarsening, it is the interval that covers them all. A star is published instead in these cases:
 
-* some rows of the group miss the value and others do not: no interval holds a missing value, and a set that names it
-  would tell more than its values do;
-* the sub-domain is the whole domain: that says no more than a star, and a star is shorter;
-* a set would have more values than may be shown (`largest_set`): it would show exact values of many people, of whom
-  each could be found, and help nobody;
-* a set would show a value that fewer records of the table have than `shared_by`, or an interval would have an end for
-  which no cell of the grid has so many.
+* Some rows of the group lack the value and others do not. An interval cannot contain a missing value, and a set that
+  names it would disclose more than the values do.
+* The sub-domain is the whole domain. A star carries the same information and is shorter.
+* A set would exceed the maximum size (`largest_set`). It would show exact values of many records, which can each be
+  found, at little benefit to readers.
+* A set would show a value that fewer than `shared_by` records of the table have, or an interval would have an end for
+  which no cell of the grid has as many records.
 
-An interval ends at the value of somebody. Where `shared_by` is above 1, an end goes outward on a public grid until so
-many records of the table lie in its cell (`wide_ends`).
+The ends of an interval are values of records. If `shared_by` is above 1, an end is moved outwards on a public grid
+until enough records of the table lie in its cell (`wide_ends`).
 
-A group whose rows all miss the value keeps it: its cells stay missing. A value that holds a comma, a quote, a bracket
-or a brace stands in double quotes inside an interval or set, so that different sub-domains never read the same.
+If all rows of a group lack the value, its cells stay missing. Within an interval or a set, a value that contains a
+comma, a quote, a bracket or a brace is quoted, so that distinct sub-domains have distinct labels.
 
 References
 ----------
@@ -57,20 +57,20 @@ __all__ = ["generalize_column"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class _Covered:
-    """Groups that publish a value or a proper sub-domain, and what each publishes."""
+    """Labels of the groups that publish a value or a proper sub-domain."""
 
     text: pl.Series
-    """The distinct labels in canonical order."""
+    """Distinct labels in canonical order."""
     made: NDArray[np.bool_]
-    """Whether each label is an interval or a set, and no value of the data."""
+    """Whether each label is an interval or a set, rather than a value of the data."""
     label_of_group: NDArray[np.int32]
-    """Label of each group; anything where the group publishes a star."""
+    """Label of each group; arbitrary if the group publishes a star."""
     sub_domains: SubDomains
-    """What the labels stand for."""
+    """Values that the labels represent."""
     penalty: NDArray[np.float64]
-    """Penalty of each group; anything where the group publishes a star."""
+    """Penalty of each group; arbitrary if the group publishes a star."""
     stars: NDArray[np.bool_]
-    """Groups that publish a star."""
+    """Whether each group publishes a star."""
 
 
 def generalize_column(
@@ -85,28 +85,49 @@ def generalize_column(
     shared_by: int = 1,
     counts: NDArray[np.int64] | None = None,
 ) -> RecodedColumn:
-    """Recode one quasi-identifier by generalization; a least level above 0 is a star, whatever a group shares.
+    """Recode one quasi-identifier by generalization.
 
-    With `spell_out` a sub-domain that is the whole domain is written as an interval or a set, not as a star: a reader
-    who is to count with the release must know how far it reaches. Where `shared_by` is above 1, ends of intervals and
-    members of sets show no exact value that fewer records of the table have; `counts` are the records with each value.
+    Parameters
+    ----------
+    column : Column
+        The quasi-identifier.
+    groups : int32 array of shape (rows,)
+        Group of each row.
+    count : int
+        Number of groups.
+    star : str
+        Symbol of a suppressed value.
+    least : int32 array of shape (count,), optional
+        Lowest level of each group; above 0 the group publishes a star even if its rows share the value.
+    spell_out : bool
+        Whether to publish a sub-domain that is the whole domain as an interval or a set instead of a star, for readers
+        who need its extent for computations.
+    largest_set : int
+        Largest number of values of a set.
+    shared_by : int
+        If above 1, ends of intervals and members of sets are never exact values that fewer records of the table have.
+    counts : int64 array, optional
+        Number of records with each value, for `shared_by`.
 
     Raises
     ------
     ParameterError
-        Where the star symbol is a value of the column, or one of the intervals and sets that it gets.
+        If the star symbol is a value of the column, or equals one of the published intervals or sets.
     DataError
-        Where one of these intervals or sets is also a value of the column.
+        If one of these intervals or sets equals a value of the column.
     """
     text = dictionary_text(column.dictionary)
     check_star(column, text, star)
     codes = column.codes.astype(np.int32)
     low, high = group_extents(codes, groups, count)
+    # A least level above 0 forces a star.
     forced = np.zeros(count, dtype=np.bool_) if least is None else least > 0
     kept = (low == high) & ~forced
     if kept.all():
         return unchanged(column, low)
+    # Extents cover the whole domain; a set may still be smaller.
     whole = np.zeros(count, dtype=np.bool_) if spell_out else (low == 0) & (high == column.size - 1) & (low < high)
+    # Choose the kind of sub-domain by the type of the column.
     ends = interval_ends(text.drop_nulls()) if column.ordered and column.of_intervals else None
     if ends is not None:
         covered = _merged_intervals(column, text, groups, (low, high), whole | forced, ends)
@@ -118,6 +139,7 @@ def generalize_column(
     else:
         rare = np.zeros(column.size, dtype=np.bool_) if counts is None else counts < shared_by
         covered = _sets(column, text, groups, (low, high), (whole, forced), largest=largest_set, rare=rare)
+    # Labels must differ from the star symbol and from values of the data.
     made = covered.text.filter(pl.Series(covered.made))
     if (made == star).any():
         raise ParameterError(
@@ -133,6 +155,7 @@ def generalize_column(
             Suggestion("recoding", "suppression"),
             ", or rewrite that value.",
         )
+    # The star is the last label and represents the whole domain.
     labels, sub_domains = covered.text, covered.sub_domains
     if covered.stars.any():
         labels = pl.concat([labels, pl.Series([star], dtype=pl.String)], rechunk=True)
@@ -153,7 +176,7 @@ def generalize_column(
 
 
 def _mixed(column: Column, low: NDArray[np.int32], high: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Return which groups mix missing and present values."""
+    """Test if each group has both missing and present values."""
     return (high == column.size - 1) & (low < high) if column.has_missing else np.zeros(len(low), dtype=np.bool_)
 
 
@@ -162,11 +185,13 @@ def _intervals(
 ) -> _Covered:
     low, high = extents
     stars = _mixed(column, low, high) | whole
+    # An interval is identified by its two ends; keys in ascending order are canonical.
     pairs, label_of_group = np.unique(low.astype(np.int64) * column.size + high, return_inverse=True)
     used = np.zeros(len(pairs), dtype=np.bool_)
     used[label_of_group[~stars]] = True
     pairs, renumbered = pairs[used], np.cumsum(used) - 1
     first, last = (pairs // column.size).astype(np.int32), (pairs % column.size).astype(np.int32)
+    # Write values as they are, and intervals with quoted ends.
     ends = quoted(text)
     made = first < last
     frame = pl.DataFrame(
@@ -195,10 +220,11 @@ def _wide_intervals(
     *,
     spell_out: bool,
 ) -> _Covered:
-    """Publish for each group the interval between the ends that its least and its greatest value may have."""
+    """Publish the interval between the admissible ends of each group's smallest and largest values."""
     low, high = extents
     stars = _mixed(column, low, high) | whole
     made = (low < high) & ~stars
+    # Groups without an admissible end publish a star.
     stars[made] |= ends.lost[0, low[made]] | ends.lost[1, high[made]]
     made &= ~stars
     first, last = low.copy(), high.copy()
@@ -206,7 +232,7 @@ def _wide_intervals(
     if not spell_out:  # as for any other sub-domain that is the whole domain
         stars |= made & (first == 0) & (last == column.size - 1)
         made &= ~stars
-    # What is published, each once: values in the order of their codes, then intervals in the order of their ends.
+    # The distinct labels: values in the order of their codes, then intervals in the order of their ends.
     alone = ~made & ~stars
     kept, of_kept = np.unique(low[alone], return_inverse=True)
     begins, of_begin = np.unique(ends.low[low[made]], return_inverse=True)
@@ -216,7 +242,7 @@ def _wide_intervals(
     lows, highs = (np.array(ends.written(some), dtype=object) for some in (begins, stops))
     intervals = [f"[{one}, {other}]" for one, other in zip(lows[begin], highs[stop], strict=True)]
     labels = pl.concat([text.gather(kept), pl.Series(intervals, dtype=pl.String)])
-    # A value lies at both of its ends; a missing one comes last.
+    # Sort values and intervals together. A value lies at both of its ends, and a missing value comes last.
     places = np.append(ends.places, ends.places[-1:])[kept]
     lowest, highest = np.concatenate((places, begins[begin])), np.concatenate((places, stops[stop]))
     missing = np.append(kept == len(ends.places), np.zeros(len(pairs), dtype=np.bool_))
@@ -248,18 +274,19 @@ def _merged_intervals(
     whole: NDArray[np.bool_],
     ends: IntervalEnds,
 ) -> _Covered:
-    """Publish for each group the interval from the least lower end of its values' intervals to the greatest upper end.
+    """Publish the interval from the smallest lower end to the largest upper end of each group's intervals.
 
-    A label stands for all values from the first to the last that its groups have, as other intervals do; those between
-    reach beyond it where intervals overlap.
+    A label represents all values from the first to the last of its groups, like other intervals. If intervals overlap,
+    values in between may extend beyond it.
     """
     low, high = extents
     stars = _mixed(column, low, high) | whole
     made = (low < high) & ~stars
-    # A missing value, which has the last code, has no ends: it comes last.
+    # Ranks of the lower and the upper end of each group. A missing value has no ends and comes last.
     first = np.append(ends.low, [len(ends.lows)] * column.has_missing)[low]
     reach = np.append(ends.high, [-1] * column.has_missing).astype(np.int32)
     last = group_extents(reach[column.codes], groups, len(low))[1]
+    # Write each distinct hull once.
     pairs, of_made = np.unique(first[made].astype(np.int64) * len(ends.highs) + last[made], return_inverse=True)
     hulls = pl.Series([ends.written(*divmod(pair, len(ends.highs))) for pair in pairs.tolist()], dtype=pl.String)
     nowhere = pl.Series([None], dtype=pl.String).new_from_index(0, len(low))
@@ -270,6 +297,7 @@ def _merged_intervals(
         {"first": first, "last": last, "low": low, "high": high, "made": made, "plain": text.gather(low), "hull": hull}
     )
     cells = frame.with_columns(label=pl.when("made").then("hull").otherwise("plain"))
+    # Groups with the same text share a label.
     distinct = (
         cells.filter(~pl.Series(stars))
         .group_by("label")
@@ -282,7 +310,7 @@ def _merged_intervals(
     )
     penalty = np.zeros(len(low), dtype=np.float64)
     penalty[made] = interval_penalty(column, low[made], high[made])
-    # A hull may read like one of the values: it is that interval then.
+    # A hull that equals one of the values is the same interval, not a new label.
     return _Covered(
         text=distinct["label"],
         made=(distinct["made"] & ~distinct["label"].is_in(text.implode())).to_numpy(),
@@ -310,10 +338,12 @@ def _sets(
     (low, high), (whole, forced) = extents, starred
     starts, members = _members(column, groups, len(low))
     sizes = np.diff(starts)
+    # Stars: sets that are too large, mix missing values, contain rare values, or are the whole domain.
     stars = (sizes > largest) | _mixed(column, low, high)
     stars |= (sizes > 1) & np.logical_or.reduceat(rare[members], starts[:-1])
     stars |= whole & (sizes == column.size)
     stars |= forced
+    # Write the proper sets: join the quoted members in braces.
     proper = np.flatnonzero(~stars & (sizes > 1))
     entries = entries_of_rows(starts[proper], starts[proper + 1])
     listed = pl.DataFrame({"group": np.repeat(proper, sizes[proper]), "value": quoted(text).gather(members[entries])})
@@ -325,7 +355,7 @@ def _sets(
     labels = labels.join(braced, on="group", how="left", maintain_order="left").with_columns(
         label=pl.when("set").then("set_text").otherwise("text")
     )
-    # A set is known by its text, since quoted members make different sets read differently.
+    # Quoting makes the text of a set unique, so that sets are identified by their text.
     distinct = (
         labels.filter(~pl.col("star"))
         .group_by("low", "set", "label")
@@ -347,7 +377,7 @@ def _sets(
 
 
 def _members(column: Column, groups: NDArray[np.int32], count: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the distinct codes of every group, ascending, as compressed rows."""
+    """List the distinct codes of every group as compressed rows, in ascending order."""
     keys, _ = sort([(groups, count), (column.codes, column.size)], len(groups))
     keys = keys[np.append(True, keys[1:] != keys[:-1])]
     members = (keys % column.size).astype(np.int32)
@@ -356,7 +386,7 @@ def _members(column: Column, groups: NDArray[np.int32], count: int) -> tuple[NDA
 
 
 def _runs(starts: NDArray[np.int64], members: NDArray[np.int32], chosen: NDArray[np.int64]) -> SubDomains:
-    """Return the member sets of some groups as runs of consecutive codes."""
+    """Convert the member sets of the chosen groups to runs of consecutive codes."""
     sizes = starts[chosen + 1] - starts[chosen]
     return sub_domains_of(
         np.concatenate(([0], np.cumsum(sizes))), members[entries_of_rows(starts[chosen], starts[chosen + 1])]

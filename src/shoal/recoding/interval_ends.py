@@ -1,8 +1,8 @@
-"""Where the intervals begin and end that a coarsening made of numbers or dates, and the one interval over several.
+"""Ends of intervals that a coarsening created from numbers or dates, and the hull of several intervals.
 
-A coarse value is written `[20, 30)`, `[21, 25]`, `<18`, `>=65`, or as the one number or date that it is. Several of
-them become one interval from the least lower end to the greatest upper end, whichever of them reaches further:
-`[57, 91]`, `[60, 94]` and `[83, 89]` become `[57, 94]`, `<18` and `[18, 65)` become `<65`.
+A coarse value has the form `[20, 30)`, `[21, 25]`, `<18` or `>=65`, or it is a single number or date. The hull of
+several values extends from the smallest lower end to the largest upper end: `[57, 91]`, `[60, 94]` and `[83, 89]`
+become `[57, 94]`, and `<18` and `[18, 65)` become `<65`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _INTERVAL = re.compile(r"\[([^\[\]{}(),\"]+), ([^\[\]{}(),\"]+)([\])])")
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class IntervalEnds:
-    """The two ends of each value of a column, and how they are written.
+    """The two ends of each value of a column, with their text.
 
-    An end that belongs to its interval and one that does not have different ranks, so comparing ranks is enough.
+    Open and closed ends at the same point have different ranks, so that ends can be compared by rank.
     """
 
     low: NDArray[np.int32]
@@ -37,12 +37,12 @@ class IntervalEnds:
     high: NDArray[np.int32]
     """Rank of each value's upper end among all upper ends."""
     lows: tuple[str | None, ...]
-    """How each lower end is written; None where there is none. All belong to their intervals."""
+    """Text of each lower end, or None if it is unbounded. All lower ends are closed."""
     highs: tuple[tuple[str | None, bool], ...]
-    """How each upper end is written, None where there is none, and whether it belongs to its intervals."""
+    """Text of each upper end, or None if it is unbounded, and whether the end is closed."""
 
     def written(self, low: int, high: int) -> str | None:
-        """Return how the interval between two ends is written; None where it has none, and so is everything."""
+        """Format the interval between two ends; None if it is unbounded on both sides."""
         first, (last, included) = self.lows[low], self.highs[high]
         if first is None:
             return None if last is None else f"{'<=' if included else '<'}{last}"
@@ -52,12 +52,12 @@ class IntervalEnds:
 
 
 def interval_ends(values: pl.Series) -> IntervalEnds | None:
-    """Return where intervals begin and end; None where some value is no interval between numbers or between dates.
+    """Parse the ends of intervals; None if a value is neither an interval nor a single number or date.
 
     Parameters
     ----------
     values : polars.Series
-        How the values are written, each once; a missing one is left out.
+        Text of the distinct values, without the missing value.
 
     Examples
     --------
@@ -71,12 +71,12 @@ def interval_ends(values: pl.Series) -> IntervalEnds | None:
     places = _places(written)
     if places is None:
         return None
-    # What has no end lies before the first, or behind the last.
+    # Sort keys: an unbounded lower end comes first, an unbounded upper end last.
     lows = [(low is not None, 0 if low is None else places[low]) for low, _, _ in ends]
     highs = [(high is None, 0 if high is None else places[high], included) for _, high, included in ends]
     low_of = {key: rank for rank, key in enumerate(sorted(set(lows)))}
     high_of = {key: rank for rank, key in enumerate(sorted(set(highs)))}
-    # Of ends that are equal and written in several ways the first one.
+    # If equal ends have several spellings, the first one is used.
     first_low = {key: low for key, (low, _, _) in zip(lows[::-1], ends[::-1], strict=True)}
     first_high = {key: (high, included) for key, (_, high, included) in zip(highs[::-1], ends[::-1], strict=True)}
     return IntervalEnds(
@@ -88,7 +88,7 @@ def interval_ends(values: pl.Series) -> IntervalEnds | None:
 
 
 def _ends(value: str) -> tuple[str | None, str | None, bool]:
-    """Return the lower end, the upper one, and whether that belongs to the interval."""
+    """Parse the lower end, the upper end, and whether the upper end is closed."""
     if value.startswith("<"):
         return None, value[1:], False
     if value.startswith(">="):
@@ -98,7 +98,7 @@ def _ends(value: str) -> tuple[str | None, str | None, bool]:
 
 
 def _places(written: Sequence[str]) -> dict[str, Fraction] | dict[str, int] | None:
-    """Return where ends lie: all of them numbers, or all of them dates."""
+    """Parse all ends as numbers, or all of them as dates; None if neither works."""
     try:
         return {text: Fraction(text) for text in written}
     except (ValueError, ZeroDivisionError):

@@ -1,4 +1,4 @@
-"""From a partition to a recoding, by any of the methods."""
+"""Recoding of a partition by any of the methods."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def recode(
     shared_by: int = 1,
     coarse: Container[str] = (),
 ) -> Recoding:
-    """Decide what every group of a partition publishes.
+    """Compute the published cells of every group of a partition.
 
     Parameters
     ----------
@@ -57,25 +57,25 @@ def recode(
     count : int
         Number of groups.
     method : {"suppression", "generalization"}
-        What becomes of a value that the rows of a group do not share: a star, or the smallest interval or set that
-        covers them.
+        Replacement of a value that varies within a group: a star, or the smallest interval or set that covers the
+        values.
     star : str
-        The symbol of a suppressed value; no value of a quasi-identifier may read like it.
+        Symbol of a suppressed value, different from all values of quasi-identifiers.
     hierarchies : mapping of column to Hierarchy
-        For generalization: columns whose values become the lowest common ancestor of a group's values instead.
+        For generalization: columns that are recoded to the lowest common ancestor of a group's values.
     least : int32 array of shape (count, quasi-identifiers), optional
-        The least level at which each group publishes each attribute, whatever its rows share: what an algorithm asks
-        for that recodes the whole table alike, or promises a shape of its own. By default 0, as specific as may be; a
-        column without a hierarchy has stars above that.
+        Lowest level at which each group may publish each attribute, even if its rows share a value. Algorithms use it
+        for full-domain recodings and for groups of a prescribed shape. It is 0 by default, which is as specific as
+        possible. In a column without a hierarchy, levels above 0 are stars.
     spell_out : bool
-        Whether generalization writes a sub-domain that is the whole domain as an interval or a set, not as a star.
+        Whether generalization publishes a sub-domain that is the whole domain as an interval or a set, not as a star.
     largest_set : int
-        Generalization publishes a star where a set would have more values than this.
+        Largest number of values of a set; larger sets become stars.
     shared_by : int
-        For generalization without a hierarchy: no end of an interval and no member of a set is an exact value that
-        fewer records of the table have. 1: they are as they come.
+        For generalization without a hierarchy: ends of intervals and members of sets are never exact values that fewer
+        records of the table have. If 1, they are not restricted.
     coarse : container of str
-        Columns whose values are not those of records but what a coarsening made of them: their ends are as they come.
+        Columns whose values result from a coarsening and are not values of records; `shared_by` does not apply to them.
 
     Returns
     -------
@@ -84,9 +84,9 @@ def recode(
     Raises
     ------
     ParameterError
-        Where the method is unknown, or the star symbol is empty or a value of the data.
+        If the method is unknown, or if the star symbol is empty or a value of the data.
     DataError
-        Where a value of the data reads like an interval or a set of the release, or a hierarchy misses values.
+        If a value of the data equals an interval or a set of the release, or if a hierarchy lacks values.
     """
     if hierarchies and method != "generalization":
         raise ParameterError("Hierarchies need recoding='generalization': suppression publishes values and stars only.")
@@ -99,6 +99,7 @@ def recode(
     if not isinstance(symbol, str) or not symbol:
         raise ParameterError.refusing("recode", "star", "a text of at least one character", got=repr(symbol))
     groups = np.ascontiguousarray(groups, dtype=np.int32)
+    # The recoding of each column: by hierarchy, with protected ends, or by the method itself.
     by_default = METHODS[method]
     if method == "generalization":
         by_default = partial(generalize_column, spell_out=spell_out, largest_set=largest_set)

@@ -1,4 +1,4 @@
-"""Sorting and ranking rows, groups and classes by several columns of codes at once."""
+"""Sort and rank rows, groups and classes by several columns of codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["rank", "sort"]
 
 
 def sort(columns: Sequence[tuple[NDArray[Any], int]], rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Sort rows by columns of codes, the first one weighing most; rows that tie stay in their order.
+    """Sort rows by columns of codes, the first column being the most significant; the sort is stable.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ def sort(columns: Sequence[tuple[NDArray[Any], int]], rows: int) -> tuple[NDArra
     Returns
     -------
     keys : int64 array of shape (rows,)
-        Sorted; equal for rows that tie, and `key % size` is the code of the last column.
+        Sorted keys, which are equal for tied rows; `key % size` is the code of the last column.
     order : int32 array of shape (rows,)
-        The row at each place.
+        Row at each position.
     """
     keys, bits = mixed_radix_keys(columns, rows)
     result: tuple[NDArray[np.int64], NDArray[np.int32]] = sort_by_key(keys, np.arange(rows, dtype=np.int32), bits)
@@ -40,6 +40,6 @@ def sort(columns: Sequence[tuple[NDArray[Any], int]], rows: int) -> tuple[NDArra
 
 
 def rank(columns: Sequence[tuple[NDArray[Any], int]], rows: int) -> tuple[NDArray[np.int64], int]:
-    """Return the rank of each row's combination of codes among the distinct ones, and how many there are."""
+    """Rank each row's combination of codes among the distinct combinations; also return their number."""
     ranks, count = dense_ranks(*sort(columns, rows))
     return ranks, int(count)

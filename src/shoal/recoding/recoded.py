@@ -1,4 +1,4 @@
-"""A recoding: what every group of a partition publishes instead of its rows' quasi-identifiers."""
+"""The result of a recoding: published quasi-identifiers of every group of a partition."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ __all__ = ["RecodedColumn", "Recoding", "SubDomains", "sub_domains_of"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class SubDomains:
-    """The values that each label of a column stands for, as runs of dictionary codes.
+    """The values that each label of a column represents, as runs of dictionary codes.
 
-    Label `i` stands for every code from `first[r]` to `last[r]`, both included, for `starts[i] <= r < starts[i + 1]`. A
-    kept value stands for itself, a star for the whole domain.
+    Label `i` represents every code from `first[r]` to `last[r]`, inclusive, for `starts[i] <= r < starts[i + 1]`. A
+    kept value represents itself, a star the whole domain.
     """
 
     starts: NDArray[np.int64]
-    """Where each label's runs start; one more than there are labels."""
+    """Index of each label's first run, followed by the number of runs."""
     first: NDArray[np.int32]
-    """First code of each run; the runs of a label ascend and do not touch."""
+    """First code of each run; the runs of a label are ascending and not adjacent."""
     last: NDArray[np.int32]
     """Last code of each run."""
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Number of values that each label stands for."""
+        """Number of values that each label represents."""
         lengths = np.concatenate(([0], np.cumsum(self.last.astype(np.int64) - self.first + 1)))
         return lengths[self.starts[1:]] - lengths[self.starts[:-1]]
 
@@ -44,16 +44,17 @@ class SubDomains:
 
 
 def sub_domains_of(starts: NDArray[np.int64], members: NDArray[np.int32]) -> SubDomains:
-    """Return sets of codes as runs of consecutive ones.
+    """Convert sets of codes to runs of consecutive codes.
 
     Parameters
     ----------
     starts : int64 array
-        Where the codes of each label start in `members`; one more than there are labels.
+        Index of each label's first code in `members`, followed by the number of codes.
     members : int32 array
-        The codes of label after label, ascending within each.
+        Codes of all labels, label by label and ascending within each.
     """
     row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    # A run begins if the label changes, or if the code is not the successor of the code before.
     apart = np.ones(len(members) + 1, dtype=np.bool_)
     apart[1:-1] = (row[1:] != row[:-1]) | (members[1:] != members[:-1] + 1)
     begin = np.flatnonzero(apart)
@@ -66,27 +67,27 @@ def sub_domains_of(starts: NDArray[np.int64], members: NDArray[np.int32]) -> Sub
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class RecodedColumn:
-    """One quasi-identifier as it is published."""
+    """The published values of one quasi-identifier."""
 
     name: str
     labels: pl.Series
-    """The distinct published values, by the values that they stand for, a star last (`shown_order` is how they are
-    published). They have the column's own type where no cell was recoded, else they are text; a missing value stays
-    null."""
+    """Distinct published values, ordered by the values that they represent, with a star last; `shown_order` gives the
+    order of publication. If no cell was recoded, labels have the column's own type, otherwise they are text. A missing
+    value is null."""
     group_codes: NDArray[np.int32]
-    """The published value of each group, as a position in `labels`."""
+    """Index in `labels` of each group's published value."""
     kept: NDArray[np.bool_]
     """Whether all rows of the group share the value, so that its cells are unchanged."""
     stars: NDArray[np.bool_]
     """Whether the group publishes a star."""
     penalty: NDArray[np.float64]
-    """Normalized certainty penalty of one cell of the group: 0 where it is kept, 1 where it is a star."""
+    """Normalized certainty penalty of one cell of the group: 0 if it is kept, 1 if it is a star."""
     sub_domains: SubDomains
-    """The values of the domain that each label stands for."""
+    """Values of the domain that each label represents."""
     levels: NDArray[np.int32] | None = None
-    """How many steps up its hierarchy each group publishes a node, the height for a star; None without a hierarchy."""
+    """Generalization level of each group, the height for a star; None without a hierarchy."""
     height: int = 1
-    """How many steps its hierarchy has; without one, a step makes a value a star."""
+    """Height of the hierarchy; 1 without a hierarchy, because a single step turns a value into a star."""
 
     def __repr__(self) -> str:
         return f"RecodedColumn({self.name!r}, groups={len(self.group_codes)}, labels={len(self.labels)})"
@@ -94,14 +95,14 @@ class RecodedColumn:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class PublishedClasses:
-    """The equivalence classes that a reader of the release sees: groups with equal published cells are one class."""
+    """The equivalence classes of a release: groups with equal published cells form one class."""
 
     of_group: NDArray[np.int32]
     """Class of each group; classes are numbered in the order of their labels."""
     representatives: NDArray[np.int32]
-    """A group of each class."""
+    """One group of each class."""
     sizes: NDArray[np.int64]
-    """Rows of each class."""
+    """Number of rows of each class."""
 
     @property
     def count(self) -> int:
@@ -114,18 +115,18 @@ class PublishedClasses:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Recoding:
-    """What every group of a partition publishes, quasi-identifier by quasi-identifier."""
+    """The published cells of every group of a partition, by quasi-identifier."""
 
     method: str
-    """How it was made: "suppression" or "generalization"."""
+    """Recoding method, "suppression" or "generalization"."""
     star: str
-    """The symbol that stands for a suppressed value."""
+    """Symbol of a suppressed value."""
     columns: tuple[RecodedColumn, ...]
-    """The quasi-identifiers, in the order of the table."""
+    """Quasi-identifiers, in the order of the table."""
     sizes: NDArray[np.int64]
-    """Rows of each group."""
+    """Number of rows of each group."""
     largest_set: int = LARGEST_SET
-    """Sets of more values were published as stars."""
+    """Largest number of values of a set; larger sets were published as stars."""
 
     @cached_property
     def rows(self) -> int:
@@ -144,7 +145,7 @@ class Recoding:
 
     @cached_property
     def recoded_cells(self) -> int:
-        """Number of cells that are not published as they were: stars and sub-domains."""
+        """Number of cells that differ from the original: stars and sub-domains."""
         return sum(int(self.sizes[~column.kept].sum()) for column in self.columns)
 
     @cached_property
@@ -154,10 +155,11 @@ class Recoding:
 
     @cached_property
     def classes(self) -> PublishedClasses:
-        """The equivalence classes of the release; groups with equal published cells are one class."""
+        """The equivalence classes of the release."""
         groups = len(self.sizes)
         ranks, count = rank([(column.group_codes, len(column.labels)) for column in self.columns], groups)
         of_group = ranks.astype(np.int32)
+        # Any group of a class can represent it.
         representatives = np.empty(count, dtype=np.int32)
         representatives[of_group] = np.arange(groups, dtype=np.int32)
         sizes = np.zeros(count, dtype=np.int64)

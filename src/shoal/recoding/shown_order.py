@@ -1,9 +1,10 @@
-"""The order of what a column publishes: a function of what readers see of it and of what was asked for.
+"""The order of a column's published labels, which depends only on public information.
 
-The values of a column of text are in the order of numbers only where all of them are numbers, suppressed ones included;
-a hierarchy that is made of a table names nodes that reach as far as its values do; text that became dates is written
-again as it came. What such columns publish is sorted by how it reads. Anything else stays in the order that its type,
-its coarsening or the hierarchy that was given says, whichever values a table has.
+The order of a column may depend on hidden facts in three cases: text is ordered numerically only if all values are
+numbers, including suppressed ones; a hierarchy derived from a table has nodes that depend on its values; and text that
+was parsed as dates is published in its original format. Labels of such columns are sorted by their text. All other
+labels keep the order given by the type, the coarsening or the supplied hierarchy, which does not depend on the values
+of the table.
 """
 
 from __future__ import annotations
@@ -31,27 +32,28 @@ __all__ = ["shown_order", "written_order"]
 def shown_order(
     column: Column, recoded: RecodedColumn, *, forms: Forms, automatic: Container[str], star: str
 ) -> NDArray[np.intp] | None:
-    """Return the order in which the labels of a recoded column are published; None where it is theirs already.
+    """Compute the order in which the labels of a recoded column are published; None if they are in order.
 
-    Missing values come last, and stars behind them.
+    Missing values come last, followed by stars.
 
     Parameters
     ----------
     column : Column
-        The values that were recoded.
+        The original values.
     recoded : RecodedColumn
-        What became of them.
+        The recoded column.
     forms : mapping
-        How columns were written whose text became dates or numbers.
+        Original text formats of columns that were parsed as dates or numbers.
     automatic : container of str
-        The columns whose hierarchies were made of the table.
+        Columns whose hierarchies were derived from the table.
     star : str
-        The symbol of a suppressed value.
+        Symbol of a suppressed value.
     """
     labels = recoded.labels
     climbs = recoded.levels is not None
     if climbs and column.name not in automatic:
         return None  # nodes are in the order of the hierarchy that was given
+    # Only labels that are neither missing nor stars are sorted.
     told = labels.is_not_null()
     if labels.dtype == pl.String:
         told &= labels != star
@@ -59,6 +61,7 @@ def shown_order(
     cells = labels.gather(places)
     written = _written(cells, column.name, forms, star)
     joined = recoded.sub_domains.sizes[places] > 1
+    # By the published text, by nodes of sets, or by the text of values.
     within: NDArray[np.intp] | None = None
     if written is not None:
         within = natural_order(written)
@@ -72,7 +75,7 @@ def shown_order(
 
 
 def written_order(column: Column, forms: Forms) -> NDArray[np.intp] | None:
-    """Return the order in which the values of a column that is published untouched are published; None for theirs."""
+    """Compute the order in which the values of an unmodified column are published; None if they are in order."""
     values = column.dictionary.drop_nulls()
     written = _written(values, column.name, forms, star="")
     if written is None:
@@ -81,7 +84,7 @@ def written_order(column: Column, forms: Forms) -> NDArray[np.intp] | None:
 
 
 def _written(cells: pl.Series, name: str, forms: Forms, star: str) -> pl.Series | None:
-    """Return cells as readers will see them, where that is another text."""
+    """Format cells as readers see them, or return None if the format is unchanged."""
     if name not in forms:
         return None
     written = as_written(cells.alias(name).to_frame(), {name: forms[name]}, star=star).to_series()
@@ -89,18 +92,20 @@ def _written(cells: pl.Series, name: str, forms: Forms, star: str) -> pl.Series 
 
 
 def _of_sets(column: Column) -> bool:
-    """Return whether the nodes that are made for a column are sets: neither bins of numbers nor parts of dates."""
+    """Test if the nodes of a column's automatic hierarchy are sets, rather than bins of numbers or parts of dates."""
     dated = column.ordered and isinstance(column.dictionary.dtype, pl.Date | pl.Datetime | pl.String)
     return column.numbers is None and not dated
 
 
 def _nodes(cells: pl.Series, recoded: RecodedColumn, places: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the order of sets of values by their first and last members, those last that do not name their members."""
+    """Order sets of values by their first and last members; numbered nodes come last."""
     domains = recoded.sub_domains
     first, last = domains.first[domains.starts[places]], domains.last[domains.starts[places + 1] - 1]
     sizes = domains.sizes[places]
+    # A node with too many members for its name has a number.
     numbered = (sizes > 1) & ~cells.str.starts_with("{").to_numpy()
     by_name = np.empty(len(cells), dtype=np.intp)
     by_name[natural_order(cells)] = np.arange(len(cells))
     named = ~numbered
+    # Keys from the least to the most significant one.
     return np.lexsort((sizes * named, last * named, first * named, by_name * numbered, numbered))

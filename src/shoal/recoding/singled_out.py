@@ -1,4 +1,4 @@
-"""Records that an end of an interval, or a member of a set, singles out together with the other cells of its group."""
+"""Records that are singled out by an end of an interval or a member of a set, given the other cells of a group."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ __all__ = ["singled_out"]
 
 
 def singled_out(table: Table, recoding: Recoding, few: int, *, coarse: Container[str] = ()) -> int:
-    """Count the records that an exact value singles out: they alone have it and fit the other cells of a group.
+    """Count the records that are singled out: no other record has the exact value and matches the group's other cells.
 
     Parameters
     ----------
     table : Table
         The encoded microdata.
     recoding : Recoding
-        What every group publishes; its intervals end, and its sets have members, at values of the table.
+        Published cells of every group. Ends of intervals and members of sets are values of the table.
     few : int
-        Values that so many records have, or more, are not looked at: they single nobody out on purpose.
+        Values that at least this many records have are skipped, because they single out nobody intentionally.
     coarse : container of str
-        Columns whose values are not those of records.
+        Columns whose values are not values of records.
     """
     rows = [np.empty(0, dtype=np.int64)]
+    # Nodes of hierarchies and coarse values are not exact values of records.
     for place, (column, recoded) in enumerate(zip(table.quasi_identifiers, recoding.columns, strict=True)):
         if recoded.levels is None and column.name not in coarse:
             rows.append(_by_column(table, recoding, place, few))
@@ -46,20 +47,23 @@ def _by_column(table: Table, recoding: Recoding, place: int, few: int) -> NDArra
     """Return the rows that are singled out by an exact value of one column."""
     column, recoded, classes = table.quasi_identifiers[place], recoding.columns[place], recoding.classes
     counts = rows_by_code(column.codes, column.size, table.counts)
+    # One representative of each published class that shows an interval or a set.
     group = classes.representatives[~(recoded.kept | recoded.stars)[classes.representatives]]
     owner, values = _shown(column, recoded, recoded.group_codes[group])
     rare = counts[values] < few
     group, values = group[owner[rare]], values[rare]
-    # The rows with each of these values, each of which may fit the group.
+    # Candidates: all rows with one of the rare values.
     order = np.argsort(column.codes, kind="stable")
     starts = np.searchsorted(column.codes[order], np.arange(column.size + 1))
     rows = order[entries_of_rows(starts[values], starts[values + 1])]
     pair = np.repeat(np.arange(len(values)), starts[values + 1] - starts[values])
+    # Keep the candidates that match the other cells of the group.
     fits = np.ones(len(rows), dtype=np.bool_)
     for other, (of_table, cells) in enumerate(zip(table.quasi_identifiers, recoding.columns, strict=True)):
         if other != place:
             fits &= _covers(cells, cells.group_codes[group[pair]], of_table.codes[rows].astype(np.int64), of_table.size)
     pair, rows = pair[fits], rows[fits]
+    # A value singles out a record if it is the only match.
     records = rows_by_code(pair, len(values), None if table.counts is None else table.counts[rows])
     return np.asarray(rows[records[pair] == 1])
 
@@ -67,9 +71,10 @@ def _by_column(table: Table, recoding: Recoding, place: int, few: int) -> NDArra
 def _shown(
     column: Column, recoded: RecodedColumn, labels: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the values that labels show, and which of these shows each: the ends of intervals, or all of a set."""
+    """List the exact values that labels show (ends of intervals, or members of sets), and the label of each value."""
     domains = recoded.sub_domains
     if column.ordered:
+        # Intervals show their two ends only.
         ends = np.stack((domains.first[domains.starts[labels]], domains.last[domains.starts[labels + 1] - 1]))
         return np.tile(np.arange(len(labels)), 2), ends.ravel().astype(np.int64)
     runs = np.repeat(np.arange(len(labels)), np.diff(domains.starts)[labels])
@@ -81,8 +86,9 @@ def _shown(
 def _covers(
     recoded: RecodedColumn, labels: NDArray[np.int32], codes: NDArray[np.int64], size: int
 ) -> NDArray[np.bool_]:
-    """Return whether each label stands for a value."""
+    """Test if each label represents the given code."""
     domains = recoded.sub_domains
     label_of_run = np.repeat(np.arange(len(domains.starts) - 1), np.diff(domains.starts))
+    # The last run of the label that starts at or before the code.
     run = np.searchsorted(label_of_run * size + domains.first, labels.astype(np.int64) * size + codes, side="right") - 1
     return np.asarray((run >= domains.starts[labels]) & (codes <= domains.last[run]))

@@ -1,4 +1,4 @@
-"""The star symbol beside values: what a published text may not be mistaken for."""
+"""Validation of the star symbol against the values of a column."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["check_star", "dictionary_text", "quoted"]
 
 
 def check_star(column: Column, text: pl.Series, star: str) -> None:
-    """Check that the star symbol is no value of a column.
+    """Check that the star symbol is not a value of a column.
 
     Raises
     ------
     ParameterError
-        Where a reader could take a value for a star.
+        If readers could mistake a value for a star.
     """
     if (text == star).any():
         raise ParameterError(

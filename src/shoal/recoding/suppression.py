@@ -1,4 +1,4 @@
-"""Suppression: a value stays where all rows of the group share it, and becomes a star where they do not."""
+"""Suppression: a value that varies within a group becomes a star."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def suppress(
 ) -> RecodedColumn:
     """Recode one quasi-identifier by suppression.
 
-    A group whose rows all miss the value keeps it: its cells stay missing. A group where some do publishes stars, and
-    so does a group whose least level is above 0, whatever its rows share.
+    If all rows of a group lack the value, its cells stay missing. If only some rows lack it, the group publishes stars.
+    A group whose least level is above 0 publishes stars in any case.
 
     Raises
     ------
     ParameterError
-        Where the star symbol is a value of the column.
+        If the star symbol is a value of the column.
     """
     text = dictionary_text(column.dictionary)
     check_star(column, text, star)
@@ -40,6 +40,7 @@ def suppress(
         kept &= least == 0
     if kept.all():
         return unchanged(column, low)
+    # Labels: the kept values in the order of their codes, then the star.
     used = np.zeros(column.size, dtype=np.bool_)
     used[low[kept]] = True
     values = np.flatnonzero(used).astype(np.int32)
@@ -62,7 +63,7 @@ def suppress(
 
 
 def unchanged(column: Column, codes: NDArray[np.int32]) -> RecodedColumn:
-    """Return a column of which no cell was recoded, given the value of each group: it keeps its own type."""
+    """Create the recoding of a column without recoded cells, which keeps its type, from the value of each group."""
     values = np.arange(column.size, dtype=np.int32)
     return RecodedColumn(
         name=column.name,

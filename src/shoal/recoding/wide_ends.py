@@ -1,23 +1,23 @@
-"""Ends of intervals that are not the exact value of a few records: they go outward on a public grid.
+"""Ends of intervals on a public grid, so that they are not exact values of only a few records.
 
-The smallest interval over a group ends at the value of some record. Where fewer than so many records of the table have
-that value, the end becomes that of a cell of a grid: the first cell in which so many records of the table lie.
+The smallest interval that covers a group ends at values of records. If fewer records of the table than required have
+such a value, the end is moved to the boundary of a grid cell: the first cell that contains enough records of the table.
 
-* Dates: months, quarters, years, decades, then 20, 50, 100, 200, ... years, counted from year 0; dates with a time have
-  minutes, hours and days before them.
-* Numbers: cells of 1, 2, 5, 10, 20, 50, ... units of the last decimal that the column has, counted from 0. Where even
-  the largest one has too few records on its side of zero, the cells from -w to w.
-* Anything else with an order (declared categories, times, durations): from the value on outward, so many values as have
-  enough records together.
+* Dates: months, quarters, years, decades, then 20, 50, 100, 200, ... years, counted from year 0. Dates with a time have
+  minutes, hours and days before these.
+* Numbers: cells of 1, 2, 5, 10, 20, 50, ... units of the last decimal place in the column, counted from 0. If even the
+  largest cell contains too few records on its side of zero, the cells from -w to w are used.
+* Other ordered values (declared categories, times, durations): the end moves outwards from the value until enough
+  records are covered.
 
-The first and the last cell of a table that have too few records are joined with the next one: the end is that of the
-first, the records are those of both. Else the end of one very old person would be the year 2999.
+If the first or the last cell of a table contains too few records, it is merged with the next cell: the end is that of
+the first cell, and the records of both are counted. Otherwise the end for one very old person would be the year 2999.
 
-A lower end belongs to its cell, and so does an upper one. Cells of whole numbers and of days end at their last value
-(`[20, 29]`, `[1990-01-01, 1990-12-31]`), others where the next one starts, which belongs to them then, and not to the
-next one, if they are the cells of an upper end.
+Lower and upper ends both belong to their cells. Cells of integers and of days end at their last value (`[20, 29]`,
+`[1990-01-01, 1990-12-31]`). Other cells end at the start of the next cell. As an upper end, this point belongs to the
+cell that it closes, not to the next one.
 
-All of it is arithmetic on integers. A value without such a cell has no end that may be published.
+All computations use integer arithmetic. If no cell is large enough, the value has no end that may be published.
 """
 
 from __future__ import annotations
@@ -41,55 +41,55 @@ if TYPE_CHECKING:
 __all__ = ["WideEnds", "wide_ends"]
 
 Positions: TypeAlias = "NDArray[Any]"
-"""Where values lie, as whole numbers of a unit: 64-bit integers where they fit, else Python's."""
+"""Positions of values as integer multiples of a unit: 64-bit integers if they fit, otherwise Python integers."""
 Step: TypeAlias = Callable[[Positions, bool], "tuple[Positions, Positions]"]
-"""The cells of one step of a grid: given where values lie and whether they are upper ends, the first and the last
-position of the cell of each; the last one lies before the first where there is no cell."""
+"""One resolution of a grid: maps positions, and whether they are upper ends, to the first and the last position of
+their cells. The last position precedes the first if there is no cell."""
 
 _FITS = 1 << 60
-"""Positions below this are 64-bit integers: no cell that is looked at overflows."""
+"""Bound below which positions are 64-bit integers, so that no cell overflows."""
 _LARGEST_FLOAT = 10**308
 _MONTHS = (1, 3, 12)
 _YEARS = 10_000
-"""Cells of dates hold no more years than that, which is all of them."""
+"""Largest number of years in a cell of dates, which covers all dates."""
 _TICKS = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-"""Time units in a second."""
+"""Time units per second."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class WideEnds:
-    """The ends of an interval from a value, and to it, by the code of the value."""
+    """The published ends of intervals that start or end at each value, by code."""
 
     places: Positions
-    """Where each value lies."""
+    """Position of each value."""
     low: Positions
-    """Where an interval begins that begins at a value or before it."""
+    """Lower end of an interval whose smallest value this is."""
     high: Positions
-    """Where one ends that ends at a value or behind it."""
+    """Upper end of an interval whose largest value this is."""
     first: NDArray[np.int32]
-    """The least code that lies in an interval that begins there."""
+    """Smallest code within an interval with this lower end."""
     last: NDArray[np.int32]
-    """The greatest code in one that ends there."""
+    """Largest code within an interval with this upper end."""
     lost: NDArray[np.bool_]
-    """Values at which no interval may begin, shape (2, values), or end."""
+    """Whether no interval may start (first row) or end (second row) at a value, of shape (2, values)."""
     written: Callable[[Positions], Sequence[str]]
-    """How positions are written as ends."""
+    """Formats positions as ends."""
 
     def __repr__(self) -> str:
         return f"WideEnds(values={len(self.low)})"
 
 
 def wide_ends(column: Column, counts: NDArray[np.int64], least: int) -> WideEnds:
-    """Compute where intervals of an ordered column may begin and end.
+    """Compute the published ends of intervals in an ordered column.
 
     Parameters
     ----------
     column : Column
-        Ordered; it has a value.
+        An ordered column with at least one value.
     counts : int64 array
-        The records of the table with each value, by code.
+        Number of records of the table with each value, by code.
     least : int
-        The records that the cell of an end must have, or the value at which it stays.
+        Smallest number of records in the cell of an end, or with the value at which it stays.
     """
     values = column.dictionary.drop_nulls()
     scale = _scale_of(column, values)
@@ -100,10 +100,11 @@ def wide_ends(column: Column, counts: NDArray[np.int64], least: int) -> WideEnds
     records = _Records(places=places, below=np.append(0, np.cumsum(counts)))
     ends = [places.copy(), places.copy()]
     lost = np.zeros((2, len(values)), dtype=np.bool_)
-    # Values that read differently may lie at the same place: 1 and 1.0.
+    # Distinct values may have the same position, such as the texts 1 and 1.0.
     rare = np.flatnonzero(records.within(places, places) < least)
     for upper in (False, True):
         waiting = rare
+        # Try coarser and coarser cells for the values without an admissible end.
         for step in scale.steps(records.narrowest(least)):
             if not len(waiting):
                 break
@@ -112,6 +113,7 @@ def wide_ends(column: Column, counts: NDArray[np.int64], least: int) -> WideEnds
             enough |= records.within(*_towards_others(step, first, last, places, upper=upper)) >= least
             ends[int(upper)][waiting[enough]] = (last if upper else first)[enough]
             waiting = waiting[~enough]
+        # Values that are left have no admissible end.
         lost[int(upper), waiting] = True
     return WideEnds(
         places=places,
@@ -126,11 +128,11 @@ def wide_ends(column: Column, counts: NDArray[np.int64], least: int) -> WideEnds
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class _Scale:
-    """Where the values of a column lie, and the grid there."""
+    """Positions of the values of a column, and the grid over them."""
 
     positions: Positions
     steps: Callable[[int], Iterator[Step]]
-    """The steps of the grid from the finest on, without those whose cells are narrower than a width."""
+    """Yields the resolutions of the grid from the finest on, skipping those whose cells are narrower than a width."""
     written: Callable[[Positions], Sequence[str]]
 
 
@@ -139,19 +141,20 @@ class _Records:
     """The records of a table along a scale."""
 
     places: Positions
-    """Where the values lie, ascending."""
+    """Positions of the values, in ascending order."""
     below: NDArray[np.int64]
-    """Records with a value before each one, and of all."""
+    """Number of records before each value, and in total."""
 
     def within(self, first: Positions, last: Positions) -> NDArray[np.int64]:
-        """Return how many records lie from the first to the last position of each cell."""
+        """Count the records from the first to the last position of each cell."""
         starts = np.searchsorted(self.places, first)
         stops = np.searchsorted(self.places, last, side="right")
         return np.asarray(self.below[np.maximum(stops, starts)] - self.below[starts])
 
     def narrowest(self, least: int) -> int:
-        """Return the least width that a cell of several values can have with so many records."""
+        """Return the smallest width of a cell of several values with at least this many records."""
         starts = np.arange(len(self.places))
+        # For each value, the nearest value at which enough records are covered.
         stops = np.maximum(np.searchsorted(self.below[1:], self.below[:-1] + least), starts + 1)
         starts, stops = starts[stops < len(starts)], stops[stops < len(starts)]
         return int((self.places[stops] - self.places[starts]).min()) + 1 if len(starts) else 1
@@ -160,7 +163,8 @@ class _Records:
 def _towards_others(
     step: Step, first: Positions, last: Positions, places: Positions, *, upper: bool
 ) -> tuple[Positions, Positions]:
-    """Join a cell beyond which there is no value with the next one, on the side where there are some."""
+    """Merge cells beyond the outermost values with their inner neighbours."""
+    # Upper ends merge with the cell before, lower ends with the cell after.
     if upper:
         start, stop = step(first - 1, upper)
         joined = (last >= places[-1]) & (first <= last) & (start <= stop)
@@ -171,13 +175,14 @@ def _towards_others(
 
 
 def _by_rank(values: pl.Series, counts: NDArray[np.int64], least: int) -> WideEnds:
-    """Let each end go outward until it has passed so many records, its own among them."""
+    """Move each end outwards until enough records are covered, including those of the value itself."""
     size = len(counts)
     below = np.append(0, np.cumsum(counts))
     first = np.searchsorted(below, below[1:] - least, side="right") - 1
     last = np.searchsorted(below, below[:-1] + least) - 1
     lost = np.stack((first < 0, last >= size))
     codes = np.arange(size)
+    # Values without an admissible end keep their own position.
     first, last = np.where(lost[0], codes, first), np.where(lost[1], codes, last)
     texts = quoted(dictionary_text(values)).to_list()
     return WideEnds(
@@ -192,12 +197,13 @@ def _by_rank(values: pl.Series, counts: NDArray[np.int64], least: int) -> WideEn
 
 
 def _scale_of(column: Column, values: pl.Series) -> _Scale | None:
-    """Return where numbers or dates lie; None for values without a grid."""
+    """Return the scale of numbers or dates, or None for values without a grid."""
     kind = values.dtype
     if kind.is_integer():
         return _whole(_narrow(values.to_list()), str)
     if column.numbers is not None:
         return _decimal(column.numbers, kind)
+    # Ordered text that is not numeric may consist of ISO dates.
     if kind == pl.String:
         values = values.str.to_date("%Y-%m-%d", strict=False)
         return _days(values) if values.null_count() == 0 else None
@@ -218,7 +224,7 @@ def _whole(positions: Positions, text: Callable[[int], str]) -> _Scale:
 
 
 def _decimal(numbers: Sequence[Fraction], kind: pl.DataType) -> _Scale:
-    """Return where decimal numbers lie, as whole multiples of the last decimal of any of them."""
+    """Create the scale of decimal numbers, as integer multiples of the last decimal place of any of them."""
     decimals = max(map(_decimals, {number.denominator for number in numbers}), default=0)
     unit = 10**decimals
     positions = _narrow([number.numerator * (unit // number.denominator) for number in numbers])
@@ -226,6 +232,7 @@ def _decimal(numbers: Sequence[Fraction], kind: pl.DataType) -> _Scale:
 
     def text(position: int) -> str:
         number = Fraction(position, unit)
+        # Use the shortest spelling of a float if it is exact.
         if kind.is_float() and abs(number) < _LARGEST_FLOAT:
             near = str(dictionary_text(pl.Series([float(number)]))[0])
             if Fraction(near) == number:
@@ -240,12 +247,12 @@ def _decimal(numbers: Sequence[Fraction], kind: pl.DataType) -> _Scale:
 
 
 def _decimals(denominator: int) -> int:
-    """Return how many decimals a fraction has with a denominator of the form 2^a 5^b."""
+    """Return the number of decimal places of a fraction whose denominator has the form 2^a 5^b."""
     return next(digits for digits in count() if 10**digits % denominator == 0)
 
 
 def _decimal_text(position: int, decimals: int, shown: int | None) -> str:
-    """Write a multiple of a power of ten: with so many decimals, or without zeros at the end."""
+    """Format a multiple of a power of ten with a number of decimals, or without trailing zeros."""
     digits = str(abs(position)).rjust(decimals + 1, "0")
     whole, part = digits[: len(digits) - decimals], digits[len(digits) - decimals :]
     part = part.rstrip("0") if shown is None else part.ljust(shown, "0")
@@ -253,19 +260,21 @@ def _decimal_text(position: int, decimals: int, shown: int | None) -> str:
 
 
 def _narrow(numbers: list[int]) -> Positions:
-    """Return ascending integers as an array of 64-bit integers where cells around them fit into these, too."""
+    """Convert ascending integers to an array of 64-bit integers if the cells around them fit as well."""
     fit = not numbers or max(abs(numbers[0]), abs(numbers[-1])) < _FITS
     return np.array(numbers, dtype=np.int64 if fit else object)
 
 
 def _number_steps(positions: Positions, narrowest: int, *, whole: bool) -> Iterator[Step]:
-    """Yield the cells of 1, 2, 5, 10, ... units; behind them those from -w to w."""
+    """Yield the cells of 1, 2, 5, 10, ... units, followed by those from -w to w."""
+    # Cells beyond the largest absolute value would all be equal.
     reach = max(abs(int(positions[0])), abs(int(positions[-1]))) + 1
     last = next(width for width in _widths() if width >= reach)
     offset = int(whole)
 
     def cells(width: int) -> Step:
         def step(places: Positions, upper: bool) -> tuple[Positions, Positions]:
+            # Upper ends of integers end at the last value of the cell, others at the start of the next cell.
             if upper:
                 ends = -(-(places + offset) // width) * width - offset
                 return ends - (width - 1), ends
@@ -283,13 +292,14 @@ def _number_steps(positions: Positions, narrowest: int, *, whole: bool) -> Itera
 
         return step
 
+    # Cells that are too narrow for the required records are skipped.
     yield from (cells(width) for width in _widths(last) if 2 * width >= min(narrowest, last))
     if positions[0] < 0 <= positions[-1]:
         yield from (around_zero(width) for width in _widths(last) if 2 * width >= narrowest)
 
 
 def _widths(last: int | None = None) -> Iterator[int]:
-    """Yield 1, 2, 5, 10, 20, 50, ..., up to a last one."""
+    """Yield 1, 2, 5, 10, 20, 50, ..., up to a last width."""
     widths = (digit * 10**power for power in count() for digit in (1, 2, 5))
     return widths if last is None else takewhile(last.__ge__, widths)
 
@@ -299,6 +309,7 @@ def _widths(last: int | None = None) -> Iterator[int]:
 
 def _days(values: pl.Series) -> _Scale | None:
     days = values.to_physical().to_numpy().astype(np.int64)
+    # Only years from 1 to 9999 can be written.
     first, stop = _of_month(np.array([12, 12 * _YEARS])).tolist()
     if days[0] < first or days[-1] >= stop:
         return None
@@ -319,18 +330,20 @@ def _days(values: pl.Series) -> _Scale | None:
 
 
 def _moments(values: pl.Series) -> _Scale | None:
-    """Return where dates with a time lie; the cells of upper ends reach to the start of the next one."""
+    """Create the scale of dates with a time; cells of upper ends extend to the start of the next cell."""
     kind = values.dtype
     assert isinstance(kind, pl.Datetime)
     unit = kind.time_unit
     day = 86_400 * _TICKS[unit]
     ticks = values.to_physical().to_numpy().astype(np.int64)
+    # The range of 64-bit nanoseconds is about three centuries around 1970.
     reach = (1 << 63) // day - 1  # nanoseconds count three centuries
     first, last = (max(-reach, min(reach, start)) for start in _of_month(np.array([12, 12 * _YEARS])).tolist())
     if ticks[0] < first * day or ticks[-1] >= last * day:
         return None
 
     def even(seconds: int) -> Step:
+        # Minutes, hours and days have a fixed number of ticks.
         width = seconds * _TICKS[unit]
 
         def step(places: Positions, upper: bool) -> tuple[Positions, Positions]:
@@ -361,7 +374,7 @@ def _moments(values: pl.Series) -> _Scale | None:
 
 
 def _month_widths() -> Iterator[int]:
-    """Yield the months in a month, a quarter, a year, 10, 20, 50, ... years."""
+    """Yield the number of months in a month, a quarter, a year, and 10, 20, 50, ... years."""
     return iter((*_MONTHS, *(12 * years for years in _widths(_YEARS) if years >= 10)))
 
 
@@ -371,5 +384,5 @@ def _months_of(places: NDArray[np.int64], unit: str) -> NDArray[np.int64]:
 
 
 def _of_month(months: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the day on which months start that are counted from January of year 0."""
+    """Return the first day of months that are counted from January of year 0."""
     return np.asarray((months - 1970 * 12).astype("M8[M]").astype("M8[D]").astype(np.int64))
