@@ -11,12 +11,13 @@ from tests.oracles.oracles import optimal_partition, predicate_of
 
 from shoal.algorithms import Cluster, Sabre, loss_bound, lower_bound
 from shoal.algorithms.bounds import loss
-from shoal.algorithms.cluster.from_cells import FromCells
-from shoal.algorithms.lattice import LatticeCells, anneal_cells, draw_groups_of_rows, drawing, price
+from shoal.algorithms.cluster import cluster
+from shoal.algorithms.cluster.cell_start import CellStart
+from shoal.algorithms.lattice import LatticeCells, anneal_cells, draw_groups_of_rows, price
+from shoal.algorithms.lattice import cell_drawing as drawing
 from shoal.algorithms.lattice import lattice_cells as listing
 from shoal.algorithms.lattice.lattice_cells import COST_UNIT
 from shoal.algorithms.lattice.likeness_kernel import Likeness, excess, largest_like
-from shoal.algorithms.local_search import cluster
 from shoal.algorithms.local_search.groups import WorkingPartition
 from shoal.hierarchy import Hierarchy
 from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, OrderedDistance, TCloseness
@@ -176,14 +177,14 @@ def test_rows_follow_cells_that_they_fit_with_enough_others():
 @pytest.mark.parametrize("effort", [1, 10, 50])
 @pytest.mark.parametrize("privacy", [[KAnonymity(5)], [LDiversity(3, variant="distinct"), KAnonymity(5)]], ids=str)
 def test_never_more_is_lost_than_without_cells(privacy, effort, monkeypatch):
-    monkeypatch.setattr(cluster, "_EFFORT_FOR_CELLS", 1)
+    monkeypatch.setattr(cluster, "_MIN_EFFORT_FOR_CELLS", 1)
     helped = 0
     for seed in (1, 2, 4):
         columns, values = random_table(seed, 500)
         asked = problem(columns, values, privacy)
         with_cells = Cluster(effort=effort).partition(asked)
         with monkeypatch.context() as without:
-            without.setattr(FromCells, "of", classmethod(lambda cls, *_: None))
+            without.setattr(CellStart, "of", classmethod(lambda cls, *_: None))
             usual = Cluster(effort=effort).partition(asked)
         assert with_cells.details["loss"] <= usual.details["loss"] + 1e-12
         assert with_cells.guarantee.loss_bound <= with_cells.details["loss"] + 1e-12
@@ -196,7 +197,7 @@ def test_the_bound_of_a_run_is_taken_rather_than_computed(monkeypatch):
     columns, values = random_table(5, 300)
     asked = problem(columns, values, KAnonymity(5))
     stars = lower_bound(asked.table, asked.requirement, target=10**9)
-    monkeypatch.setattr(cluster, "_EFFORT_FOR_CELLS", 5)
+    monkeypatch.setattr(cluster, "_MIN_EFFORT_FOR_CELLS", 5)
     made = Cluster(effort=5).partition(asked)
     alone = loss_bound(asked, stars)
     monkeypatch.setattr(loss, "price", None)

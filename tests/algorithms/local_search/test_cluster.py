@@ -13,7 +13,8 @@ from tests.oracles.strategies import code_tables, hierarchy_rows, requirements
 
 import shoal
 from shoal.algorithms import Cluster, Problem, Sabre
-from shoal.algorithms.local_search import cluster, neighbourhood
+from shoal.algorithms.cluster import cluster
+from shoal.algorithms.local_search import neighbourhood
 from shoal.errors import ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import gcp
@@ -211,7 +212,7 @@ def test_where_no_groups_are_drawn_the_default_never_loses_more_than_sabre(recod
     result, alone = Cluster().partition(asked), Sabre().partition(asked)
     assert result.details["sabre_loss"] == pytest.approx(alone.details["loss"])
     assert result.details["loss"] <= result.details["sabre_loss"]
-    monkeypatch.setattr(cluster, "_WHOLE_SABRE", 599)
+    monkeypatch.setattr(cluster, "_MAX_ROWS_OF_FULL_SABRE", 599)
     of_many, asked_for = Cluster().partition(asked), Cluster(effort=result.details["effort"]).partition(asked)
     assert (of_many.groups == asked_for.groups).all(), "in large tables SABRE searches for twice the effort, too"
 
@@ -239,7 +240,7 @@ def test_large_groups_start_from_those_of_others():
     assert np.bincount(result.groups).min() >= 300
 
 
-@pytest.mark.parametrize("limit", ["_WORK_OF_GROWING", "_WORK_OF_SEARCH"])
+@pytest.mark.parametrize("limit", ["_MAX_WORK_OF_GROWING", "_MAX_WORK_OF_SEARCH"])
 @pytest.mark.parametrize("work", [0, 30_000])
 def test_a_spent_budget_ends_it_with_the_best_so_far(monkeypatch, limit, work):
     columns, values = mixed(8, 800)

@@ -12,7 +12,7 @@ from tests.oracles.strategies import code_tables, requirements
 
 import shoal
 from shoal.algorithms import Cluster, Problem
-from shoal.algorithms.local_search import sabre
+from shoal.algorithms.sabre import sabre
 from shoal.algorithms.sabre.sabre import Sabre
 from shoal.errors import ParameterError
 from shoal.hierarchy import Hierarchy
@@ -204,7 +204,7 @@ def test_never_more_than_mondrian():
         assert result.details["loss"] <= min(result.details["mondrian_loss"], result.details["dealing_loss"])
 
 
-@pytest.mark.parametrize(("limit", "work"), [("_WORK", 0), ("_WORK", 50_000), ("_WORK_OF_MOVES", 5_000)])
+@pytest.mark.parametrize(("limit", "work"), [("_MAX_WORK", 0), ("_MAX_WORK", 50_000), ("_MAX_WORK_OF_MOVES", 5_000)])
 def test_a_spent_budget_ends_it_with_the_best_so_far(monkeypatch, limit, work):
     columns, values = mixed(8, 600)
     asked = problem(columns, values, [TCloseness(0.3), KAnonymity(4)])

@@ -1,4 +1,4 @@
-"""Clustering: groups of near rows, improved by a local search."""
+"""Clustering: groups of similar rows, improved by local search."""
 
 from shoal.algorithms.cluster.cluster import Cluster
 

@@ -1,4 +1,4 @@
-"""The fewest stars under any conjunction of monotone models, proven, for tables of few distinct rows.
+"""Exact dynamic program: the fewest stars under any conjunction of monotone models, for tables of few distinct rows.
 
 References
 ----------
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Exact"]
 
-_MOST_STEPS = 10**11
-"""Default limit on the steps of a table: some minutes."""
-_MOST_STATES = 1 << 26
-"""Largest number of sets of rows of a table: half a gigabyte."""
-_VECTORS_AT_ONCE = 1 << 15
-"""Number of vectors of counts that the models judge in one call, which bounds the memory."""
+_MAX_STEPS = 10**11
+"""Default limit on the number of steps: some minutes."""
+_MAX_STATES = 1 << 26
+"""Largest number of sets of rows: half a gigabyte of memory."""
+_VECTORS_PER_CALL = 1 << 15
+"""Number of vectors of counts that the models judge in one call; it bounds the memory."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +51,29 @@ class Exact(Algorithm):
     Parameters
     ----------
     most_steps : int, default 10**11
-        Tables that take more steps than this, at least 1, are refused; a step takes one or two nanoseconds. n distinct
-        rows take about 3**(n - 1) steps: 18 of them less than a second, 20 two seconds, 24 some minutes.
+        Tables that need more steps than this, at least 1, are refused; a step takes one or two nanoseconds. n distinct
+        rows need about 3**(n - 1) steps: less than a second for 18 rows, two seconds for 20, some minutes for 24.
 
     Notes
     -----
-    The paper halves the table recursively, in 2**O(n) time with a large constant; here the cost of each subset comes
-    from the group of one of its rows, 3**n steps at most with tables of 2**n numbers. Identical rows are counted: sets
-    of rows are vectors of counts, which may still be split between groups. The models themselves decide exactly, once
-    for every vector of sensitive counts, if a group is acceptable.
+    The paper halves the table recursively, in 2**O(n) time with a large constant. This implementation instead computes
+    the cost of each subset from the group of one of its rows, in at most 3**n steps and with arrays of 2**n numbers.
+    Sets of rows are vectors of counts of distinct rows, so identical rows are counted only, but they may still be split
+    between groups. The models themselves decide whether a group is acceptable, exactly and once per vector of sensitive
+    counts.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import shoal
+    >>> table = pl.DataFrame({"age": [30, 30, 47, 48], "zip": ["A", "A", "B", "B"]})
+    >>> release = shoal.anonymize(table, quasi_identifiers=["age", "zip"], k=2, algorithm=shoal.Exact())
+    >>> release.certificate
+    Certificate(algorithm='exact', stars=2, optimal=True)
     """
 
     most_steps: int = field(
-        default=_MOST_STEPS,
+        default=_MAX_STEPS,
         metadata=parameter(Integer(low=1), "Tables that take more steps (of about 1 ns) are refused."),
     )
     name: ClassVar[str] = "exact"
@@ -75,17 +85,17 @@ class Exact(Algorithm):
         Raises
         ------
         UnsupportedError
-            If the table is too large: with an estimate, before the search.
+            If the table is too large. The error is raised before the search, with an estimate of its cost.
         """
         types = RowTypes.of(problem.table, problem.requirement)
-        # The search is quickest where the last type has the fewest rows.
+        # The search is quickest if the last type has the fewest rows.
         order = np.argsort(-types.counts, kind="stable")
         totals = [column.size for column in (problem.table.sensitive[place] for place in types.attributes)]
         counted = [
             np.bincount(types.values[:, j], weights=types.counts, minlength=size).astype(np.int64)
             for j, size in enumerate(totals)
         ] or [np.array([problem.table.rows], dtype=np.int64)]
-        # Refuse before any large array is made.
+        # Refuse large tables before any large array is allocated.
         self._check_size(types)
         values = types.values if types.attributes else np.zeros((len(order), 1), dtype=np.int32)
         program = SubsetProgram(
@@ -95,7 +105,9 @@ class Exact(Algorithm):
         )
         # Solve, and translate the groups back to the original order of the types.
         solved = program.solve(
-            list(_judged(problem, types.attributes, counted)), step=self.name, progress=problem.progress
+            list(_acceptance_by_attribute(problem, types.attributes, counted)),
+            step=self.name,
+            progress=problem.progress,
         )
         if solved is None:
             raise InternalError("a table that is acceptable as one group has no acceptable partition")
@@ -116,14 +128,15 @@ class Exact(Algorithm):
             program = SubsetProgram(
                 counts=counts, codes=types.codes[:0], weights=np.zeros((len(counts), 0), dtype=np.int64)
             )
-            if program.steps <= self.most_steps and program.states <= _MOST_STATES:
+            if program.steps <= self.most_steps and program.states <= _MAX_STATES:
                 return
             estimate = (
-                f"about {_spoken(program.seconds)} and {_megabytes(program.bytes)} MB for {program.steps:.1e} steps, "
-                f"and it stops at {self.most_steps:.1e} steps or {_MOST_STATES:.1e} sets of rows"
+                f"about {_format_duration(program.seconds)} and {_format_megabytes(program.bytes)} MB for "
+                f"{program.steps:.1e} steps, and it stops at {self.most_steps:.1e} steps or {_MAX_STATES:.1e} sets of "
+                "rows"
             )
         else:
-            estimate = f"2**{float(np.log2(counts + 1.0).sum()):.0f} sets of rows, and it stops at {_MOST_STATES:.1e}"
+            estimate = f"2**{float(np.log2(counts + 1.0).sum()):.0f} sets of rows, and it stops at {_MAX_STATES:.1e}"
         raise UnsupportedError(
             f"The algorithm 'exact' cannot serve this table of {int(counts.sum())} rows, {len(counts)} of them "
             f"distinct: it would take {estimate}. Coarsen quasi-identifiers so that rows become equal, or take 'milp', "
@@ -132,36 +145,40 @@ class Exact(Algorithm):
 
 
 def _radices(totals: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Compute what one row with each value adds to the number of a vector of counts."""
+    """Compute the place value of each sensitive value in the mixed-radix number of a vector of counts."""
     return np.array(list(accumulate((int(total) + 1 for total in totals[:-1]), mul, initial=1)), dtype=np.int64)
 
 
-def _judged(problem: Problem, attributes: Sequence[int], counted: Sequence[NDArray[np.int64]]) -> Iterator[Any]:
-    """Decide for each attribute and vector of counts if a group is acceptable, by the number of the vector."""
+def _acceptance_by_attribute(
+    problem: Problem, attributes: Sequence[int], counted: Sequence[NDArray[np.int64]]
+) -> Iterator[Any]:
+    """Decide for each attribute which vectors of counts are acceptable, by the number of the vector."""
     models = problem.requirement.group_models
+    # Models such as k-anonymity read no sensitive attribute: only the size of a group counts.
     if not attributes:
         yield _acceptable_vectors(models, one_value(populations_of(problem.table)[0]), counted[0])
         return
     tables = populations_of(problem.table)
+    # Models without a sensitive attribute are judged once, with the first attribute.
     for place, position in enumerate(attributes):
-        asked = [model for model in models if model.needs_sensitive or place == 0]
-        yield _acceptable_vectors(asked, tables[position], counted[place])
+        judges = [model for model in models if model.needs_sensitive or place == 0]
+        yield _acceptable_vectors(judges, tables[position], counted[place])
 
 
 def _acceptable_vectors(
     models: Sequence[GroupModel], table: Population, totals: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Test for each vector of counts up to the table's that all models accept such a group."""
+    """Test each vector of counts up to that of the table: True if all models accept such a group."""
     radices = _radices(totals)
     size = prod(int(total) + 1 for total in totals)
     accepted = np.zeros(size, dtype=np.bool_)
     rules = [model.rules(table) for model in models]
     # In blocks, so that the memory is bounded; a rejected vector is not judged again.
-    for first in range(1, size, _VECTORS_AT_ONCE):
-        numbers = np.arange(first, min(first + _VECTORS_AT_ONCE, size), dtype=np.int64)
+    for first in range(1, size, _VECTORS_PER_CALL):
+        numbers = np.arange(first, min(first + _VECTORS_PER_CALL, size), dtype=np.int64)
         for model, clauses in zip(models, rules, strict=True):
             if len(clauses) == 1 and clauses[0].kind is RuleKind.CLOSE_METRIC and clauses[0].exact:
-                # Transports take long: the compiled clause decides here; it is known to agree with the model.
+                # The model would solve a transport problem per vector; the compiled clause is proven to agree.
                 rule = clauses[0]
                 numbers = numbers[close_vectors(numbers, radices, totals, rule.a, rule.b, rule.c, rule.bounds)]
             elif len(numbers):
@@ -180,7 +197,7 @@ def _guarantee(stars: int) -> Guarantee:
     )
 
 
-def _spoken(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     """Format a duration in the largest unit that fits."""
     for unit, length in (("years", 31_557_600), ("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
@@ -188,5 +205,5 @@ def _spoken(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-def _megabytes(size: int) -> str:
+def _format_megabytes(size: int) -> str:
     return f"{max(size / 2**20, 1):,.0f}"

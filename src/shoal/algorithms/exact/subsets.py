@@ -1,7 +1,7 @@
-"""The cheapest partition of a few rows into acceptable groups, by dynamic programming over all groups there are.
+"""The cheapest partition of a few rows into acceptable groups, by dynamic programming over all possible groups.
 
-Rows that nobody can tell apart are of one type; groups are vectors of counts of types, numbered in mixed radix. With
-all rows distinct that is the subset program of Liang and Yuan 2013, Theorem 8, of 3^n steps.
+Interchangeable rows are of one type. Groups are vectors of counts of types, numbered in mixed radix. If all rows are
+distinct, this is the subset program of Liang and Yuan 2013, Theorem 8, with 3^n steps.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 __all__ = ["SubsetProgram"]
 
 _STEPS_PER_CALL = 1 << 27
-"""Steps between two looks at the keyboard, about a quarter of a second."""
+"""Steps between two progress reports (which allow an interrupt), about a quarter of a second."""
 _SECONDS_PER_STEP = 2e-9
-"""What a step takes, for estimates of the time."""
+"""Duration of a step, for estimates."""
 _BYTES_PER_STATE = 8
-"""What a set of rows takes in memory."""
+"""Memory of a set of rows."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class SubsetProgram:
-    """Rows of a few types, each with the vector of sensitive counts that it adds to.
+    """The dynamic program for rows of a few types.
 
-    The order of the types is free; it is quickest where the last one has the fewest rows.
+    The order of the types is free; the program is fastest if the last type has the fewest rows.
     """
 
     counts: NDArray[np.int64]
@@ -43,57 +43,57 @@ class SubsetProgram:
     codes: NDArray[np.int32]
     """Quasi-identifiers of each type, shape (types, d), as codes of at least 0."""
     weights: NDArray[np.int64]
-    """For each type and attribute that is looked at, what one row adds to the number of the vector of counts."""
+    """Contribution of one row of each type to the number of the vector of sensitive counts, shape (types, q)."""
 
     @property
     def states(self) -> int:
-        """Sets of rows that can be told apart."""
+        """Number of distinct sets of rows."""
         return prod(int(count) + 1 for count in self.counts)
 
     @property
     def steps(self) -> int:
-        """Pairs of a set and a group in it that are compared."""
+        """Number of pairs of a set and a group within it that the program compares."""
         counts = [int(count) for count in self.counts]
         if not counts:
             return 0
         *others, last = counts
-        # Sets that hold all rows of the last type are never left over, but for the whole.
+        # The first group takes a row of the last type: of the sets with all these rows only the whole table occurs.
         below = prod((count + 1) * (count + 2) // 2 for count in others)
         return below * (last * (last + 1) // 2) + prod(count + 1 for count in counts)
 
     @property
     def bytes(self) -> int:
-        """Memory of the tables."""
+        """Memory of the program's arrays."""
         return self.states * _BYTES_PER_STATE
 
     @property
     def seconds(self) -> float:
-        """Estimated time of the search, without the models' judgement."""
+        """Estimated duration of the search, without the time that the models take."""
         return self.steps * _SECONDS_PER_STEP
 
     def solve(
         self, acceptable: Sequence[NDArray[np.bool_]], *, step: str = "solve", progress: Progress = silent
     ) -> tuple[int, list[NDArray[np.int64]]] | None:
-        """Return the fewest stars of any partition into acceptable groups, and one that has them.
+        """Find a partition into acceptable groups with the fewest stars.
 
         Parameters
         ----------
         acceptable : sequence of bool arrays
-            For each attribute that is looked at, by number of the vector of counts, whether a group with it is
-            acceptable. A group must be so for every attribute.
+            For each sensitive attribute in use: entry i is True if a group with the vector of counts numbered i is
+            acceptable. A group must be acceptable for every attribute.
         step : str
-            What the progress is called.
+            Name of the step in progress reports.
         progress : callable
-            Told the steps done; an exception that it raises ends the search.
+            Called with the steps done; an exception that it raises ends the search.
 
         Returns
         -------
         (int, list of int64 arrays) or None
-            The stars, and for each group its rows by type; None where there is no such partition.
+            The number of stars, and the rows of each group by type; None if there is no such partition.
         """
         prices, best = self._prices(acceptable), np.empty(self.states, dtype=np.int32)
         last = self.states - 1
-        # The first group holds a row of the last type, so what is left lacks one: all other sets never come up.
+        # The first group holds a row of the last type, so the rest lacks one: no other sets are needed.
         needed = int(self.counts[-1]) * (self.states // (int(self.counts[-1]) + 1))
         size = max(needed * _STEPS_PER_CALL // max(self.steps, 1), 1)
         for first in range(0, needed, size):
@@ -104,6 +104,7 @@ class SubsetProgram:
         cost = int(best[last])
         if cost == NEVER:
             return None
+        # Recover the groups, one first group after another.
         groups = []
         state = last
         while state:
@@ -114,7 +115,7 @@ class SubsetProgram:
 
     @cached_property
     def _cut(self) -> int:
-        """How many types make the low digits: about half of the states' logarithm."""
+        """Number of types in the low part: its states are about the square root of all states."""
         sizes = np.cumsum(np.log(self.counts + 1.0))
         return int(np.searchsorted(sizes, sizes[-1] / 2)) if len(sizes) else 0
 
@@ -155,14 +156,14 @@ _Parts: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int6
 
 
 def _parts(counts: NDArray[np.int64]) -> _Parts:
-    """Return for every state the states that are no larger in any digit, as the kernels take them."""
+    """List for every state the states that are not larger in any digit, in the form that the kernels use."""
     parts = [np.zeros(1, dtype=np.int32)]
     without = [0]
     for count in counts.tolist():
         radix = len(parts)
         for digit in range(1, count + 1):
             for rest in range(radix):
-                # The parts of the rest, with any number of rows of this type; those without one come first.
+                # The parts of the rest, with 0, 1, ... rows of this type.
                 parts.append(np.concatenate([parts[rest] + np.int32(mine * radix) for mine in range(digit + 1)]))
                 without.append(len(parts[rest]))
     starts = np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
@@ -170,7 +171,7 @@ def _parts(counts: NDArray[np.int64]) -> _Parts:
 
 
 def _sums(counts: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for every state the sum of its rows' weights, for each column of weights."""
+    """Compute for every state the sum of the weights of its rows, for each column of weights."""
     sums = np.zeros((1, weights.shape[1]), dtype=np.int64)
     for count, weight in zip(counts.tolist(), weights, strict=True):
         digits = np.arange(count + 1)[:, np.newaxis, np.newaxis]
@@ -179,7 +180,7 @@ def _sums(counts: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.i
 
 
 def _shared(counts: NDArray[np.int64], codes: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return for every state and column the code that all rows share, -1 where they differ, -2 without rows."""
+    """Find for every state and column the code that all its rows share: -1 if they differ, -2 if it has no row."""
     shared = np.full((1, codes.shape[1]), -2, dtype=np.int32)
     for count, code in zip(counts.tolist(), codes, strict=True):
         joined = np.where((shared == -2) | (shared == code), code, np.int32(-1))

@@ -1,10 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
 """Dynamic programming over all groups that rows of a few types can form (Liang and Yuan 2013, Theorem 8).
 
-Type `i` has `counts[i]` rows that nobody can tell apart, so a set of rows is a vector of digits up to these counts,
-and a state is its number in that mixed radix; type 0 is the least significant digit. A state is cut into a low part and
-a high part, `state = high * lows + low`: what is true of all parts of the low and of the high digits is tabled, and the
-inner loops run through tables.
+Type `i` has `counts[i]` interchangeable rows. A set of rows is therefore a vector of digits up to these counts, and a
+state is its number in this mixed radix; type 0 is the least significant digit. A state consists of a low part and a
+high part, `state = high * lows + low`. Properties of all low parts and of all high parts are tabulated, and the inner
+loops combine two table entries.
 """
 
 from __future__ import annotations

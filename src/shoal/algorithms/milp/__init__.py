@@ -1,4 +1,4 @@
-"""The integer program over generalization vectors: `milp` (the algorithm) and `program` (the program on arrays)."""
+"""The integer program over generalization vectors: the algorithm (`milp`) and the program on arrays (`program`)."""
 
 from shoal.algorithms.milp.milp import GeneralizationVectors
 

@@ -1,4 +1,4 @@
-"""The fewest stars under models that are linear in a group's counts, for tables of few attributes and few values.
+"""Integer program: the fewest stars under models that are linear in a group's counts, for tables of few combinations.
 
 References
 ----------
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GeneralizationVectors"]
 
-_HEURISTICS: tuple[Algorithm, ...] = (
+_STARTS: tuple[Algorithm, ...] = (
     ThreePhase(),
     MApproximation(),
     Hilbert(),
@@ -52,33 +52,45 @@ _HEURISTICS: tuple[Algorithm, ...] = (
     Sabre(),
     Cluster(),
 )
-"""What the program may start from: it never ends with more stars than the best of them."""
-_MOST_ENTRIES = 400_000
-"""Entries of the program up to which a table is taken."""
+"""Algorithms that provide a start of the program; its result never has more stars than the best of them."""
+_MAX_ENTRIES = 400_000
+"""Largest number of entries of the program (pairs of a vector and a row type)."""
 
 
 @dataclass(frozen=True)
 class GeneralizationVectors(Algorithm):
-    """The integer program over generalization vectors: Theorem 9 of Liang and Yuan, for every linear model.
+    """Integer program over generalization vectors: Theorem 9 of Liang and Yuan, for all linear models.
 
     Parameters
     ----------
     time_limit : float, default 60
-        Seconds for the solver, > 0. When they are over, or after Ctrl-C, the best partition so far is returned with
-        what was proven until then; it is never worse than that of the best heuristic that serves the request.
+        Seconds for the solver, > 0. After this time, or after Ctrl-C, the best partition so far is returned with the
+        bound that was proven by then. It is never worse than the partition of the best heuristic for the request.
     gap : float, default 0
-        Stop as soon as no release can have fewer stars by more than this part of them, from 0 to 1.
+        Stop as soon as no release can have fewer stars by more than this share of them, from 0 to 1.
 
     Notes
     -----
-    * The paper's transport variables are there for metrics alone: each model hands over inequalities of its own
-      (positive parts for the equal distance, what passes from place to place for the ordered one, an indicator of
-      values that occur for distinct l-diversity, and so on), and all of them are required together.
-    * Only vectors are tried that the rows which they generalize could publish: those that differ wherever it stars.
-    * Rows of one type are not whole numbers in the program where there is one sensitive attribute, only the rows by
-      vector and sensitive value are; the rest is a transportation problem, which has whole solutions.
-    * The solver computes with floats. Its partition is checked exactly by the models; its bound on the stars, which are
-      a whole number, is rounded up after a margin of a millionth is taken off.
+    * The paper's transport variables are used for metrics only. Each model provides its own inequalities (such as
+      positive parts for the equal distance, flows between adjacent ranks for the ordered distance, and indicators of
+      values for distinct l-diversity), and the program requires all of them.
+    * The program contains only vectors that a group can publish: if a vector stars an attribute, the rows that it
+      generalizes differ in it.
+    * If there is one sensitive attribute, only the numbers of rows by vector and sensitive value are integer variables.
+      The rows of each type then form a transportation problem, which has an integral solution.
+    * The solver computes in floating point. The models therefore check its partition exactly. Its bound is rounded up
+      to an integer after a margin of one millionth is subtracted.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import shoal
+    >>> table = pl.DataFrame({"age": [30, 30, 47, 48], "zip": ["A", "A", "B", "B"]})
+    >>> release = shoal.anonymize(
+    ...     table, quasi_identifiers=["age", "zip"], k=2, algorithm=shoal.GeneralizationVectors()
+    ... )
+    >>> release.certificate
+    Certificate(algorithm='milp', stars=2, optimal=True)
     """
 
     time_limit: Real | float = field(
@@ -92,7 +104,7 @@ class GeneralizationVectors(Algorithm):
         ),
     )
     name: ClassVar[str] = "milp"
-    """What users and certificates call it."""
+    """Name of the algorithm in requests and certificates."""
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""
@@ -111,16 +123,18 @@ class GeneralizationVectors(Algorithm):
         Raises
         ------
         UnsupportedError
-            Where the program would be too large: with its size, before anything is solved.
+            If the program is too large. The error is raised before the search, with the size of the program.
         """
         types = RowTypes.of(problem.table, problem.requirement)
         _check_size(types)
+        # The program is not needed if a heuristic reaches the lower bound.
         best = _best_heuristic(problem, types)
         bound = lower_bound(problem.table, problem.requirement, target=best.stars)
         if bound.stars >= best.stars:
             problem.progress(self.name, 1, 1)
-            return _result(types, best, bound.stars, bound.why, None, {})
-        program = _program_of(problem, types)
+            return _to_partition(types, best, bound.stars, bound.why, None, {})
+        # Solve from the best heuristic's partition; keep the program's if it has fewer stars.
+        program = _build_program(problem, types)
         start = program.start(best.shares, best.starred)
         solution = solve(
             program.program,
@@ -131,7 +145,7 @@ class GeneralizationVectors(Algorithm):
             step=self.name,
             progress=problem.progress,
         )
-        proven, why = _proven(solution, bound)
+        proven, why = _best_bound(solution, bound)
         if solution.values is not None:
             found = _Release.of(types, program.shares(solution.values), "the program")
             if found.stars < best.stars and _is_acceptable(problem, types, found.shares):
@@ -144,21 +158,25 @@ class GeneralizationVectors(Algorithm):
             "inequalities": len(program.program.rows),
             "solver_seconds": round(solution.seconds, 3),
         }
-        return _result(types, best, min(proven, best.stars), why, solution, details)
+        return _to_partition(types, best, min(proven, best.stars), why, solution, details)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class _Release:
-    """A partition as rows by group and type."""
+    """A partition, given by the rows of each type in each group."""
 
     shares: NDArray[np.int64]
+    """Number of rows of each type in each group, shape (groups, types)."""
     starred: NDArray[np.bool_]
+    """Attributes that each group stars, shape (groups, d)."""
     stars: int
+    """Number of stars."""
     origin: str
+    """Name of the algorithm that found the partition."""
 
     @classmethod
     def of(cls, types: RowTypes, shares: NDArray[np.int64], origin: str) -> _Release:
-        """Count what a partition costs: groups star what their rows differ in."""
+        """Count the stars of a partition: each group stars the attributes in which its rows differ."""
         starred = np.empty((len(shares), types.codes.shape[1]), dtype=np.bool_)
         for group, rows in enumerate(shares):
             codes = types.codes[rows > 0]
@@ -168,11 +186,12 @@ class _Release:
 
 
 def _best_heuristic(problem: Problem, types: RowTypes) -> _Release:
-    """Return the partition with the fewest stars that some algorithm without a proof finds."""
+    """Find the partition with the fewest stars among those of the heuristics that serve the requirement."""
+    # The type of each row, to count the rows by group and type.
     number = np.empty(problem.table.rows, dtype=np.int64)
     number[types.order] = np.repeat(np.arange(len(types.codes)), types.counts)
     found = []
-    for algorithm in _HEURISTICS:
+    for algorithm in _STARTS:
         if algorithm.unsupported(problem.requirement) is None:
             partition = algorithm.partition(problem)
             keys = partition.groups.astype(np.int64) * len(types.codes) + number
@@ -182,36 +201,36 @@ def _best_heuristic(problem: Problem, types: RowTypes) -> _Release:
 
 
 def _check_size(types: RowTypes) -> None:
-    """Refuse tables whose program nobody could solve."""
-    classes = len(np.unique(types.codes, axis=0)) if len(types.codes) <= _MOST_ENTRIES else len(types.codes)
+    """Refuse tables whose program would be too large to solve."""
+    classes = len(np.unique(types.codes, axis=0)) if len(types.codes) <= _MAX_ENTRIES else len(types.codes)
     d = types.codes.shape[1]
     entries = len(types.codes) * 2**d
-    if entries > _MOST_ENTRIES:
+    if entries > _MAX_ENTRIES:
         raise UnsupportedError(
             f"The algorithm 'milp' cannot serve this table: with {classes} different combinations of {d} "
             f"quasi-identifiers its program would have up to {entries:.1e} variables, and it stops at "
-            f"{_MOST_ENTRIES:.1e}. Coarsen quasi-identifiers so that fewer combinations are left, or take an algorithm "
+            f"{_MAX_ENTRIES:.1e}. Coarsen quasi-identifiers so that fewer combinations are left, or take an algorithm "
             "for large tables."
         )
 
 
-def _program_of(problem: Problem, types: RowTypes) -> GeneralizationProgram:
-    """Write the program of a table down."""
+def _build_program(problem: Problem, types: RowTypes) -> GeneralizationProgram:
+    """Build the integer program of a table and its requirement."""
     tables = populations_of(problem.table)
     conditions = []
     places = {position: place for place, position in enumerate(types.attributes)}
     for position, form in problem.requirement.linear_forms(tables):
         if form.rows:
             conditions.append(
-                _condition(form, places.get(position, 0), len(tables[position].totals), looked_at=bool(places))
+                _to_condition(form, places.get(position, 0), len(tables[position].totals), by_value=bool(places))
             )
     values = types.values if places else np.zeros((len(types.codes), 1), dtype=np.int32)
     return GeneralizationProgram(codes=types.codes, values=values, counts=types.counts, conditions=conditions)
 
 
-def _condition(form: LinearForm, attribute: int, values: int, *, looked_at: bool) -> LinearCondition:
-    """Lay a model's inequalities out as a matrix; where no sensitive value is looked at, there is one value in all."""
-    width = values if looked_at else 1
+def _to_condition(form: LinearForm, attribute: int, values: int, *, by_value: bool) -> LinearCondition:
+    """Convert the inequalities of a model to a matrix; without `by_value`, all rows count as having one value."""
+    width = values if by_value else 1
     matrix = np.zeros((len(form.rows), width + 1 + form.auxiliaries))
     for place, row in enumerate(form.rows):
         for variable, coefficient in row.coefficients.items():
@@ -227,9 +246,10 @@ def _condition(form: LinearForm, attribute: int, values: int, *, looked_at: bool
 
 
 def _is_acceptable(problem: Problem, types: RowTypes, shares: NDArray[np.int64]) -> bool:
-    """Return whether the shares are a partition whose groups the models accept, decided exactly."""
+    """Test exactly that the shares are a partition of the rows and that all models accept its groups."""
     if not np.array_equal(shares.sum(axis=0), types.counts) or shares.min(initial=0) < 0:
         return False
+    # The models count group sizes, and the sensitive values of each group by attribute.
     tables = populations_of(problem.table)
     sizes = counted_groups(shares.sum(axis=1)[:, np.newaxis], one_value(tables[0]))
     for model in problem.requirement.group_models:
@@ -242,17 +262,17 @@ def _is_acceptable(problem: Problem, types: RowTypes, shares: NDArray[np.int64])
     return True
 
 
-def _proven(solution: Solution, bound: LowerBound) -> tuple[int, Fact]:
-    """Return the larger of the solver's bound on the stars and the one that was there before, and what it rests on."""
+def _best_bound(solution: Solution, bound: LowerBound) -> tuple[int, Fact]:
+    """Return the better of the solver's lower bound and the one known before, with its proof."""
     if math.isfinite(solution.bound) and solution.bound > bound.stars:
         return int(solution.bound), Fact("milp_program")
     return bound.stars, bound.why
 
 
-def _result(
+def _to_partition(
     types: RowTypes, release: _Release, proven: int, why: Fact, solution: Solution | None, details: dict[str, Any]
 ) -> Partition:
-    """Return a partition with what is proven of it."""
+    """Convert a release to a partition with its guarantee."""
     if release.stars <= proven:
         promise = Fact("proven_optimal")
     else:

@@ -1,7 +1,7 @@
 """The integer program over generalization vectors (Liang and Yuan 2013, Theorem 9), on arrays.
 
-A generalization vector `v*` keeps the values of some quasi-identifiers and stars the others. The rows of every type
-that it generalizes may go to it; those that do are one group, which pays the stars of the vector for each of its rows.
+A generalization vector `v*` keeps the values of some quasi-identifiers and stars the others. Rows of every type that it
+generalizes may be assigned to it. The assigned rows form one group, and each of them costs the stars of the vector.
 """
 
 from __future__ import annotations
@@ -23,17 +23,22 @@ __all__ = ["LinearCondition", "GeneralizationProgram", "Vectors"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class LinearCondition:
-    """What every group must satisfy in one attribute: `matrix @ (counts, size, auxiliaries) >= constant`, or equal."""
+    """Linear conditions on every group: `matrix @ (counts, size, auxiliaries) >= constant`, or equality.
+
+    The counts are those of the values of one sensitive attribute in the group.
+    """
 
     attribute: int
-    """Which attribute the counts are of."""
+    """Position of the sensitive attribute."""
     matrix: NDArray[np.float64]
-    """One row per inequality: a column for each value, one for the size, one for each auxiliary variable."""
+    """Coefficients, one row per condition: a column for each value, one for the size, one for each auxiliary
+    variable."""
     constant: NDArray[np.float64]
-    """At least 0."""
+    """Right-hand side of each condition, at least 0."""
     equal: NDArray[np.bool_]
+    """Conditions that require equality."""
     binary: bool
-    """Whether the auxiliary variables are 0 or 1."""
+    """If True, the auxiliary variables are 0 or 1."""
 
     @property
     def auxiliaries(self) -> int:
@@ -41,15 +46,20 @@ class LinearCondition:
         return int(self.matrix.shape[1]) - self.values - 1
 
     values: int
-    """Values of the attribute."""
+    """Number of values of the attribute."""
 
     def can_hold(self, supply: NDArray[np.int64]) -> bool:
-        """Return whether no inequality without auxiliary variables rules out every group from a supply of rows.
+        """Test if a group can satisfy each inequality without auxiliary variables on its own.
 
         Parameters
         ----------
         supply : int64 array
-            Rows that there are of each value.
+            Available rows of each value.
+
+        Returns
+        -------
+        bool
+            False if some inequality excludes every group from this supply.
         """
         plain = ~self.matrix[:, self.values + 1 :].any(axis=1) & ~self.equal
         gains = self.matrix[plain, : self.values] + self.matrix[plain, self.values, np.newaxis]
@@ -59,28 +69,30 @@ class LinearCondition:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Vectors:
-    """Generalization vectors, each with the types of rows that it generalizes."""
+    """Generalization vectors, with the row types that each generalizes."""
 
     starred: NDArray[np.bool_]
-    """Which quasi-identifiers each vector stars, shape (vectors, d)."""
+    """Quasi-identifiers that each vector stars, shape (vectors, d)."""
     starts: NDArray[np.int64]
-    """Where each vector's types start in `types`; one more than there are vectors."""
+    """Start of each vector in `types`, shape (vectors + 1,)."""
     types: NDArray[np.int64]
-    """The types of each vector."""
+    """Row types, vector after vector."""
 
     @classmethod
     def of(cls, codes: NDArray[np.int32]) -> Vectors:
-        """Return the vectors that some group publishes: those whose rows differ wherever it stars.
+        """List the vectors that a group can publish.
 
-        A vector whose rows all agree where it stars can be exchanged for one with fewer stars and the same rows.
+        If the rows of a vector agree on an attribute that it stars, another vector has the same rows and fewer stars;
+        such vectors are not listed.
         """
         d = codes.shape[1]
         starred: list[NDArray[np.bool_]] = []
         parts: list[NDArray[np.int64]] = []
+        # For each set of starred attributes, a vector for each combination of the others.
         for stars in range(d + 1):
             for chosen in combinations(range(d), stars):
                 kept = [a for a in range(d) if a not in chosen]
-                for part in _alike(codes[:, kept]):
+                for part in _group_equal_rows(codes[:, kept]):
                     inside = codes[part][:, [*chosen]]
                     if (inside != inside[:1]).any(axis=0).all():
                         starred.append(np.isin(np.arange(d), chosen))
@@ -92,7 +104,7 @@ class Vectors:
         )
 
     def kept(self, chosen: NDArray[np.bool_]) -> Vectors:
-        """Return some of the vectors."""
+        """Select vectors by a mask."""
         sizes = np.diff(self.starts)
         return Vectors(
             starred=self.starred[chosen],
@@ -109,8 +121,8 @@ class Vectors:
         return f"Vectors(vectors={len(self.starred)}, entries={len(self.types)})"
 
 
-def _alike(codes: NDArray[np.int32]) -> list[NDArray[np.int64]]:
-    """Return the numbers of the rows that are equal to one another."""
+def _group_equal_rows(codes: NDArray[np.int32]) -> list[NDArray[np.int64]]:
+    """List the positions of each set of equal rows."""
     if codes.shape[1] == 0:
         return [np.arange(len(codes))]
     _, inverse, sizes = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
@@ -119,24 +131,25 @@ def _alike(codes: NDArray[np.int32]) -> list[NDArray[np.int64]]:
 
 
 class GeneralizationProgram:
-    """The program: how many rows of each type go to each vector.
+    """The integer program: the number of rows of each type assigned to each vector.
 
-    Variables, in this order: rows of each entry (vector and type); rows of each vector by value of each attribute; rows
-    of each vector; an indicator of each vector that has rows, where some condition needs it; auxiliary variables.
+    Variables, in this order: the rows of each entry (vector and type); the rows of each vector by value of each
+    attribute; the rows of each vector; if some condition needs it, an indicator of each vector with rows; and auxiliary
+    variables.
 
-    With one attribute it is enough that the rows by vector and value are whole numbers: what is left is a
-    transportation problem for each value, whose corners are whole. With several the entries are whole numbers.
+    If there is one attribute, only the rows by vector and value must be integers: the rest is a transportation problem
+    for each value, which has integral vertices. If there are several attributes, the entries are integers.
 
     Parameters
     ----------
     codes : int32 array of shape (types, d)
         Quasi-identifiers of each type.
     values : int32 array of shape (types, q)
-        The value of each type in each attribute; q >= 1.
+        Sensitive values of each type; q >= 1.
     counts : int64 array
-        Rows of each type.
+        Number of rows of each type.
     conditions : sequence of LinearCondition
-        What every group must satisfy.
+        Conditions on every group.
     """
 
     def __init__(
@@ -148,21 +161,22 @@ class GeneralizationProgram:
         conditions: Sequence[LinearCondition],
     ) -> None:
         self.counts, self.values, self.conditions = counts, values, tuple(conditions)
+        # Vectors whose rows can satisfy no condition are not needed.
         vectors = Vectors.of(codes)
         possible = [
             all(condition.can_hold(self._supply(part, condition)) for condition in self.conditions)
             for part in np.split(vectors.types, vectors.starts[1:-1])
         ]
         self.vectors = vectors.kept(np.array(possible, dtype=np.bool_))
-        self._lay_out()
-        self.program = self._program()
+        self._number_variables()
+        self.program = self._build()
 
     def _supply(self, types: NDArray[np.int64], condition: LinearCondition) -> NDArray[np.int64]:
         column = self.values[types, condition.attribute]
         return np.bincount(column, weights=self.counts[types], minlength=condition.values).astype(np.int64)
 
-    def _lay_out(self) -> None:
-        """Give each variable its number."""
+    def _number_variables(self) -> None:
+        """Assign numbers to the variables: entries, rows by value, rows, indicators, auxiliary variables."""
         vectors, entries = len(self.vectors.starred), len(self.vectors.types)
         self._vector = self.vectors.of_entry
         self._cells: list[dict[tuple[int, int], int]] = []
@@ -182,18 +196,19 @@ class GeneralizationProgram:
         self._indicated = indicated
         self._variables = self._auxiliary + vectors * sum(condition.auxiliaries for condition in self.conditions)
 
-    def _program(self) -> Program:
+    def _build(self) -> Program:
         entries, vectors = len(self.vectors.types), len(self.vectors.starred)
         stars = self.vectors.starred.sum(axis=1).astype(np.float64)
         several = self.values.shape[1] > 1
         costs, upper = np.zeros(self._variables), np.full(self._variables, np.inf)
         integer = np.zeros(self._variables, dtype=np.bool_)
+        # No vector has more rows than its types provide.
         supply = self.counts[self.vectors.types].astype(np.float64)
         upper[:entries] = supply
         for cells in self._cell_of:
             upper[cells] = 0
             np.add.at(upper, cells, supply)
-        # Whole numbers that cost: entries with several attributes, else the rows by vector and value.
+        # The integer variables carry the costs: the entries if there are several attributes, else the rows by value.
         if several:
             costs[:entries], integer[:entries] = stars[self._vector], True
         else:
@@ -213,13 +228,13 @@ class GeneralizationProgram:
         )
 
     def _auxiliary_blocks(self) -> list[tuple[int, LinearCondition]]:
-        """Return where each condition's auxiliary variables start: those of the first vector, of the second, ..."""
+        """List the conditions with the number of their first auxiliary variable; vectors follow one another."""
         sizes = [condition.auxiliaries * len(self.vectors.starred) for condition in self.conditions]
         starts = self._auxiliary + np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
         return list(zip(starts.tolist(), self.conditions, strict=True))
 
     def _assignment(self) -> Rows:
-        """All rows of each type go somewhere (the paper's equation 6)."""
+        """Require that all rows of each type are assigned (equation 6 of the paper)."""
         order = np.argsort(self.vectors.types, kind="stable")
         return Rows(
             starts=np.concatenate(([0], np.cumsum(np.bincount(self.vectors.types, minlength=len(self.counts))))),
@@ -230,7 +245,7 @@ class GeneralizationProgram:
         )
 
     def _sums(self) -> list[Rows]:
-        """Rows by vector and value are the sums of their entries, and the rows of a vector are sums of these."""
+        """Define the rows by vector and value as sums of entries, and the rows of each vector as sums of these."""
         vectors = len(self.vectors.starred)
         sums = [(cells, np.arange(len(cells))) for cells in self._cell_of]
         first = self._cells[0]
@@ -239,7 +254,7 @@ class GeneralizationProgram:
         for totals, parts in sums:
             order = np.argsort(totals, kind="stable")
             found, sizes = np.unique(totals, return_counts=True)
-            # Each row holds its parts, then the total with the sign changed.
+            # Each equation has its parts, then the total with a negative sign.
             ends = np.cumsum(sizes)
             columns = np.insert(parts[order], ends, found)
             coefficients = np.insert(np.ones(len(parts)), ends, -1.0)
@@ -250,7 +265,7 @@ class GeneralizationProgram:
         return listed
 
     def _links(self) -> list[Rows]:
-        """Let no row go to a vector without its indicator: entry by entry, which is tighter than for all together."""
+        """Assign no row to a vector with indicator 0: one inequality per entry is tighter than one per vector."""
         if not self._indicated:
             return []
         entries = len(self.vectors.types)
@@ -268,7 +283,7 @@ class GeneralizationProgram:
         ]
 
     def _condition_rows(self, start: int, condition: LinearCondition) -> Rows:
-        """Write a condition out for every vector, with constants times its indicator."""
+        """Build a condition for every vector; the constants are multiplied by the vector's indicator."""
         cells = self._cells[condition.attribute]
         listed = []
         for vector in range(len(self.vectors.starred)):
@@ -283,14 +298,19 @@ class GeneralizationProgram:
         return Rows.of(listed)
 
     def start(self, shares: NDArray[np.int64], starred: NDArray[np.bool_]) -> NDArray[np.float64] | None:
-        """Return a start for the solver from a partition: NaN where it has to find out; None where it does not fit.
+        """Convert a partition to a start for the solver.
 
         Parameters
         ----------
         shares : int64 array of shape (groups, types)
-            Rows of each type in each group.
+            Number of rows of each type in each group.
         starred : bool array of shape (groups, d)
-            What each group stars.
+            Attributes that each group stars.
+
+        Returns
+        -------
+        float64 array or None
+            Value of each variable, NaN for auxiliary variables; None if a group publishes a vector that is not listed.
         """
         at: dict[tuple[bytes, int], int] = {}
         for entry, (vector, kind) in enumerate(zip(self._vector.tolist(), self.vectors.types.tolist(), strict=True)):
@@ -302,6 +322,7 @@ class GeneralizationProgram:
             if place is None:
                 return None
             values[place] += shares[group, kind]
+        # The other variables are sums of the entries.
         for cells in self._cell_of:
             np.add.at(values, cells, values[: len(cells)])
         np.add.at(values, self._size + self._vector, values[: len(self._vector)])
@@ -311,28 +332,26 @@ class GeneralizationProgram:
         return values
 
     def shares(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the rows of each type in each group of a solution, shape (groups, types), whole numbers.
+        """Convert a solution to the number of rows of each type in each group, shape (groups, types).
 
-        Entries that the solver left broken are made whole without changing the rows by vector and value.
+        Fractional entries are replaced by integers with the same rows by vector and value.
         """
         entries = len(self.vectors.types)
         flow = np.rint(values[:entries]).astype(np.int64)
         if self.values.shape[1] == 1:
-            flow = self._transported(np.rint(values[self._cell_of[0]]).astype(np.int64))
+            flow = self._solve_transport(np.rint(values[self._cell_of[0]]).astype(np.int64))
         whole = np.zeros((len(self.vectors.starred), len(self.counts)), dtype=np.int64)
         whole[self._vector, self.vectors.types] = flow
         return whole[whole.any(axis=1)]
 
-    def _transported(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return rows of each entry that add up to the types' rows and to given rows by vector and value.
-
-        A flow from types to cells, found in whole numbers.
-        """
+    def _solve_transport(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Find integral entries with given sums by type and by vector and value (`totals`), as a maximum flow."""
         from scipy import sparse
         from scipy.sparse import csgraph as graphs
 
         kinds, cells = len(self.counts), self._cell_of[0] - len(self._cell_of[0])
         count = len(self._cells[0])
+        # Edges from the source to the types, from types to cells, and from cells to the sink.
         source, sink = kinds + count, kinds + count + 1
         by_cell = np.zeros(count, dtype=np.int64)
         by_cell[cells] = totals

@@ -1,4 +1,4 @@
-"""SABRE: groups that draw from every bucket of sensitive values in proportion."""
+"""SABRE: groups that hold every bucket of sensitive values in proportion."""
 
 from shoal.algorithms.sabre.sabre import Sabre
 

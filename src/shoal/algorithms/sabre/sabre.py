@@ -1,4 +1,4 @@
-"""SABRE: groups that draw from every bucket of sensitive values in proportion (Cao, Karras, Kalnis, Tan 2011).
+"""SABRE: groups that hold every bucket of sensitive values in proportion (Cao, Karras, Kalnis, Tan 2011).
 
 References
 ----------
@@ -26,49 +26,49 @@ if TYPE_CHECKING:
 
 __all__ = ["Sabre"]
 
-_ROUNDS = (12, 60)
-"""Temperatures of the search: in the smallest tables, and at most."""
+_ROUNDS_RANGE = (12, 60)
+"""Number of rounds of the search, each at its own temperature: in the smallest tables, and at most."""
 _ROUNDS_PER_CUT = 6
-"""Rounds of moves between two attempts to cut groups in two."""
-_START = 1.5
-"""The first groups are larger than they must be by this factor, so that rows can be exchanged before they are cut."""
-_FAILURES = 0.01
-"""Share of dealt groups that may fail, and be joined."""
-_TRIAL = 10
-"""A trial makes one in this many of the moves of the search."""
-_LEAST_EFFORT = 100
-"""Smaller tables get the moves of a table of this many rows."""
-_FULL_EFFORT = 40_000
-"""Rows beyond this number add less to the moves."""
-_LESS = 32
-"""Each of them adds one in this many of what a row within it adds."""
-_WORK = 10_000_000_000
-"""Codes and counts that the search may look at, at the usual effort: 600,000 rows with seven attributes need three in
-a hundred."""
-_WORK_OF_MOVES = 2_000_000_000
-"""Moves times attributes: rows of hundreds of attributes are moved less often."""
-_DEFAULT = 200
-"""The effort unless told otherwise."""
+"""Rounds of moves between two attempts to split groups in two."""
+_DEALT_SIZE_FACTOR = 1.5
+"""Dealt groups are larger than necessary by this factor, so that rows can be exchanged before groups are split."""
+_MAX_FAILED_SHARE = 0.01
+"""Largest share of dealt groups that may fail; failed groups are merged with the next group."""
+_MOVES_PER_TRIAL_MOVE = 10
+"""A trial search tries the moves of the full search, divided by this."""
+_MIN_ROWS_OF_MOVES = 100
+"""Smaller tables get as many moves as a table with this many rows."""
+_MAX_ROWS_OF_FULL_EFFORT = 40_000
+"""Number of rows above which further rows add fewer moves."""
+_DISCOUNT_IF_LARGE = 32
+"""Each further row adds the moves of a row, divided by this."""
+_MAX_WORK = 10_000_000_000
+"""Number of codes and counts that the search may scan, at the default effort: 600,000 rows with seven attributes need
+3 % of it."""
+_MAX_WORK_OF_MOVES = 2_000_000_000
+"""Largest number of moves times attributes: tables with hundreds of attributes get fewer moves."""
+_DEFAULT_EFFORT = 200
+"""Default effort."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Schedule:
-    """How the search goes from taking chances to taking none."""
+    """Annealing schedule of the search."""
 
     temperatures: tuple[float, float]
-    """The first and the last, in losses of one attribute of one row."""
+    """First and last temperature, in units of the loss of one attribute of one row."""
     power: float
-    """The first power of the smoothed loss; it falls to 0, the loss itself, over four fifths of the search."""
+    """First power of the smoothed loss; it falls linearly to 0 (the loss itself) over four fifths of the search."""
 
     def at(self, done: float) -> tuple[float, float]:
-        """Return the temperature and the power when a share of the search is done."""
+        """Compute the temperature and the power if a share `done` of the search is over."""
         first, last = self.temperatures
         return first * (last / first) ** done, max(0.0, self.power * (1 - done / 0.8))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Start:
-    """Groups that a search may start from."""
+    """A start of the search."""
 
     name: str
     schedule: _Schedule
@@ -78,53 +78,64 @@ class _Start:
 
 
 _AFTER_DEALING = _Schedule(temperatures=(0.5, 0.03), power=0.7)
-"""Hot at first, for dealt groups are far from a good partition."""
+"""A hot schedule, because dealt groups are far from a good partition."""
 _AFTER_CUTTING = _Schedule(temperatures=(0.3, 0.01), power=0.0)
-"""Cooler, for groups that Mondrian cut are good already."""
+"""A cooler schedule, because Mondrian's groups are good already."""
 
 
 @dataclass(frozen=True)
 class Sabre(Algorithm):
-    """Deal the rows out so that every group gets its share of all sensitive values, then exchange what fits better.
+    """Deal rows so that every group gets its share of all sensitive values, then improve the groups by local search.
 
     Parameters
     ----------
     effort : int, default 200
-        Moves of rows that are tried for each row, fewer in tables of more than 40,000 rows; from 0, which leaves the
-        groups as they were dealt, to 1,000,000.
+        Number of moves tried for each row, from 0 (no search) to 1,000,000. If the table has more than 40,000 rows,
+        further rows add fewer moves.
 
     Notes
     -----
-    The paper's plan, as far as its abstract and what others wrote of it tell (its text was not at hand): bucketization
-    puts sensitive values that are near one another into buckets, so that a group that draws from all buckets in
-    proportion is close to the table whichever values it draws; redistribution decides how many rows each group draws
-    from each bucket, by halving the table's bucket sizes over and over, and fills the groups with near rows.
-    What is different here:
+    The text of the paper was not available to us; this is its plan according to its abstract and to later papers.
+    *Bucketization* puts similar sensitive values into buckets, so that a group with rows of all buckets in proportion
+    is close to the table, whatever values of a bucket it holds. *Redistribution* determines how many rows of each
+    bucket every group gets, by halving the bucket sizes of the table repeatedly, and fills the groups with similar
+    rows. This implementation differs in the following points:
 
-    * No part of t is set aside for the buckets. A bucket is a value, or a few rare ones that are next to one another in
-      the order of the ground distance (ranks, leaves of a hierarchy, nearest neighbours in a metric); shares are
-      rounded so that what a group lacks of a bucket it has of the next. The compiled predicate decides, for every
-      group, whether that is close enough, and the smallest size at which hardly a dealt group fails is taken; those
-      few are joined with the next. So any monotone requirement can be served, not closeness alone.
-    * Like rows are dealt to the same group along the order that loses least: a Hilbert curve, or the order by some
-      attributes before others, those first that lose most when they differ.
-    * What t allows beyond dealing is used up by a search, which is ours: rows change groups or places, as simulated
-      annealing has it, while every group stays acceptable; the loss is the one of the recoding (certainty penalty or
-      stars), smoothed at first so that groups become nearly pure and then pure. Groups are dealt out in two as soon as
-      both halves are acceptable.
-    * The search starts from dealt groups or from Mondrian's, whichever a short search made more of: never is more lost
-      than by Mondrian.
-    * Looks at codes and counts are counted, as by clustering: a spent budget ends the search with the best so far.
+    * No part of t is reserved for the buckets. A bucket is one value, or a few rare values that are adjacent in the
+      order of the ground distance (ranks, leaves of a hierarchy, nearest neighbours in a metric). Shares are rounded so
+      that a group that lacks rows of one bucket has more of the next. The compiled predicate decides whether a group is
+      close enough. The group size is the smallest at which hardly any dealt group fails; failed groups are merged with
+      the next group. Any monotone requirement can therefore be served.
+    * Similar rows are dealt to the same group along the order that loses least: a Hilbert curve, or a lexicographic
+      order of the attributes, starting with those that lose most if their values differ.
+    * The local search is ours and uses the distance that t allows beyond dealing. Rows change groups or swap places by
+      simulated annealing, while every group stays acceptable. The loss is that of the recoding (certainty penalty or
+      stars). It is smoothed at first, so that groups become nearly uniform before they become uniform. Groups are split
+      in two as soon as both halves are acceptable.
+    * The search starts from dealt groups or from Mondrian's groups, whichever lose less after a short search. The
+      result never loses more than Mondrian's.
+    * The number of codes and counts that may be scanned is limited, as in `Cluster`; if the limit is reached, the
+      result is the best partition so far.
     * The random numbers of the search are the same for every table.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.datasets.census(500, quasi_identifiers=["age", "gender"], seed=1)
+    >>> release = shoal.anonymize(
+    ...     table, quasi_identifiers=["age", "gender"], sensitive="income", t=0.5, algorithm=shoal.Sabre(effort=10)
+    ... )
+    >>> release.certificate.algorithm
+    'sabre'
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(divisible=True, bytes_per_row=400, stand_in=Mondrian())
-    """What it can do."""
+    """Capabilities of the algorithm."""
 
-    effort: int = field(default=_DEFAULT, metadata=parameter(EFFORTS, **EFFORT))
+    effort: int = field(default=_DEFAULT_EFFORT, metadata=parameter(EFFORTS, **EFFORT))
 
     name: ClassVar[str] = "sabre"
-    """What users and certificates call it."""
+    """Name of the algorithm in requests and certificates."""
 
     def group_rows(self, problem: Problem) -> Partition:
         """Find the groups; see `Algorithm.partition`."""
@@ -136,9 +147,9 @@ class Sabre(Algorithm):
 
     def _search(self, problem: Problem, work: WorkingPartition) -> tuple[NDArray[np.int32], dict[str, Any]]:
         problem.progress(self.name, 0, 1)
-        work.allow(_WORK * max(self.effort, _DEFAULT) // _DEFAULT)
-        size, count = _dealt_size(work)
-        # Redistribution: like rows to the same group, by the order that loses least.
+        work.allow(_MAX_WORK * max(self.effort, _DEFAULT_EFFORT) // _DEFAULT_EFFORT)
+        size, count = _smallest_dealt_size(work)
+        # Redistribution: similar rows to the same group, along the order that loses least.
         losses = [work.deal(count, order) for order in range(work.orders)]
         starts = [
             _Start(
@@ -148,12 +159,13 @@ class Sabre(Algorithm):
                 groups=work.groups_of_rows(),
             )
         ]
+        # Mondrian's groups are the other start.
         cut = Mondrian().partition(problem).groups
         starts.append(_Start(name="mondrian", schedule=_AFTER_CUTTING, loss=work.set_groups_of_rows(cut), groups=cut))
         details: dict[str, Any] = {"smallest_dealt_size": size}
         details |= {f"{start.name}_loss": start.loss for start in starts}
-        # A short search from each start tells which one is worth a long one.
-        trials = [self._exchange(problem, work, start, self.effort // _TRIAL) for start in starts]
+        # A short search from each start shows which start is worth the full search.
+        trials = [self._exchange(problem, work, start, self.effort // _MOVES_PER_TRIAL_MOVE) for start in starts]
         chosen = starts[int(np.argmin([loss for loss, _ in trials]))]
         found = [*trials, self._exchange(problem, work, chosen, self.effort)]
         loss, best = min(found, key=lambda one: one[0])
@@ -162,21 +174,27 @@ class Sabre(Algorithm):
     def _exchange(
         self, problem: Problem, work: WorkingPartition, start: _Start, effort: int
     ) -> tuple[float, NDArray[np.int32]]:
-        """Search from some groups; return what is lost, never more than at the start, and the group of each row."""
+        """Improve a start by local search; return the loss (at most that of the start) and the group of each row."""
         work.set_groups_of_rows(start.groups)
+        # The number of moves grows with the rows, within a budget for wide tables.
         n = work.rows
-        rounds = min(max(n // 8, _ROUNDS[0]), _ROUNDS[1]) if effort else 0
-        moves = effort * max(min(n, _FULL_EFFORT) + max(n - _FULL_EFFORT, 0) // _LESS, _LEAST_EFFORT)
-        most = _WORK_OF_MOVES * max(effort, _DEFAULT) // _DEFAULT
+        rounds = min(max(n // 8, _ROUNDS_RANGE[0]), _ROUNDS_RANGE[1]) if effort else 0
+        moves = effort * max(
+            min(n, _MAX_ROWS_OF_FULL_EFFORT) + max(n - _MAX_ROWS_OF_FULL_EFFORT, 0) // _DISCOUNT_IF_LARGE,
+            _MIN_ROWS_OF_MOVES,
+        )
+        most = _MAX_WORK_OF_MOVES * max(effort, _DEFAULT_EFFORT) // _DEFAULT_EFFORT
         if moves * work.table.width > most:
             moves = most // work.table.width
             work.shorten()
+        # Rounds of moves at falling temperatures, with splits in between.
         for number in range(rounds):
             problem.progress(self.name, number, rounds)
             if number % _ROUNDS_PER_CUT == _ROUNDS_PER_CUT - 1:
                 work.cut(number // _ROUNDS_PER_CUT)
             temperature, power = start.schedule.at(number / (rounds - 1))
             work.exchange(-(-moves // rounds), temperature, power)
+        # Split groups until no half is acceptable.
         while work.cut(0):
             pass
         problem.progress(self.name, max(rounds, 1), max(rounds, 1))
@@ -184,9 +202,9 @@ class Sabre(Algorithm):
         return (loss, work.groups_of_rows()) if loss < start.loss else (start.loss, start.groups)
 
 
-def _dealt_size(work: WorkingPartition) -> tuple[int, int]:
-    """Return how small dealt groups may be so that hardly one fails, and how many to deal."""
+def _smallest_dealt_size(work: WorkingPartition) -> tuple[int, int]:
+    """Find the smallest size at which hardly any dealt group fails; return it and the number of groups to deal."""
     size = min(work.smallest, work.rows)
-    while size < work.rows and not work.may_be_dealt(work.rows // size, _FAILURES):
+    while size < work.rows and not work.may_be_dealt(work.rows // size, _MAX_FAILED_SHARE):
         size = max(size + 1, size * 21 // 20)
-    return size, max(1, int(work.rows / (_START * size)))
+    return size, max(1, int(work.rows / (_DEALT_SIZE_FACTOR * size)))

@@ -1,4 +1,4 @@
-"""Groups to start a search from: those that follow the cells of the hierarchies, among which prices choose."""
+"""A start of the local search: groups that publish cells of the lattice of hierarchies, chosen by Lagrangian prices."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ if TYPE_CHECKING:
     from shoal.algorithms.lattice import PricedCells
     from shoal.algorithms.local_search.groups import WorkingPartition
 
-__all__ = ["FromCells"]
+__all__ = ["CellStart"]
 
 _STEPS_PER_ROW = 100
-"""Steps of annealing for each row that needs something, times the root of the effort: chosen on Adult."""
-_FEWEST_STEPS, _MOST_STEPS = 100_000, 100_000_000
+"""Annealing steps per row outside acceptable classes, times the square root of the effort; chosen on Adult."""
+_MIN_STEPS, _MAX_STEPS = 100_000, 100_000_000
+"""Limits on the number of annealing steps."""
 
 
-class FromCells:
-    """The cells of a table with their prices.
+class CellStart:
+    """Priced lattice cells of a table.
 
     Parameters
     ----------
     problem : Problem
     work : WorkingPartition
-        Its classes are those of the table.
+        Working partition of the same table.
     cells : LatticeCells
     """
 
@@ -40,30 +41,37 @@ class FromCells:
         self._priced: PricedCells = price(cells, progress=problem.progress)
 
     @classmethod
-    def of(cls, problem: Problem, work: WorkingPartition) -> FromCells | None:
-        """Return them; None where no row needs anything, or where there are none, or too many."""
+    def of(cls, problem: Problem, work: WorkingPartition) -> CellStart | None:
+        """Price the cells of a table; None if no row needs a group, or if there are no cells or too many of them."""
         if not len(work.active) or not work.may_always_join:
             return None
         cells = LatticeCells.of(problem, work.smallest)
-        # Of a table with counts a class has more people than rows: then no row could be told its cell.
+        # In a table with counts, cells count persons; rows could not be assigned to them one by one.
         if cells is None or not len(cells) or int(cells.sizes.sum()) != work.rows:
             return None
         return cls(problem, work, cells)
 
     @property
     def loss_bound(self) -> float:
-        """What a cell of the table loses on average in any release, at least."""
+        """Lower bound on the average loss of a cell of the table in any release."""
         return round_bound_down(self._priced.bound) / self._all_cells
 
     def groups(self, effort: int) -> tuple[NDArray[np.int32], int]:
-        """Return a group for each row of the working partition (-1: none yet), all acceptable, and how many there are.
+        """Anneal the assignment of rows to cells, and keep the acceptable groups.
 
         Parameters
         ----------
         effort : int
             See `Cluster`.
+
+        Returns
+        -------
+        groups : int32 array
+            Acceptable group of each row of the working partition, -1 if it has none.
+        count : int
+            Number of groups.
         """
         steps = _STEPS_PER_ROW * len(self._work.active) * isqrt(effort)
-        steps = min(max(steps, _FEWEST_STEPS), _MOST_STEPS)
+        steps = min(max(steps, _MIN_STEPS), _MAX_STEPS)
         followed = anneal_cells(self._cells, self._priced, steps=steps, progress=self._problem.progress)
         return self._work.free_failing(followed.astype(np.int32))
