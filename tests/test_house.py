@@ -198,16 +198,6 @@ def test_a_class_means_one_thing_in_the_tree():
     assert {name for name, places in homes.items() if len(places) > 1} <= {"Regions"}
 
 
-def test_the_options_of_a_request_are_the_parameters_of_anonymize():
-    import inspect
-
-    from shoal.verbs.anonymize import Options
-
-    own = {"data", "quasi_identifiers", "sensitive", "privacy", "algorithm", "engine", "memory", "output", "progress"}
-    own |= {"k", "l", "t"}
-    assert set(Options.__annotations__) == set(inspect.signature(shoal.anonymize).parameters) - own
-
-
 def test_kernels_are_functions_without_tricks():
     for name in SOURCES:
         tree = tree_of(name)

@@ -66,6 +66,9 @@ from .report import About as About
 from .republication import Ledger as Ledger
 from .republication import Publication as Publication
 from .republication import Series as Series
+
+# What is requested.
+from .request.request import Request as Request
 from .verbs.anonymize import anonymize as anonymize
 
 # Inspecting, publishing, auditing, measuring risk, comparing.

@@ -18,7 +18,6 @@ import typer
 from shoal import errors
 from shoal.algorithms import ALGORITHMS
 from shoal.cli.main import app
-from shoal.verbs.anonymize import Options
 
 CELL = "cell-of-somebody"
 CALL = ("anonymize", "in.csv", "--qi", "age", "-k", "2", "-o", "out-that-is-not-there")
@@ -33,7 +32,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
             raise error
 
         fake = types.ModuleType("shoal.verbs.anonymize")
-        fake.anonymize, fake.Options = anonymize, Options  # type: ignore[attr-defined]
+        fake.anonymize = anonymize  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "shoal.verbs.anonymize", fake)
 
     return fail_with
@@ -292,9 +291,7 @@ def test_without_any_output_the_code_still_tells() -> None:
 def test_an_interrupt_from_the_keyboard_ends_the_process_quietly() -> None:
     code = (
         "import signal, sys, types\n"
-        "from shoal.verbs.anonymize import Options\n"
         "fake = types.ModuleType('shoal.verbs.anonymize')\n"
-        "fake.Options = Options\n"
         "fake.anonymize = lambda *a, **b: signal.raise_signal(signal.SIGINT)\n"
         "sys.modules['shoal.verbs.anonymize'] = fake\n"
         f"sys.argv = ['shoal', *{CALL!r}]\n"

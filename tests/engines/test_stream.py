@@ -18,6 +18,7 @@ from shoal.errors import DataError, ParameterError, ReleaseUnsafeError, UsageErr
 from shoal.pipeline import memory_budget
 from shoal.pipeline.division import divided
 from shoal.release.streamed_rows import StreamedRows
+from shoal.table import roles
 from shoal.wording import english
 
 if TYPE_CHECKING:
@@ -332,7 +333,6 @@ def test_more_cells_than_fit_are_refused_before_they_are_counted(people: pl.Data
 
     from shoal.engines import Streamed, count_cells
     from shoal.io import scan_table
-    from shoal.pipeline.input import roles
 
     schema = roles(["age", "gender", "race"], "income")
     with pytest.raises(DataError, match=r"memory='\d+"):

@@ -8,11 +8,11 @@ from shoal._core.progress import Clock
 from shoal.engines import InMemory
 from shoal.hierarchy import Bins, Prefix
 from shoal.pipeline.encoded import encoded_columns, encoded_table
-from shoal.pipeline.input import open_data, roles
+from shoal.pipeline.input import open_data
 from shoal.pipeline.prepare import prepare
 from shoal.pipeline.run import STEPS, partition_and_recode, verified
 from shoal.table import Schema
-from shoal.verbs.anonymize import all_options, anonymize, requested
+from shoal.verbs.anonymize import anonymize
 
 FRAME = shoal.datasets.census(400, quasi_identifiers=["age", "birth_place", "race"], seed=5)
 EACH = np.ones(400, dtype=np.int64)
@@ -20,8 +20,8 @@ NAMES = ("age", "birth_place", "race")
 
 
 def request(**options):
-    schema = roles(NAMES, "income")
-    return requested(schema, shoal.LDiversity(3), "hilbert", all_options(anonymize, {"seed": 7, **options}))
+    asked = {"sensitive": "income", "privacy": shoal.LDiversity(3), "algorithm": "hilbert", "seed": 7, **options}
+    return shoal.Request(quasi_identifiers=NAMES, **asked)
 
 
 def test_the_stages_make_the_release_of_anonymize():

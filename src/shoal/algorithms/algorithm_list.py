@@ -200,7 +200,7 @@ def choose(
             why_not,
             f". {_alternatives(requirement, preferences)}",
         )
-    return preferences.served_by(chosen), Fact("requested")
+    return preferences.served_by(chosen), Fact(chosen.capabilities.reason)
 
 
 def unsupported(

@@ -187,6 +187,10 @@ class Capabilities:
     own); `Algorithm.refused_weights` explains for which parameters it has none."""
     limits: bool = False
     """It publishes attributes at the levels that `Problem.preferences` allow."""
+    makes_ends: bool = True
+    """The ends of intervals and the members of sets are of the table's own values, if no hierarchy has them."""
+    reason: str = "requested"
+    """The code of the reason that certificates state for it, if it is requested as such."""
     divisible: bool = False
     """Its groups depend on the rows near them only: parts of a table that does not fit into memory may be solved one
     after another."""

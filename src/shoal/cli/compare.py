@@ -47,17 +47,14 @@ def compare(
 
     The first run of each algorithm compiles it, which counts in its seconds.
     """
-    from shoal.algorithms import Preferences
+    from shoal.request.request import Request
     from shoal.verbs.compare import compare as run_algorithms
     from shoal.verbs.compare import fitting_algorithms
 
-    models = request.requested_models()
-    arguments = request.arguments(run_algorithms) | {"privacy": models}
+    arguments = request.arguments(run_algorithms) | {"privacy": request.requested_models()}
     names = options.names_in("--algorithms", algorithms)
     if names is None:
-        preferred = {name: arguments.get(name) for name in options.PREFERENCES}
-        preferences = Preferences.of(arguments["quasi_identifiers"], **preferred)
-        names = tuple(fitting_algorithms(models, arguments.get("sensitive", ()), preferences))
+        names = tuple(fitting_algorithms(Request(**arguments)))
     arguments["algorithms"] = request.chosen(*names)
     if loss is not None:
         arguments["loss"] = loss

@@ -251,7 +251,9 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         values["weights"] = weights_of(self.weights) if self.weights else None
         values["limits"] = limits_of(self.limits) if self.limits else None
         taken = _taken_by(function)
-        return {name: value for name, value in values.items() if value is not None and name in taken}
+        return {
+            name: value for name, value in values.items() if value is not None and name in taken and name not in _SAVED
+        }
 
     def chosen(self, *algorithms: str) -> list[str | Algorithm]:
         """Return algorithms as the library takes them: by name, or with the parameters of their own that were given.
@@ -319,6 +321,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 _IMPLIED = {"patterns": "patterns", "suppression_limit": "full-domain"}
 """The algorithm that a parameter means which no other one has, where none is named."""
+_SAVED = ("format", "force", "spreadsheet_safe", "publish_proof", "strict")
+"""Fields of how a release is saved, which the command does itself."""
 _SWITCHES = ("force", "spreadsheet_safe", "publish_proof", "strict")
 """Fields of what `Release.save` does or does not."""
 _MADE = ("columns", "privacy", "algorithm", "parameters", "coarsen", "weights", "limits", "output", "suppression_limit")
@@ -352,11 +356,11 @@ else:
 
 
 def _taken_by(function: Callable[..., Any]) -> set[str]:
-    from shoal.verbs.anonymize import Options
+    from shoal.request.request import Request
 
     taken = inspect.signature(function).parameters
     if any(one.kind == one.VAR_KEYWORD for one in taken.values()):
-        return {*taken, *Options.__annotations__}
+        return {*taken, *parameters_of(Request)}
     return set(taken)
 
 

@@ -4,7 +4,7 @@ An engine counts the cells of a table (rows with the same quasi-identifiers and 
 the algorithms of shoal partition them, and an engine counts the written files again before they appear.
 """
 
-from shoal.engines.choice import ENGINES, Engine, chosen_engine
+from shoal.engines.choice import Engine, chosen_engine
 from shoal.engines.histogram import count_and_place_cells, count_cells
 from shoal.engines.memory import InMemory
 from shoal.engines.open_source import open_source
@@ -13,7 +13,6 @@ from shoal.engines.sources import Streamed
 from shoal.pipeline.memory_budget import MemoryBudget, bytes_of
 
 __all__ = [
-    "ENGINES",
     "Engine",
     "InMemory",
     "MemoryBudget",

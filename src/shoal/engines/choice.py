@@ -16,10 +16,7 @@ from shoal.pipeline.memory_budget import MemoryBudget, available_memory, bytes_o
 if TYPE_CHECKING:
     from shoal.request.request import Request
 
-__all__ = ["ENGINES", "Engine", "chosen_engine", "streaming_obstacle"]
-
-ENGINES = ("auto", "memory", "stream", "spark")
-"""What the `engine` of a request may be."""
+__all__ = ["Engine", "chosen_engine", "streaming_obstacle"]
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +31,7 @@ class Engine:
     """What a table is anonymized with, and within which memory."""
 
     name: str
-    """One of `ENGINES` but "auto"."""
+    """One of `shoal.request.request.ENGINES` but "auto"."""
     budget: MemoryBudget
     of_frame: bool = False
     """Whether the table is a frame of Spark."""
@@ -101,8 +98,8 @@ def streaming_obstacle(request: Request, *, of_frame: bool = False) -> Parameter
             whole,
             ".",
         )
-    check_coarsenings(request.coarsen, request.schema.quasi_identifiers)
-    for key, coarsening in request.coarsen.items():
+    check_coarsenings(request.coarsenings, request.schema.quasi_identifiers)
+    for key, coarsening in request.coarsenings.items():
         if not coarsening.streams:
             columns = key if isinstance(key, str) else ", ".join(key)
             return ParameterError(
@@ -119,10 +116,10 @@ def streaming_obstacle(request: Request, *, of_frame: bool = False) -> Parameter
             whole,
             ".",
         )
-    without = [name for name in request.schema.quasi_identifiers if name not in request.hierarchies]
+    without = [name for name in request.schema.quasi_identifiers if name not in request.trees]
     if request.climbs and without:
         return ParameterError(
-            f"{request.algorithm.name} needs a hierarchy for each quasi-identifier, and none is made where a table "
+            f"{request.chosen.name} needs a hierarchy for each quasi-identifier, and none is made where a table "
             f"is read in pieces. Give one for '{without[0]}' with ",
             Suggestion("hierarchies"),
             ", or read the table as a whole with ",

@@ -62,7 +62,7 @@ class InPieces:
 
     def of_cells(self, request: Request) -> Request:
         """Return what is asked of the table without its insensitive columns."""
-        return replace(request, schema=replace(request.schema, insensitive=()))
+        return replace(request, insensitive=())
 
     def count(self, request: Request) -> OpenedData:
         """Count the different rows."""

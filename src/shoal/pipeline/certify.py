@@ -117,7 +117,7 @@ def _published_warnings(
 ) -> Iterator[Remark]:
     """Return what a privacy officer would raise about a release, and what to do next."""
     request, schema = prepared.request, prepared.request.schema
-    coarse = [name for key in request.coarsen for name in ((key,) if isinstance(key, str) else key)]
+    coarse = [name for key in request.coarsenings for name in ((key,) if isinstance(key, str) else key)]
 
     def coarser(name: str) -> Suggestion | Fact:
         values = next(one.dictionary for one in prepared.original.quasi_identifiers if one.name == name)
@@ -156,15 +156,15 @@ def _certificate(
     """Return everything that is known of a release."""
     prepared, partition = recoded.prepared, recoded.partition
     request, encoded = prepared.request, prepared.encoded
-    read_as = {name: _named(encoded.trees[name]) for name in request.hierarchies}
+    read_as = {name: _named(encoded.trees[name]) for name in request.trees}
     shared_by = {"shared_by": request.shared_by} if request.shared_by > 1 else {}
     return Certificate(
         version=__version__,
-        algorithm=request.algorithm.name,
+        algorithm=request.chosen.name,
         reason=request.reason,
         parameters={
             **request.preferences.to_dict(),
-            **request.algorithm.parameters(),
+            **request.chosen.parameters(),
             "coarsen": dict(encoded.coarsened),
             "hierarchies": {
                 name: {**tree.to_dict(), "automatic": name in encoded.automatic, **read_as.get(name, {})}
@@ -191,10 +191,10 @@ def _certificate(
             "recoding": request.recoding,
             **shared_by,
             **request.about_cells,
-            "coarsen": coarsenings_for_readers(request.coarsen),
+            "coarsen": coarsenings_for_readers(request.coarsenings),
             "hierarchies": {
                 **{name: {"automatic": True} for name in (request.schema.quasi_identifiers if request.climbs else ())},
-                **{name: {"height": tree.height, **read_as[name]} for name, tree in request.hierarchies.items()},
+                **{name: {"height": tree.height, **read_as[name]} for name, tree in request.trees.items()},
             },
         },
     )

@@ -97,7 +97,7 @@ def encoded_table(frame: pl.DataFrame, counts: NDArray[np.int64], request: Reque
     encoded = encoded_columns(frame, request.schema, request, told, clock)
     with clock.step("encode"):
         table = replace(encoded.table, counts=counts)
-        return replace(encoded, table=table, before=_columns_before(frame, request.coarsen))
+        return replace(encoded, table=table, before=_columns_before(frame, request.coarsenings))
 
 
 def encoded_columns(
@@ -120,10 +120,10 @@ def encoded_columns(
     """
     names = schema.quasi_identifiers
     with clock.step("coarsen"):
-        coarsened = coarsen_columns(frame, request.coarsen, names)
+        coarsened = coarsen_columns(frame, request.coarsenings, names)
         trees = {
-            name: tree_after(tree, request.coarsen.get(name))
-            for name, tree in request.hierarchies.items()
+            name: tree_after(tree, request.coarsenings.get(name))
+            for name, tree in request.trees.items()
             if name in names
         }
     with clock.step("encode"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal._core.unpicklable import Unpicklable
 from shoal._messages import Suggestion
-from shoal.errors import ColumnError, NoRowsError, ParameterError, near_matches
+from shoal.errors import ColumnError, NoRowsError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import Restorer, open_frame, read_table, reads_alike, understand
 from shoal.table import Schema, normalized_columns
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shoal.io import Forms
     from shoal.models import Requirement
 
-__all__ = ["JudgedTable", "OpenedData", "judged", "open_data", "open_population", "roles", "understood"]
+__all__ = ["JudgedTable", "OpenedData", "judged", "open_data", "open_population", "understood"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -252,32 +252,3 @@ def _by_columns(coarsen: object) -> dict[tuple[str, ...], Coarsening]:
 
 def _mapping(given: object) -> Mapping[Any, Any]:
     return given if isinstance(given, Mapping) else {}
-
-
-def roles(
-    quasi_identifiers: Sequence[str],
-    sensitive: str | Sequence[str] | None,
-    direct_identifiers: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
-) -> Schema:
-    """Make a schema of the roles as callers give them: a name, several, or none."""
-    named: dict[str, Any] = {
-        "quasi_identifiers": quasi_identifiers,
-        "sensitive": () if sensitive is None else sensitive,
-        "direct_identifiers": direct_identifiers,
-        "insensitive": insensitive,
-    }
-    listed: dict[str, tuple[str, ...]] = {}
-    for role, names in named.items():
-        kind = type(names).__name__
-        if kind in _COLUMNS or not isinstance(names, Iterable):
-            raise ParameterError(f"The '{role}' parameter must be names of columns: a text or a list. Got {kind}.")
-        columns = (names,) if isinstance(names, str) else tuple(names)
-        if not all(isinstance(name, str) for name in columns):
-            raise ParameterError(f"The '{role}' parameter must be names of columns. Got something that is not text.")
-        listed[role] = columns
-    return Schema(**listed)
-
-
-_COLUMNS = ("Series", "Expr", "ChunkedArray")
-"""What callers may give by mistake in place of a name; its cells must not be taken for names, and shown."""

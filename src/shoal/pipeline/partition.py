@@ -70,7 +70,7 @@ def partition(prepared: Prepared, source: Source, clock: Clock) -> Partitioned:
     """
     request, table = prepared.request, prepared.table
     with clock.step("partition"):
-        division = divided(table, request.requirement, request.algorithm, source.budget, undivided=_undivided(request))
+        division = divided(table, request.requirement, request.chosen, source.budget, undivided=_undivided(request))
         entries = _Entries(table, division.aside)
         for number, part in enumerate(division.parts):
             if not division.whole:
@@ -84,8 +84,8 @@ def _undivided(request: Request) -> str | None:
     """Return why a request cannot be solved in parts; None where it can."""
     if not request.requirement.monotone or request.requirement.table_models:
         return "What is asked of the release as a whole cannot be asked of parts of it"
-    if not request.algorithm.capabilities.divisible:
-        return f"{request.algorithm.name} decides about all rows together"
+    if not request.chosen.capabilities.divisible:
+        return f"{request.chosen.name} decides about all rows together"
     return None
 
 
@@ -96,7 +96,7 @@ def _solved(
     of_row, rows = _rows_of(prepared, part, division)
     problem = replace(prepared.problem(clock), table=rows)
     try:
-        found = prepared.request.algorithm.partition(problem)
+        found = prepared.request.chosen.partition(problem)
     except InfeasibleError as error:
         raise _with_row_numbers(error, prepared, of_row, source) from error
     found.check(rows.rows, len(rows.quasi_identifiers))

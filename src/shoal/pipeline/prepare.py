@@ -133,7 +133,7 @@ class Prepared:
         )
 
     def __repr__(self) -> str:
-        return f"Prepared(rows={len(self.rows)}, algorithm={self.request.algorithm.name!r})"
+        return f"Prepared(rows={len(self.rows)}, algorithm={self.request.chosen.name!r})"
 
 
 def interpret(
@@ -155,8 +155,8 @@ def interpret(
         request.requirement,
         dates=dates,
         decimal=decimal,
-        coarsen=request.coarsen,
-        hierarchies=request.hierarchies,
+        coarsen=request.coarsenings,
+        hierarchies=request.trees,
         rows=rows,
     )
 
@@ -204,7 +204,7 @@ def ready(encoded: Encoded, request: Request, opened: OpenedData, rows: NDArray[
     request.preferences.check_heights(
         {name: trees[name].height if name in trees else 1 for name in request.schema.quasi_identifiers}
     )
-    people = population_of(request.requirement, opened, encoded.table, request.coarsen)
+    people = population_of(request.requirement, opened, encoded.table, request.coarsenings)
     encoded.check(request.requirement, None if people is None else people.height)
     return replace(drawn(encoded, request, opened, rows), people=people)
 

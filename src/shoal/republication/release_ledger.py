@@ -13,7 +13,6 @@ from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal._messages import Suggestion
 from shoal.errors import LedgerError, ParameterError, near_matches
-from shoal.pipeline.input import roles
 from shoal.republication.ledger.acceptance import RISK, accept
 from shoal.republication.ledger.journal import check_written
 from shoal.republication.ledger.records import RecordedSeries, SeriesColumns, series_names, series_row
@@ -25,7 +24,7 @@ from shoal.republication.m_invariance.generalization import BALANCINGS
 from shoal.republication.overlap import another_series
 from shoal.republication.series import Series
 from shoal.republication.series_audit import releases_of
-from shoal.table import Schema
+from shoal.table import Schema, roles
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -1,3 +1,3 @@
-"""What is requested of a release."""
+"""Requests: what is requested of a release, as a value."""
 
 __all__: list[str] = []

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from shoal.errors import ColumnError, near_matches
+from shoal.errors import ColumnError, ParameterError, near_matches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Schema"]
+__all__ = ["Schema", "roles"]
 
 REST = "rest"
 """In place of the insensitive columns: all that have no other role."""
@@ -98,3 +99,32 @@ class Schema:
 
 def _spoken(role: str) -> str:
     return {"quasi_identifiers": "quasi-identifier", "direct_identifiers": "direct identifier"}.get(role, role)
+
+
+def roles(
+    quasi_identifiers: Sequence[str],
+    sensitive: str | Sequence[str] | None,
+    direct_identifiers: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
+) -> Schema:
+    """Make a schema of the roles as callers give them: a name, several, or none."""
+    named: dict[str, Any] = {
+        "quasi_identifiers": quasi_identifiers,
+        "sensitive": () if sensitive is None else sensitive,
+        "direct_identifiers": direct_identifiers,
+        "insensitive": insensitive,
+    }
+    listed: dict[str, tuple[str, ...]] = {}
+    for role, names in named.items():
+        kind = type(names).__name__
+        if kind in _COLUMNS or not isinstance(names, Iterable):
+            raise ParameterError(f"The '{role}' parameter must be names of columns: a text or a list. Got {kind}.")
+        columns = (names,) if isinstance(names, str) else tuple(names)
+        if not all(isinstance(name, str) for name in columns):
+            raise ParameterError(f"The '{role}' parameter must be names of columns. Got something that is not text.")
+        listed[role] = columns
+    return Schema(**listed)
+
+
+_COLUMNS = ("Series", "Expr", "ChunkedArray")
+"""What callers may give by mistake in place of a name; its cells must not be taken for names, and shown."""

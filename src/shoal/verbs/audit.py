@@ -12,14 +12,14 @@ import polars as pl
 from shoal._core.facts import Fact
 from shoal._core.validation import OneOf, validate
 from shoal.disclosure_risk import fitting, reidentification
-from shoal.engines import ENGINES, chosen_engine, count_and_place_cells, persons_in_pieces
+from shoal.engines import chosen_engine, count_and_place_cells, persons_in_pieces
 from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.findings import alike_warnings, persons_beside, repeated_person
 from shoal.metrics import published_star_counts
 from shoal.models import Requirement, asked_models
-from shoal.pipeline.input import JudgedTable, judged, open_data, open_population, roles, understood
-from shoal.table import Schema
-from shoal.verbs.anonymize import trees_of
+from shoal.pipeline.input import JudgedTable, judged, open_data, open_population, understood
+from shoal.request.request import ENGINES, trees_of
+from shoal.table import Schema, roles
 from shoal.verification import Achieved, Failure, declared_meanings, failures, measure
 from shoal.verification.counting import people_of_groups
 from shoal.verification.meaning import parameters_of

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal._core.figures import new_axes, write_picture
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import OneOf, validate
 from shoal._core.words import number
-from shoal.algorithms import ALGORITHMS, NO_PREFERENCES, PREFERENCES, PROVING, Preferences, unsupported
+from shoal.algorithms import ALGORITHMS, PROVING, unsupported
 from shoal.errors import InfeasibleError, MissingExtraError, ShoalError, UnsupportedError
 from shoal.metrics import METRICS
-from shoal.models import Requirement, asked_models
-from shoal.pipeline.input import open_data, roles, understood
+from shoal.pipeline.input import open_data, understood
 from shoal.pipeline.prepare import rows_to_publish
 from shoal.report.notebook import PRIVATE, card
-from shoal.verbs.anonymize import Options, all_options, anonymize
+from shoal.request.keywords import OF_STREAMS, request_of, takes_request
+from shoal.request.request import fields_in
+from shoal.verbs.anonymize import anonymize
 from shoal.wording import english
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from shoal.algorithms import Algorithm
-    from shoal.models import PrivacyModel
+    from shoal.request.options import ComparedOptions
+    from shoal.request.request import Request
 
 __all__ = ["Comparison", "compare", "fitting_algorithms"]
 
@@ -125,26 +127,24 @@ class Comparison:
         write_picture(self.plot(), path)
 
 
+@takes_request(without=("algorithm", *OF_STREAMS))
 def compare(
     data: Any,
+    request: Request | None = None,
     *,
-    quasi_identifiers: Sequence[str],
-    sensitive: str | Sequence[str] | None = None,
-    privacy: PrivacyModel | Sequence[PrivacyModel] | None = None,
-    k: int | None = None,
-    l: float | None = None,
-    t: float | None = None,
     algorithms: Sequence[str | Algorithm] | None = None,
     loss: str = "gcp",
     progress: Progress | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[ComparedOptions],
 ) -> Comparison:
     """Run several algorithms on the same request and measure what each loses.
 
     Parameters
     ----------
-    data, quasi_identifiers, sensitive, privacy, k, l, t
+    data, request
         As for `anonymize`.
+    **options
+        The fields of `shoal.Request`.
     algorithms : sequence of str or Algorithm, optional
         By default every algorithm that can serve the request, but for those that prove an optimum: name these.
     loss : str
@@ -152,8 +152,6 @@ def compare(
         against the table before any coarsening.
     progress : callable, optional
         Called with (algorithm, done, total) now and then.
-    **options
-        What else `anonymize` takes: hierarchies, coarsen, recoding, seed, ...
 
     Returns
     -------
@@ -168,38 +166,32 @@ def compare(
     InfeasibleError
         No algorithm finds a release that meets the request.
     """
-    all_options(compare, options)
-    privacy = asked_models(privacy, k=k, l=l, t=t)
+    request = request_of(compare, request, options)
+    _ = request.models  # invalid ones are refused before the table is read
     validate("compare", {"loss": loss}, {"loss": OneOf(tuple(METRICS))})
-    opened = open_data(
-        data,
-        delimiter=options.pop("delimiter", None),
-        encoding=options.pop("encoding", None),
-        sheet=options.pop("sheet", None),
-    )
-    schema = roles(quasi_identifiers, sensitive)
+    opened = open_data(data, delimiter=request.delimiter, encoding=request.encoding, sheet=request.sheet)
+    schema = replace(request.schema, direct_identifiers=(), insensitive=())
     schema.check_known(opened.frame.columns)
-    if options.get("normalize"):
+    if request.normalize:
         opened = opened.normalized(schema.quasi_identifiers + schema.sensitive)
-    _, to_publish = rows_to_publish(opened, schema, options.get("missing_sensitive", "error"))
+    _, to_publish = rows_to_publish(opened, schema, request.missing_sensitive)
     opened = understood(
         opened,
         schema,
-        Requirement.of(privacy, schema.sensitive),
-        dates=options.pop("dates", None),
-        decimal=options.pop("decimal", None),
-        coarsen=options.get("coarsen"),
-        hierarchies=options.get("hierarchies"),
+        request.requirement,
+        dates=request.dates,
+        decimal=request.decimal,
+        coarsen=request.coarsen,
+        hierarchies=request.hierarchies,
         rows=to_publish,
     )
     if isinstance(algorithms, str):
         algorithms = [algorithms]
     if algorithms is None:
-        preferred: dict[str, Any] = {name: options.get(name) for name in PREFERENCES}
-        preferences = Preferences.of(schema.quasi_identifiers, **preferred)
-        algorithms = fitting_algorithms(privacy, schema.sensitive, preferences)
-    request = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "privacy": privacy, **options}
-    found = [_measure(opened.frame, algorithm, request, progress or silent) for algorithm in algorithms]
+        algorithms = fitting_algorithms(request)
+    read: dict[str, Any] = dict.fromkeys(fields_in("forms", "reading"))
+    asked = replace(request, engine="auto", memory=None, output=None, **read)
+    found = [_measure(opened.frame, replace(asked, algorithm=one), progress or silent) for one in algorithms]
     rows = [row for row, _ in found]
     infeasible = [error for _, error in found if isinstance(error, InfeasibleError)]
     if infeasible and all(row["error"] for row in rows):
@@ -214,29 +206,22 @@ def compare(
     )
 
 
-def fitting_algorithms(
-    privacy: PrivacyModel | Sequence[PrivacyModel],
-    sensitive: Sequence[str],
-    preferences: Preferences = NO_PREFERENCES,
-) -> list[str]:
+def fitting_algorithms(request: Request) -> list[str]:
     """Return the names of the algorithms that can serve a request and do not take long to prove an optimum."""
-    requirement = Requirement.of(privacy, tuple(sensitive))
     quick = [name for name in ALGORITHMS if name not in PROVING]
-    return [name for name in quick if unsupported(ALGORITHMS[name], requirement, preferences) is None]
+    return [name for name in quick if unsupported(ALGORITHMS[name], request.requirement, request.preferences) is None]
 
 
-def _measure(
-    frame: pl.DataFrame, algorithm: str | Algorithm, request: dict[str, Any], progress: Progress
-) -> tuple[dict[str, Any], ShoalError | None]:
+def _measure(frame: pl.DataFrame, request: Request, progress: Progress) -> tuple[dict[str, Any], ShoalError | None]:
     """Return the row of an algorithm, and why it could not run."""
-    name = algorithm if isinstance(algorithm, str) else algorithm.name
+    name = request.algorithm if isinstance(request.algorithm, str) else request.algorithm.name
 
     def told(step: str, done: int, total: int, /) -> None:
         progress(name, done, total)
 
     start = time.perf_counter()
     try:
-        release = anonymize(frame, algorithm=algorithm, progress=told, **request)
+        release = anonymize(frame, request, progress=told)
     except (UnsupportedError, InfeasibleError, MissingExtraError) as error:
         empty = dict.fromkeys(_MEASURES)
         return {"algorithm": name, "seconds": None, **empty, "error": str(error)}, error

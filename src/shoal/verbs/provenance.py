@@ -10,9 +10,9 @@ from typing import Any
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
-from shoal.pipeline.input import open_data, roles
+from shoal.pipeline.input import open_data
 from shoal.pipeline.input_hash import input_hash
-from shoal.table import encode
+from shoal.table import encode, roles
 from shoal.verification.published_folder import read_certificate
 
 __all__ = ["provenance"]

@@ -31,9 +31,9 @@ from shoal.disclosure_risk.suda import dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.findings import persons_beside
 from shoal.models.unique_estimates import SampleHistogram
-from shoal.pipeline.input import judged, open_data, open_population, roles
-from shoal.table import Schema, encode
-from shoal.verbs.anonymize import trees_of
+from shoal.pipeline.input import judged, open_data, open_population
+from shoal.request.request import trees_of
+from shoal.table import Schema, encode, roles
 from shoal.verification import declared_meanings
 from shoal.verification.meaning import parameters_of
 

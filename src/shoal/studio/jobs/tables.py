@@ -6,6 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.table import roles
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -167,7 +169,7 @@ def preview(
 
 def opened_as_meant(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
     """Return the table of a request with dates and numbers in place of text, and its quasi-identifiers."""
-    from shoal.pipeline.input import open_data, roles, understood
+    from shoal.pipeline.input import open_data, understood
 
     progress("read", 0, 1)
     reading = {name: asked.get(name) for name in ("delimiter", "encoding", "sheet")}

@@ -15,7 +15,7 @@ from shoal._core.progress import Clock, Progress
 from shoal._core.validation import Boolean, Constraint, Integer, OneOf, Optional, validate
 from shoal._core.words import number
 from shoal._messages import Suggestion
-from shoal.algorithms import Algorithm, Guarantee, Partition
+from shoal.algorithms import Algorithm, Capabilities, Guarantee, Partition
 from shoal.engines import InMemory
 from shoal.errors import InfeasibleError, ParameterError, UsageError
 from shoal.models import Requirement
@@ -177,20 +177,20 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
             ".",
         )
     return Request(
-        schema=schema,
-        requirement=requirement,
+        quasi_identifiers=schema.quasi_identifiers,
+        sensitive=schema.sensitive,
+        direct_identifiers=schema.direct_identifiers,
+        insensitive=schema.insensitive,
+        privacy=models,
         algorithm=PlannedForms(plan),
-        reason=Fact("forms_of_plan"),
         recoding=asked["recoding"],
         largest_set=asked.get("largest_set", LARGEST_SET),
-        exact_ends=None,
         star=plan.star,
         keep_order=keep_order,
         missing_sensitive=asked["missing_sensitive"],
         normalize=asked.get("normalize", False),
         seed=seed,
         coarsen=_as_asked(plan),
-        hierarchies={},
     )
 
 
@@ -236,6 +236,7 @@ class PlannedForms(Algorithm):
     plan: ReleasePlan
     name: ClassVar[str] = "plan"
     """What certificates call it."""
+    capabilities = Capabilities(judges_releases=True, makes_ends=False, reason="forms_of_plan")
 
     def unsupported(self, requirement: Requirement) -> str | None:
         """Return None: the groups are verified afterwards, whatever is requested."""

@@ -18,17 +18,10 @@ from shoal.engines import InMemory
 from shoal.errors import ColumnError, InfeasibleError, MissingExtraError, ParameterError, ShoalError, UnsupportedError
 from shoal.models import KAnonymity, LDiversity, Requirement
 from shoal.pipeline.encoded import encoded_table
-from shoal.pipeline.input import open_data, roles
+from shoal.pipeline.input import open_data
 from shoal.pipeline.prepare import interpret, ready, rows_to_publish
 from shoal.pipeline.run import STEPS, partition_and_recode, verified
-from shoal.verbs.anonymize import (
-    CONSTRAINTS,
-    Options,
-    all_options,
-    check_recodable,
-    requested,
-    trees_of,
-)
+from shoal.request.keywords import OF_STREAMS, request_of, takes_request
 from shoal.verbs.tradeoff.choice import Choice
 from shoal.verbs.tradeoff.trade_off import TradeOff
 
@@ -37,13 +30,12 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.algorithms import Algorithm
     from shoal.models import PrivacyModel
     from shoal.pipeline.encoded import Encoded
     from shoal.pipeline.input import OpenedData
     from shoal.release.release import Release
+    from shoal.request.options import LevelOptions
     from shoal.request.request import Request
-    from shoal.table import Schema
 
 __all__ = ["USUAL", "tradeoff"]
 
@@ -53,17 +45,15 @@ _FAILS = (InfeasibleError, UnsupportedError, MissingExtraError)
 """Why a level may have no release, while others have one."""
 
 
+@takes_request(without=OF_STREAMS)
 def tradeoff(
     data: Any,
+    request: Request | None = None,
     *,
-    quasi_identifiers: Sequence[str],
-    sensitive: str | Sequence[str] | None = None,
     k: int | Sequence[int] | None = None,
     l: Real | float | Sequence[Real | float] | None = None,
-    privacy: PrivacyModel | Sequence[PrivacyModel] = (),
-    algorithm: str | Algorithm = "auto",
     progress: Progress | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[LevelOptions],
 ) -> TradeOff:
     """Make a release for each of several levels of protection, and measure the risk and the loss of each.
 
@@ -71,19 +61,17 @@ def tradeoff(
 
     Parameters
     ----------
-    data, quasi_identifiers, sensitive, algorithm
+    data, request
         As for `shoal.anonymize`.
+    **options
+        The fields of `shoal.Request`. The models of `privacy` hold at every level: those that have a `k` or an `l` take
+        those of the level; if none has one, `shoal.KAnonymity` and `shoal.LDiversity` do.
     k : int or sequence of int, optional
         Levels of k. 3, 5, 10, 20 and 50 where no level of k or l is named, and those of `privacy`.
     l : number or sequence of numbers, optional
         Levels of l; at 1 no l-diversity is asked for. Every level of k is combined with every level of l.
-    privacy : PrivacyModel or sequence of PrivacyModel, optional
-        What holds at every level. Models that have a `k` or an `l` take those of the level; where none has one,
-        `shoal.KAnonymity` and `shoal.LDiversity` do.
     progress : callable, optional
         Called with (level, done, total) now and then.
-    **options
-        What else `shoal.anonymize` takes: hierarchies, coarsen, recoding, seed, ...
 
     Returns
     -------
@@ -114,23 +102,22 @@ def tradeoff(
     >>> found.choices[1].release.certificate.achieved["k"] >= 4
     True
     """
-    given = all_options(tradeoff, options)
-    validate("tradeoff", dict(given), CONSTRAINTS)
-    models: tuple[Any, ...] = tuple(privacy) if isinstance(privacy, Iterable) else (privacy,)
-    schema = roles(quasi_identifiers, sensitive, given["direct_identifiers"], given["insensitive"])
+    options.setdefault("privacy", () if request is None else request.privacy or ())
+    request = request_of(tradeoff, request, options)
+    models: tuple[Any, ...] = tuple(request.privacy) if isinstance(request.privacy, Iterable) else (request.privacy,)
     if models:
-        Requirement.of(models, schema.sensitive)  # before they are asked for their parameters
+        Requirement.of(models, request.schema.sensitive)  # before they are asked for their parameters
+    k, l = (request.k if k is None else k), (request.l if l is None else l)
     levels = _levels(_numbers("k", k, Integer(low=1)), _numbers("l", l, RationalIn(low=Fraction(1))), models)
     told = progress or silent
     told("read", 0, 1)
-    opened = open_data(data, delimiter=given["delimiter"], encoding=given["encoding"], sheet=given["sheet"])
-    schema = schema.with_rest(opened.frame.columns)
-    check_recodable(schema, opened.frame.columns, given)
+    opened = open_data(data, delimiter=request.delimiter, encoding=request.encoding, sheet=request.sheet)
+    request = replace(request, k=None, l=None, privacy=[model for level in levels for model in level.models])
+    schema = request.resolve_columns(opened.frame.columns).schema
     if not schema.quasi_identifiers:
         raise ColumnError("Name at least one quasi-identifier: without one there is nothing to protect, or to lose.")
-    Requirement.of([model for level in levels for model in level.models], schema.sensitive)
-    given = {**given, "hierarchies": trees_of(given["hierarchies"] or {}, schema.quasi_identifiers)}
-    work = _Work.of(opened, schema, levels, algorithm, given)
+    _ = request.requirement
+    work = _Work.of(opened, replace(request, hierarchies=request.trees), levels)
     choices, ended = work.measured(told)
     if all(choice.release is None for choice in choices):
         errors = [choice.error for choice in choices if choice.error is not None]
@@ -216,24 +203,24 @@ class _Work:
     def of(
         cls,
         opened: OpenedData,
-        schema: Schema,
+        request: Request,
         levels: Sequence[_Level],
-        algorithm: str | Algorithm,
-        options: Options,
     ) -> _Work:
         asked: list[tuple[_Level, Request | ShoalError]] = []
         for level in levels:
             try:
-                asked.append((level, requested(schema, level.models, algorithm, options)))
+                fitted = replace(request, privacy=level.models).resolve(opened.frame.columns)
+                asked.append((level, fitted))
             except _FAILS as error:
                 asked.append((level, error))
         able = [request for _, request in asked if not isinstance(request, ShoalError)]
         if not able:
             raise next(error for _, error in asked if isinstance(error, ShoalError))
         # All levels read the table alike: the last one asks for everything that any of them asks for.
-        opened = opened.normalized(schema.quasi_identifiers + schema.sensitive) if able[-1].normalize else opened
-        opened = interpret(opened, able[-1], dates=options["dates"], decimal=options["decimal"])
-        frame, rows = rows_to_publish(opened, schema, able[-1].missing_sensitive)
+        schema = able[-1].schema
+        opened = opened.normalized(schema.quasi_identifiers + schema.sensitive) if request.normalize else opened
+        opened = interpret(opened, able[-1], dates=request.dates, decimal=request.decimal)
+        frame, rows = rows_to_publish(opened, schema, request.missing_sensitive)
         return cls(opened=opened, frame=frame, rows=rows, asked=asked)
 
     @property

@@ -16,12 +16,12 @@ from shoal.errors import InfeasibleError, UsageError
 from shoal.metrics import METRICS, gcp, kl_divergence, ncp, non_uniform_entropy
 from shoal.models import KAnonymity
 from shoal.pipeline.encoded import encoded_columns, encoded_table
-from shoal.pipeline.input import open_data, roles
+from shoal.pipeline.input import open_data
 from shoal.pipeline.prepare import drawn, interpret, rows_to_publish
 from shoal.pipeline.run import STEPS, partition_and_recode
 from shoal.recoding import Recoding, compose, recode
-from shoal.table import Schema
-from shoal.verbs.anonymize import all_options, requested
+from shoal.request.request import Request
+from shoal.table import Schema, roles
 from shoal.verbs.tune.tuning import Setting
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.encoded import Encoded
     from shoal.pipeline.input import OpenedData
     from shoal.pipeline.prepare import Prepared
-    from shoal.request.request import Request
     from shoal.table import Table
     from shoal.verbs.tune.ladders import Ladder, Rung
     from shoal.verbs.tune.search import Node
@@ -205,16 +204,17 @@ def coarsening_losses(
     >>> coarsening_losses(table, quasi_identifiers=["age", "sex"], coarsen={"age": Bins(10)})
     {'age': 0.125, 'sex': 0.0}
     """
-    given = all_options(coarsening_losses, {"coarsen": coarsen, "dates": dates, "decimal": decimal})
     told = progress or silent
     told("read", 0, 2)
     opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
     schema = roles(quasi_identifiers, None)
     schema.check_known(opened.frame.columns)
     opened = replace(opened, frame=opened.frame.select(schema.quasi_identifiers))
-    request = requested(schema, KAnonymity(1), "auto", given)
+    request = Request(
+        quasi_identifiers=quasi_identifiers, coarsen=coarsen, dates=dates, decimal=decimal, privacy=KAnonymity(1)
+    )
     opened = interpret(opened, request, dates=dates, decimal=decimal)
-    frame, rows = rows_to_publish(opened, schema, given["missing_sensitive"])
+    frame, rows = rows_to_publish(opened, schema, request.missing_sensitive)
     told("measure", 1, 2)
     encoded = encoded_table(frame, opened.counts[rows], request, Clock(STEPS))
     prepared = drawn(encoded, replace(request, seed=0), opened, rows)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 from shoal._core.progress import Progress, interruptible, silent
 from shoal._core.validation import RationalIn, validate
 from shoal.errors import InfeasibleError, ParameterError
-from shoal.pipeline.input import open_data, roles
+from shoal.pipeline.input import open_data
 from shoal.pipeline.prepare import interpret, rows_to_publish
-from shoal.verbs.anonymize import CONSTRAINTS, Options, all_options, requested
+from shoal.request.keywords import OF_STREAMS, request_of, takes_request
 from shoal.verbs.tune.evaluation import Evaluator, check_loss
 from shoal.verbs.tune.ladders import given_ladders, ladder_of
 from shoal.verbs.tune.search import lattice_search
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from shoal.algorithms import Algorithm
     from shoal.hierarchy import Coarsening, Hierarchy
-    from shoal.models import PrivacyModel
+    from shoal.request.options import TunedOptions
+    from shoal.request.request import Request
     from shoal.table import Schema
     from shoal.verbs.tune.ladders import Ladder
     from shoal.verbs.tune.search import Node
@@ -51,18 +52,16 @@ class _TimeIsOverError(Exception):
     """The budget is spent."""
 
 
+@takes_request(without=OF_STREAMS)
 def tune(
     data: Any,
+    request: Request | None = None,
     *,
-    quasi_identifiers: Sequence[str],
-    sensitive: str | Sequence[str] | None = None,
-    privacy: PrivacyModel | Sequence[PrivacyModel],
     loss: str | None = None,
     seconds: float = 30,
     ladders: Mapping[str | tuple[str, ...], Sequence[Coarsening]] | None = None,
-    algorithm: str | Algorithm = "auto",
     progress: Progress | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[TunedOptions],
 ) -> Tuning:
     """Search for the coarsening of the quasi-identifiers that loses the least once the table is anonymized.
 
@@ -72,8 +71,10 @@ def tune(
 
     Parameters
     ----------
-    data, quasi_identifiers, sensitive, privacy, algorithm
+    data, request
         As for `shoal.anonymize`.
+    **options
+        The fields of `shoal.Request`.
     loss : {"gcp", "kl_divergence", "non_uniform_entropy"}, optional
         What to minimize; the global certainty penalty unless named, which counts how many values a cell may be, however
         often they occur. With the KL-divergence names that occur rarely are dear to merge with frequent ones.
@@ -86,11 +87,6 @@ def tune(
         of the column's hierarchy where it has one, else what fits its values; see `shoal.verbs.tune.ladder_of`.
     progress : callable, optional
         Called with (step, done, total) now and then.
-    **options
-        What else `shoal.anonymize` takes. The columns of `coarsen` are coarsened like that and not tuned; their loss
-        counts. The levels of `hierarchies` are coarsenings to choose from; under generalization they are used for
-        recoding as well. With a `seed` the algorithm's random choices are the same in every setting; without one, a
-        release that is made of the result draws its own, and may lose a little more or less than the setting did.
 
     Returns
     -------
@@ -107,6 +103,11 @@ def tune(
 
     Notes
     -----
+    The columns of `coarsen` are coarsened like that and not tuned; their loss counts. The levels of `hierarchies` are
+    coarsenings to choose from; under generalization they are used for recoding as well. With a `seed` the algorithm's
+    random choices are the same in every setting; without one, a release that is made of the result draws its own, and
+    may lose a little more or less than the setting did.
+
     The setting is chosen by the whole table. The public certificate of a release says that a search was made, and not
     what it found: readers see that in the published cells as far as these show it, and learn that other settings lost
     more, which says little of any person, but it is no formal guarantee. The table of all settings, the curve and the
@@ -116,50 +117,37 @@ def tune(
     ----------
     X. Xiao, K. Yi and Y. Tao, "The hardness and approximation algorithms for l-diversity", EDBT 2010, Section 5.6.
     """
-    given = all_options(tune, options)
-    validate("tune", {"seconds": seconds, **given}, {"seconds": _SECONDS, **CONSTRAINTS})
-    recoding, hierarchies, always = given["recoding"], given["hierarchies"] or {}, given["coarsen"] or {}
+    request = request_of(tune, request, options)
+    validate("tune", {"seconds": seconds}, {"seconds": _SECONDS})
     loss = check_loss("tune", loss)
     start = time.perf_counter()
     told = progress or silent
     told("read", 0, 1)
-    opened = open_data(data, delimiter=given["delimiter"], encoding=given["encoding"], sheet=given["sheet"])
-    schema = roles(quasi_identifiers, sensitive, given["direct_identifiers"], given["insensitive"])
-    schema = schema.with_rest(opened.frame.columns)
-    schema.check(opened.frame.columns)
-    asked = requested(schema, privacy, algorithm, given)
+    opened = open_data(data, delimiter=request.delimiter, encoding=request.encoding, sheet=request.sheet)
+    # The levels of hierarchies are coarsenings to choose from; only generalization recodes to their nodes.
+    recoded = request if request.recoding == "generalization" else replace(request, hierarchies=None)
+    asked = recoded.resolve(opened.frame.columns)
+    schema, always = asked.schema, asked.coarsenings
     if asked.requirement.population is not None:
         raise ParameterError(
             "A model that asks about a population cannot be tuned: coarsening changes what its people are compared by. "
             "Use anonymize, with hierarchies."
         )
     opened = opened.normalized(schema.quasi_identifiers + schema.sensitive) if asked.normalize else opened
-    opened = interpret(opened, asked, dates=given["dates"], decimal=given["decimal"])
-    frame, rows = rows_to_publish(opened, schema, given["missing_sensitive"])
+    opened = interpret(opened, replace(asked, hierarchies=request.trees), dates=asked.dates, decimal=asked.decimal)
+    frame, rows = rows_to_publish(opened, schema, asked.missing_sensitive)
     evaluator = Evaluator(
         opened=opened,
         frame=frame,
         rows=rows,
-        # The levels of hierarchies are coarsenings to choose from; only generalization recodes to their nodes.
-        request=replace(
-            asked, seed=asked.seed or 0, hierarchies=asked.hierarchies if recoding == "generalization" else {}
-        ),
+        request=replace(asked, seed=asked.seed or 0),
         loss=loss,
-        ladders=_ladders(frame, schema, always, ladders or {}, asked.hierarchies, hierarchies),
+        ladders=_ladders(frame, schema, always, ladders or {}, request.trees, request.hierarchies or {}),
     )
     evaluator.untouched.check(asked.requirement)
-    stand_in = asked.algorithm.capabilities.stand_in if len(rows) > _FEW else None
+    stand_in = asked.chosen.capabilities.stand_in if len(rows) > _FEW else None
     found = _Search(evaluator=evaluator, deadline=start + float(seconds), seconds=float(seconds), progress=told)
     ended = found.run(stand_in)
-    unused = {"coarsen", "delimiter", "encoding", "sheet"}
-    unused |= set() if recoding == "generalization" else {"hierarchies"}
-    request = {
-        "quasi_identifiers": schema.quasi_identifiers,
-        "sensitive": schema.sensitive,
-        "privacy": privacy,
-        "algorithm": algorithm,
-        **{name: value for name, value in given.items() if name not in unused},
-    }
     return Tuning(
         loss=loss,
         settings=tuple(found.settings.values()),
@@ -171,7 +159,7 @@ def tune(
         ended=ended,
         seconds=time.perf_counter() - start,
         opened=opened,
-        request=request,
+        request=replace(recoded, coarsen=None, delimiter=None, encoding=None, sheet=None),
     )
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shoal.hierarchy import Coarsening
     from shoal.pipeline.input import OpenedData
     from shoal.release.release import Release
+    from shoal.request.request import Request
     from shoal.verbs.tune.ladders import Ladder, Rung
 
 __all__ = ["Setting", "Tuning", "trade_off_of"]
@@ -144,8 +145,8 @@ class Tuning(Unpicklable):
     """How long it took."""
     opened: OpenedData
     """The table. Private."""
-    request: Mapping[str, Any]
-    """What was asked for, as arguments of `shoal.anonymize`."""
+    request: Request
+    """What was requested, but for the coarsenings."""
 
     @property
     def untouched(self) -> Setting:
@@ -229,9 +230,9 @@ class Tuning(Unpicklable):
         Parameters
         ----------
         **changes
-            Arguments of `shoal.anonymize` that shall differ from those that were tuned with.
+            Fields of the request that shall differ from those that were tuned with.
         """
-        release = anonymize(self.opened.as_it_came, **{**self.request, "coarsen": self.coarsen, **changes})
+        release = anonymize(self.opened.as_it_came, replace(self.request, **{"coarsen": self.coarsen, **changes}))
         certificate = release.certificate
         if "coarsen" not in changes:  # what the search found depends on the table
             asked = {**certificate.for_readers, "coarsen": coarsenings_for_readers(self.always), "tuned": True}

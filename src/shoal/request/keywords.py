@@ -1,0 +1,104 @@
+"""The fields of a request as keywords of the verbs: their values, their signatures and their documentation."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, replace
+from typing import Any, TypeVar
+
+from shoal._core.validation import parameters_of, validate
+from shoal._messages import Suggestion
+from shoal.errors import ParameterError, near_matches
+from shoal.request.request import Request, fields_in
+
+__all__ = ["documented", "request_of", "takes_request"]
+
+_Verb = TypeVar("_Verb", bound=Callable[..., Any])
+_WIDTH = 112
+_PLACE = "    **options\n"
+"""The entry of a docstring that the fields take the place of."""
+
+
+def request_of(verb: Callable[..., Any], request: Request | None, options: Mapping[str, Any]) -> Request:
+    """Build the request of a call.
+
+    Parameters
+    ----------
+    verb : callable
+        The function that is called, as `takes_request` returned it.
+    request : Request or None
+        The request that is given as such.
+    options : mapping of str to object
+        The fields that are given by keyword; they override those of `request`.
+
+    Raises
+    ------
+    ParameterError
+        A keyword is unknown, a value is invalid, or there is no quasi-identifier.
+    """
+    name, known = verb.__name__, inspect.signature(verb).parameters
+    for option in options:
+        if option not in known:
+            raise ParameterError(f"{name} has no parameter '{option}'. {near_matches(option, list(known))}")
+    constraints = {key: one.constraint for key, one in parameters_of(Request).items() if one.constraint is not None}
+    validate(name, options, {key: one for key, one in constraints.items() if key in options})
+    if request is not None:
+        if not isinstance(request, Request):
+            raise ParameterError.refusing(name, "request", "a shoal.Request", got=type(request).__name__)
+        return replace(request, **options)
+    if "quasi_identifiers" not in options:
+        raise ParameterError("Name the quasi-identifiers with ", Suggestion("quasi_identifiers"), ".")
+    return Request(**options)
+
+
+def takes_request(*, without: Sequence[str] = ()) -> Callable[[_Verb], _Verb]:
+    """Document the fields of a request as keywords of a verb, in its signature and its docstring.
+
+    Parameters
+    ----------
+    without : sequence of str
+        Fields that the verb does not take.
+    """
+
+    def documented_verb(verb: _Verb) -> _Verb:
+        own = inspect.signature(verb)
+        positional = [one for one in own.parameters.values() if one.kind == one.POSITIONAL_OR_KEYWORD]
+        keywords = [one for one in own.parameters.values() if one.kind == one.KEYWORD_ONLY]
+        taken = [one for one in fields(Request) if one.name not in {*without, *own.parameters}]
+        added = [
+            inspect.Parameter(
+                one.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if one.default is MISSING else one.default,
+                annotation=one.type,
+            )
+            for one in taken
+        ]
+        signature = own.replace(parameters=[*positional, *added, *keywords])
+        verb.__signature__ = signature  # type: ignore[attr-defined]
+        verb.__doc__ = documented(verb.__doc__ or "", [one.name for one in taken])
+        return verb
+
+    return documented_verb
+
+
+def documented(text: str, names: Sequence[str]) -> str:
+    """Put the documentation of fields into a docstring, in the place of `**options`."""
+    start = text.find(_PLACE)
+    if start < 0:
+        return text
+    end = start + len(_PLACE)
+    while text[end:].startswith("        "):
+        end = text.index("\n", end) + 1
+    declared: Mapping[str, Any] = parameters_of(Request)
+    entries = [
+        f"    {name} : {declared[name].typed}\n{textwrap.indent(textwrap.fill(declared[name].doc, _WIDTH), ' ' * 8)}\n"
+        for name in names
+    ]
+    return text[:start] + "".join(entries) + text[end:]
+
+
+OF_STREAMS = (*fields_in("engine"), *fields_in("output"))
+"""Fields of requests whose table is not held in memory, or whose release is saved."""

@@ -1,0 +1,80 @@
+"""The fields of `shoal.Request` as keywords, for editors and type checkers.
+
+Made of the fields by `python -m tests.request.test_options`; not edited by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from shoal.algorithms import Algorithm
+    from shoal.hierarchy import Coarsening, Hierarchy
+    from shoal.models import PrivacyModel
+    from shoal.report import About
+
+__all__ = ["ComparedOptions", "CommonOptions", "LevelOptions", "Options", "TunedOptions"]
+
+
+class CommonOptions(TypedDict, total=False):
+    """Keywords of every verb that takes a request."""
+
+    quasi_identifiers: Sequence[str]
+    sensitive: str | Sequence[str] | None
+    direct_identifiers: Sequence[str]
+    insensitive: str | Sequence[str]
+    missing_sensitive: str
+    normalize: bool
+    star: str
+    privacy: PrivacyModel | Sequence[PrivacyModel] | None
+    t: float | None
+    seed: int | None
+    keep_order: bool
+    recoding: Literal["suppression", "generalization"]
+    largest_set: int
+    exact_ends: bool
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None
+    coarsen: Mapping[str | tuple[str, ...], Coarsening] | None
+    weights: Mapping[str, float] | None
+    limits: Mapping[str, tuple[int, int]] | None
+    suppression_limit: float | None
+    dates: Mapping[str, str] | None
+    decimal: str | None
+    delimiter: str | None
+    encoding: str | None
+    sheet: str | None
+
+
+class LevelOptions(CommonOptions, total=False):
+    """Keywords of `shoal.tradeoff`."""
+
+    algorithm: str | Algorithm
+
+
+class ComparedOptions(CommonOptions, total=False):
+    """Keywords of `shoal.compare`."""
+
+    k: int | None
+    l: float | None
+
+
+class TunedOptions(ComparedOptions, total=False):
+    """Keywords of `shoal.tune`."""
+
+    algorithm: str | Algorithm
+
+
+class Options(TunedOptions, total=False):
+    """Keywords of `shoal.anonymize`."""
+
+    engine: Literal["auto", "memory", "stream", "spark"]
+    memory: int | str | None
+    about: About | None
+    output: str | PathLike[str] | None
+    format: str | None
+    spreadsheet_safe: bool
+    publish_proof: bool
+    strict: bool
+    force: bool

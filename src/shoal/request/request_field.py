@@ -1,0 +1,65 @@
+"""How a field of `shoal.Request` is declared: in Python, on the command line and in spec files at once."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shoal._core.validation import Parameter
+
+if TYPE_CHECKING:
+    from shoal._core.validation import Constraint
+
+__all__ = ["RequestField", "requestable"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestField(Parameter):
+    """The declaration of one thing that can be requested of a release."""
+
+    section: str
+    """The group that it belongs to: "columns", "model", "recoding", "method", "preferences", "engine", "forms",
+    "reading" or "output"."""
+    typed: str
+    """Its type, as the documentation writes it."""
+    doc: str
+    """What it does, for people who write Python."""
+    short: str
+    """A flag of one letter, if it has one."""
+    kind: type
+    """The type of its value in a spec file: `str`, `int` or `bool`, `tuple` for names of columns, `dict` for one value
+    per column."""
+    key: str
+    """The section of spec files that it stands in, if it is not at the top level."""
+
+
+def requestable(
+    typed: str,
+    doc: str,
+    *,
+    section: str,
+    default: Any = MISSING,
+    flag: str | None = None,
+    short: str = "",
+    metavar: str = "VALUE",
+    help: str = "",  # noqa: A002
+    kind: type = str,
+    key: str = "",
+    constraint: Constraint | None = None,
+) -> Any:
+    """Declare a field of `Request`; see `RequestField` for the parameters."""
+    declared = RequestField(
+        constraint=constraint,
+        help=help,
+        flag=flag,
+        metavar=metavar,
+        read=None,
+        many=kind is tuple,
+        section=section,
+        typed=typed,
+        doc=doc,
+        short=short,
+        kind=kind,
+        key=key,
+    )
+    return field(default=default, metadata={"parameter": declared})
