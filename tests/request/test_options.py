@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shoal.models import PrivacyModel
     from shoal.report import About
 
-__all__ = ["ComparedOptions", "CommonOptions", "LevelOptions", "Options", "TunedOptions"]
+__all__ = ["ComparedOptions", "LevelOptions", "Options", "TunedOptions"]
 '''
 CLASSES = (
     ("CommonOptions", "TypedDict, total=False", "Keywords of every verb that takes a request.", ()),

@@ -117,7 +117,7 @@ def test_options_of_anonymize_are_taken() -> None:
 
 
 def test_fitting_algorithms_are_quick_and_able() -> None:
-    names = fitting_algorithms(shoal.KAnonymity(3), ())
+    names = fitting_algorithms(shoal.Request(quasi_identifiers=["age"], k=3))
     assert "m-approximation" in names
     assert not {"exact", "milp", "matching"} & set(names)
-    assert "m-approximation" not in fitting_algorithms(shoal.LDiversity(3), ("s",))
+    assert "m-approximation" not in fitting_algorithms(shoal.Request(quasi_identifiers=["age"], sensitive="s", l=3))

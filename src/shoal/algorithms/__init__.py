@@ -17,7 +17,7 @@ from shoal.algorithms.matching import Matching
 from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.patterns import PatternGuided, PatternRule, Patterns
-from shoal.algorithms.preferences import NO_PREFERENCES, PREFERENCES, Preferences
+from shoal.algorithms.preferences import PREFERENCES, Preferences
 from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.tds import TopDownSpecialization
 from shoal.algorithms.tp import ThreePhase
@@ -25,7 +25,6 @@ from shoal.algorithms.tp import ThreePhase
 __all__ = [
     "ALGORITHMS",
     "CATALOGUE",
-    "NO_PREFERENCES",
     "PREFERENCES",
     "PROVING",
     "Algorithm",

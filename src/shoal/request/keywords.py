@@ -13,7 +13,7 @@ from shoal._messages import Suggestion
 from shoal.errors import ParameterError, near_matches
 from shoal.request.request import Request, fields_in
 
-__all__ = ["documented", "request_of", "takes_request"]
+__all__ = ["OF_STREAMS", "request_of", "takes_request"]
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 _WIDTH = 112
@@ -78,13 +78,13 @@ def takes_request(*, without: Sequence[str] = ()) -> Callable[[_Verb], _Verb]:
         ]
         signature = own.replace(parameters=[*positional, *added, *keywords])
         verb.__signature__ = signature  # type: ignore[attr-defined]
-        verb.__doc__ = documented(verb.__doc__ or "", [one.name for one in taken])
+        verb.__doc__ = _documented(verb.__doc__ or "", [one.name for one in taken])
         return verb
 
     return documented_verb
 
 
-def documented(text: str, names: Sequence[str]) -> str:
+def _documented(text: str, names: Sequence[str]) -> str:
     """Put the documentation of fields into a docstring, in the place of `**options`."""
     start = text.find(_PLACE)
     if start < 0:

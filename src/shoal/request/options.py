@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shoal.models import PrivacyModel
     from shoal.report import About
 
-__all__ = ["ComparedOptions", "CommonOptions", "LevelOptions", "Options", "TunedOptions"]
+__all__ = ["ComparedOptions", "LevelOptions", "Options", "TunedOptions"]
 
 
 class CommonOptions(TypedDict, total=False):

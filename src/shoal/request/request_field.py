@@ -10,7 +10,7 @@ from shoal._core.validation import Parameter
 if TYPE_CHECKING:
     from shoal._core.validation import Constraint
 
-__all__ = ["RequestField", "requestable"]
+__all__ = ["requestable"]
 
 
 @dataclass(frozen=True, kw_only=True)
