@@ -77,7 +77,7 @@ def test_a_series_and_its_key(tmp_path: Path) -> None:
     series = ledger.start("one", m=2, identifier="id", quasi_identifiers=["age"], sensitive="s")
     made = series.publish(pl.DataFrame({"id": range(4), "age": [1, 2, 3, 4], "s": list("xyxy")}))
     key, secrets = LedgerKey.read(tmp_path / "releases.db.key"), Secrets.new()
-    for thing in (ledger, series, made, key, secrets, secrets.of_series("one")):
+    for thing in (ledger, series, made, key, secrets, secrets.derive_series_keys("one")):
         assert all(key.secret.hex() not in said for said in refused(thing))
 
 

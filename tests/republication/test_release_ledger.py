@@ -214,15 +214,17 @@ class TestKeys:
         import polars as pl
 
         ids = pl.Series([f"person {number}" for number in range(1000)])
-        one, other = (Secrets(people=bytes([number]) * 32, records=b"r" * 32).of_series("x") for number in (1, 2))
-        people = one.pseudonyms(ids)
-        assert np.array_equal(people.ids, one.pseudonyms(ids).ids)
-        assert not (people.ids == other.pseudonyms(ids).ids).any()
-        flu, cough = (np.repeat(one.tokens("disease", [name]), 1000) for name in ("flu", "cough"))
-        checks = one.checks_of(people.words, flu)
-        assert np.array_equal(checks, one.checks_of(people.words, flu))
+        one, other = (
+            Secrets(people=bytes([number]) * 32, records=b"r" * 32).derive_series_keys("x") for number in (1, 2)
+        )
+        people = one.pseudonymize(ids)
+        assert np.array_equal(people.ids, one.pseudonymize(ids).ids)
+        assert not (people.ids == other.pseudonymize(ids).ids).any()
+        flu, cough = (np.repeat(one.hash_values("disease", [name]), 1000) for name in ("flu", "cough"))
+        checks = one.compute_checks(people.words, flu)
+        assert np.array_equal(checks, one.compute_checks(people.words, flu))
         assert len(np.unique(checks)) == 1000
-        changes = checks ^ one.checks_of(people.words, cough)
+        changes = checks ^ one.compute_checks(people.words, cough)
         assert len(np.unique(changes)) == 1000, "equal changes look unrelated, too"
         assert repr(one) == "SeriesKeys(...)"
 

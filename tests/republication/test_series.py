@@ -263,7 +263,7 @@ class TestWhatIsSaid:
     def test_nobody_is_published_with_another_signature(
         self, sqlite: Any, patients: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from shoal.republication import making as module
+        from shoal.republication import release_stages as module
 
         series = sqlite.series(m=3)
         series.publish(patients(range(60)))

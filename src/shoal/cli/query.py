@@ -72,7 +72,7 @@ def query(
         empty_is_missing=release.empty_is_missing,
     )
     answer = groups.count(question)
-    for name in groups.unheard_of(question):
+    for name in groups.find_unknown_values(question):
         who = "only stars may hide it" if answer.at_most else "nobody has it"
         terminal.note(
             f"The question names a value of '{name}' that is nowhere in the release or its domain: {who}. Is it "

@@ -1,4 +1,4 @@
-"""Publishing a table that changes again and again: m-invariance, and the ledger of who was published how."""
+"""Re-publication of a table that changes: m-invariant series of releases, and the ledger that remembers them."""
 
 from shoal.republication.ledger import RecordedRelease
 from shoal.republication.m_invariance import Signatures, generalize

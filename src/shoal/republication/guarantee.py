@@ -1,4 +1,4 @@
-"""What a series promises, and against whom, in words."""
+"""The guarantee of a series, in words: what holds, and against which adversary."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shoal.republication.ledger.records import RecordedSeries
 
-__all__ = ["guarantee_of"]
+__all__ = ["describe_guarantee"]
 
 _AGAINST = {
     "independent": (
@@ -21,18 +21,25 @@ _AGAINST = {
         "concluded."
     ),
 }
+"""The adversary that the guarantee holds against, for each way to balance buckets."""
 _AGAINST["paper"] = _AGAINST["fewest"]
 
 
-def guarantee_of(series: RecordedSeries) -> str:
-    """Return what holds for everyone in a series, in words that depend on the series alone.
+def describe_guarantee(series: RecordedSeries) -> str:
+    """Describe the guarantee of a series. The text depends on the series only, never on its rows.
 
     Parameters
     ----------
     series : RecordedSeries
         The series.
+
+    Returns
+    -------
+    str
+        Several sentences for certificates and reports.
     """
     m, sensitive = series.m, series.columns.sensitive
+    # Several sensitive columns are protected as a combination.
     names = " and ".join(f"'{name}'" for name in sensitive)
     what = names if len(sensitive) == 1 else f"the combination of {names} (one of them alone may be surer)"
     text = (
@@ -43,6 +50,7 @@ def guarantee_of(series: RecordedSeries) -> str:
         "row in each release, and as long as all releases of these people come from this one series: two series, be "
         "they of one ledger, know nothing of each other."
     )
+    # Lost releases void the guarantee for the people whom they introduced.
     if series.lost:
         numbers = ", ".join(map(str, series.lost))
         text += (

@@ -1,4 +1,4 @@
-"""Record linkage: from the rows of a table of today to what the series remembers of their people."""
+"""Record linkage: match the rows of a new table to the people whom the series remembers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, n
 from shoal.pipeline.prepare import rows_without
 from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.persons import RECORD
-from shoal.republication.ledger.records import canonical
+from shoal.republication.ledger.records import to_canonical_json
 from shoal.table import Schema, check_read_apart, count_alike, encode
 
 if TYPE_CHECKING:
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
     from shoal.table import Table
 
 __all__ = [
-    "NOBODY",
+    "NO_ROWS_HINT",
     "LinkedTable",
-    "absent_people",
-    "canonical_text",
+    "find_absent_people",
+    "to_canonical_text",
     "link",
-    "spelling_hashes",
+    "hash_spellings",
 ]
 
-NOBODY = (
+NO_ROWS_HINT = (
     "There is nothing to publish: leave this release out. Nobody is forgotten; whoever returns later is published with "
     "the same signature as before."
 )
-"""What a table without a row means to a series."""
+"""Advice that is added to the error for a table without rows."""
 _ALIKE = (
     "{:,} pair(s) of values of '{}', of this release and of earlier ones, differ in upper and lower case, blanks or "
     "forms of Unicode alone: they count as different values, and read like one. Write them alike from the first "
     "release on."
 )
-"""What values that read alike mean to a series."""
+"""Note about sensitive values that differ only in case, blanks or Unicode form."""
 _EXACT = 1 << 53
-"""Floats below this are whole numbers without doubt, where they are whole."""
+"""Floats with a smaller absolute value represent whole numbers exactly."""
 _INVISIBLE = "[\u00ad\u200b-\u200f\u2060\ufeff]"
-"""Characters that nobody sees."""
+"""Characters without a glyph."""
 _SPELLINGS = (
     (_INVISIBLE, ""),
     (r"^\s+|\s+$", ""),
@@ -60,54 +60,72 @@ _SPELLINGS = (
     (r"^(\d{2})\.(\d{2})\.(\d{4})$", "$3-$2-$1"),
     (r"^0+(.)", "$1"),
 )
-"""What ways to write an id differ in, and what takes its place: blanks, signs, decimal places, midnight, thousands,
-dates, leading zeros. Letters are lower case then."""
+"""Patterns that normalize a lower-case id: invisible characters, blanks, signs, decimal zeros, midnight, thousands
+separators, dates, leading zeros."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class LinkedTable:
-    """The rows that may be published, in an order that tells nothing of the input's, and who their people are."""
+    """Rows that may be published, linked to the people of the series; their order is independent of the input."""
 
     frame: pl.DataFrame
     """The rows: quasi-identifiers and sensitive attributes."""
     table: Table
     """The rows, encoded."""
     pseudonyms: Pseudonyms
-    """What the ledger knows their people by."""
+    """Pseudonyms of the people of the rows."""
     rows: NDArray[np.int64]
-    """Their numbers in the input."""
+    """Row numbers in the input."""
     known: NDArray[np.int64]
-    """Where each person stands in the memory; -1: the person was never published."""
+    """Index of each person in the memory; -1 if the person was never published."""
     values: tuple[str, ...]
-    """Sensitive values: those that the memory holds, in its order, and the new ones behind them."""
+    """Sensitive values: those of the memory in its order, followed by new ones."""
     sensitive: NDArray[np.int32]
     """Code of each row's sensitive value."""
     value_checks: NDArray[np.uint64]
+    """Keyed check of each person's sensitive value."""
     quasi_identifiers: NDArray[np.uint64]
     """Keyed hash of each row's quasi-identifiers."""
     spellings: NDArray[np.uint64]
-    """Keyed hash of each id without what differs between ways to write it (`spelling_hashes`)."""
+    """Keyed hash of each id in its normalized spelling (`hash_spellings`)."""
     memory: Memory
+    """The memory of the series before this release."""
     dropped: int
-    """Rows left out because they miss a sensitive value."""
+    """Number of rows left out because a sensitive value is missing."""
     notes: tuple[str, ...] = ()
-    """What the publisher should know of sensitive values that read alike, in sentences."""
+    """Notes for the publisher about sensitive values that read alike."""
 
-    def ids_in(self, frame: pl.DataFrame, identifier: str) -> pl.Series:
-        """Return the people's ids as text, from the table that was linked."""
-        return _identifiers(frame, identifier).gather(self.rows)
+    def select_ids(self, frame: pl.DataFrame, identifier: str) -> pl.Series:
+        """Select the ids of the linked people, as text, from the input table."""
+        return _read_identifiers(frame, identifier).gather(self.rows)
 
     @property
     def signature_of(self) -> NDArray[np.int64]:
-        """The signature of each person; -1 for one who was never published."""
+        """The signature of each person; -1 if the person was never published."""
         if not len(self.memory.persons):
             return np.full(len(self.known), -1, dtype=np.int64)
         held = self.memory.persons.records["signature"][self.known].astype(np.int64)
         return np.where(self.known >= 0, held, -1)
 
-    def remembered(self, made: Generalization, number: int) -> tuple[Memory, dict[str, int]]:
-        """Return what the series remembers after a release, and counts of what happened to its people."""
-        values, value_releases, code_of = self._values_after(made, number)
+    def remember(self, made: Generalization, number: int) -> tuple[Memory, dict[str, int]]:
+        """Compute the memory of the series after a release, and counts for its record.
+
+        Parameters
+        ----------
+        made : Generalization
+            The groups of the release.
+        number : int
+            The number of the release.
+
+        Returns
+        -------
+        after : Memory
+            The memory after the release.
+        counts : dict
+            Numbers of people who were kept, new, returned, and so on.
+        """
+        values, value_releases, code_of = self._extend_values(made, number)
+        # People who were published before: record their return, their absence and their current quasi-identifiers.
         people = self.memory.persons
         records = people.records.copy()
         old = self.known >= 0
@@ -121,6 +139,7 @@ class LinkedTable:
         records["value"][places] = self.value_checks[old]
         records["quasi_identifiers"][places] = self.quasi_identifiers[old]
         records["gone"][left] = number
+        # New people get the signature of their group for life.
         new = ~old
         fresh = np.zeros(int(new.sum()), dtype=RECORD)
         fresh["signature"] = made.signature_of[new]
@@ -132,12 +151,12 @@ class LinkedTable:
         after = Memory(
             values=values,
             value_releases=value_releases,
-            signatures=made.signatures.of(()).extended(sets),
+            signatures=made.signatures.of(()).extend(sets),
             signature_releases=(
                 *self.memory.signature_releases,
                 *[number] * (len(made.signatures) - len(self.memory.signatures)),
             ),
-            persons=people.changed(np.arange(len(people)), records).joined_by(self.pseudonyms.ids[new], fresh),
+            persons=people.replace_records(np.arange(len(people)), records).merge(self.pseudonyms.ids[new], fresh),
         )
         counts = {
             "kept": int((~was_gone).sum()),
@@ -149,10 +168,10 @@ class LinkedTable:
         }
         return after, counts
 
-    def _values_after(
+    def _extend_values(
         self, made: Generalization, number: int
     ) -> tuple[tuple[str, ...], tuple[int, ...], NDArray[np.int64]]:
-        """Return the values that a release leaves in signatures, and the code that each of this table's gets."""
+        """Extend the value codes by the new values that the release uses in signatures."""
         known = len(self.memory.values)
         used = np.unique(made.signatures.values)
         fresh = used[used >= known]
@@ -170,34 +189,13 @@ def link(
     *,
     missing_sensitive: str,
 ) -> LinkedTable:
-    """Find out who is in a table.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        One row per person.
-    columns : SeriesColumns
-        The role of every column.
-    memory : Memory
-        What the series remembers.
-    keys : SeriesKeys
-        Its keys.
-    missing_sensitive : {"error", "drop"}
-        What to do with rows that miss a sensitive value.
-
-    Raises
-    ------
-    ColumnError
-        Where the columns are not those of the series.
-    DataError
-        Where there is no row, an id is missing or repeated, or a sensitive value is missing or changed.
-    """
+    """Link the rows of a table to the people whom a series remembers."""
     import polars as pl
 
     _check_columns(frame.columns, columns)
     if not frame.height:
-        raise NoRowsError(f"The table has no rows. {NOBODY}")
-    ids = _identifiers(frame, columns.identifier)
+        raise NoRowsError(f"The table has no rows. {NO_ROWS_HINT}")
+    ids = _read_identifiers(frame, columns.identifier)
     rows = np.arange(frame.height)
     absent = rows_without(frame, columns.sensitive)
     dropped = int(absent.sum())
@@ -207,7 +205,7 @@ def link(
             "(--missing-sensitive drop)."
         )
     rows = rows[~absent]
-    pseudonyms = keys.pseudonyms(ids.gather(rows))
+    pseudonyms = keys.pseudonymize(ids.gather(rows))
     # The order of keyed hashes: the same for every order of the input, and as good as random.
     order = np.lexsort((pseudonyms.ids[:, 1], pseudonyms.ids[:, 0]))
     rows, people = rows[order], pseudonyms.of(order)
@@ -216,10 +214,10 @@ def link(
     known = memory.persons.find(people.ids)
     new = np.flatnonzero(known < 0)
     spellings = memory.persons.records["spelling"][known] if len(memory.persons) else np.zeros_like(people.words)
-    spellings[new] = spelling_hashes(ids.gather(rows[new]), people.of(new), keys)
+    spellings[new] = hash_spellings(ids.gather(rows[new]), people.of(new), keys)
     _check_spellings(known, spellings, memory)
     frame = frame.select(columns.quasi_identifiers + columns.sensitive)[rows]
-    texts, codes = _sensitive(frame.select(columns.sensitive))
+    texts, codes = _encode_sensitive(frame.select(columns.sensitive))
     values = (*memory.values, *sorted(set(texts) - set(memory.values)))
     parts = zip(columns.sensitive, zip(*map(json.loads, values), strict=True), strict=True)
     named = {name: pl.Series(some, dtype=pl.String).unique() for name, some in parts}
@@ -227,8 +225,8 @@ def link(
     alike = {name: pairs for name, some in named.items() if (pairs := count_alike(some)[0])}
     code_of = {text: code for code, text in enumerate(values)}
     sensitive = np.array([code_of[text] for text in texts], dtype=np.int32)[codes]
-    tokens = keys.tokens("sensitive", values)[sensitive]
-    checks = keys.checks_of(people.words, tokens)
+    tokens = keys.hash_values("sensitive", values)[sensitive]
+    checks = keys.compute_checks(people.words, tokens)
     old = known >= 0
     _check_unchanged(memory.persons.records["value"][known[old]] != checks[old])
     table = encode(frame, Schema(quasi_identifiers=columns.quasi_identifiers, sensitive=columns.sensitive))
@@ -241,7 +239,7 @@ def link(
         values=values,
         sensitive=sensitive,
         value_checks=checks,
-        quasi_identifiers=_combined_tokens(table, keys),
+        quasi_identifiers=_hash_quasi_identifiers(table, keys),
         spellings=spellings,
         memory=memory,
         dropped=dropped,
@@ -250,7 +248,7 @@ def link(
 
 
 def _check_columns(names: Sequence[str], columns: SeriesColumns) -> None:
-    """Check that a table has the columns of the series, and no others."""
+    """Check that a table has exactly the columns of the series."""
     roles = {
         "identifier": (columns.identifier,),
         "quasi-identifier": columns.quasi_identifiers,
@@ -274,9 +272,9 @@ def _check_columns(names: Sequence[str], columns: SeriesColumns) -> None:
         )
 
 
-def _identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
-    """Return the ids as text, each of them there, and each once."""
-    ids = identity_text(frame.get_column(name))
+def _read_identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
+    """Read the ids as text, and check that none is missing or repeated."""
+    ids = to_identity_text(frame.get_column(name))
     missing = int((ids.is_null() | (ids.str.strip_chars() == "")).sum())
     if missing:
         raise DataError(
@@ -293,38 +291,40 @@ def _identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
     return ids
 
 
-def spelling_hashes(ids: pl.Series, people: Pseudonyms, keys: SeriesKeys) -> NDArray[np.uint64]:
-    """Compute a keyed hash of each id that is the same for all common ways to write the id.
+def hash_spellings(ids: pl.Series, people: Pseudonyms, keys: SeriesKeys) -> NDArray[np.uint64]:
+    """Compute a keyed hash of each id that is equal for all common spellings of the id.
 
     Parameters
     ----------
     ids : polars.Series
         The ids as text.
     people : Pseudonyms
-        What the ids are known by.
+        The pseudonyms of these ids.
     keys : SeriesKeys
         The keys of the series.
     """
     plain = ids.str.to_lowercase()
-    # Most ids have letters, digits and hyphens only, which takes no pattern.
+    # Normalize only ids with other characters than letters, digits and hyphens, because the patterns are slow.
+
     unusual = np.flatnonzero(plain.str.contains("^0|[^0-9a-z_-]").to_numpy())
     some = plain.gather(unusual).str.normalize("NFKC").str.to_uppercase().str.to_lowercase().str.normalize("NFKC")
     for pattern, written in _SPELLINGS:
         some = some.str.replace_all(pattern, written)
     plain = plain.scatter(unusual, some) if len(unusual) else plain
+    # Ids that are their own normal form keep the hash of the pseudonym.
     hashes = people.ids[:, 0].copy()
     other = np.flatnonzero((plain != ids).to_numpy())
-    hashes[other] = keys.pseudonyms(plain.gather(other)).ids[:, 0]
+    hashes[other] = keys.pseudonymize(plain.gather(other)).ids[:, 0]
     return hashes
 
 
 def _check_spellings(known: NDArray[np.int64], spellings: NDArray[np.uint64], memory: Memory) -> None:
-    """Check that no new person is a known one who is absent today, with an id that is written in another way.
+    """Check that no new person is an absent known person under another spelling of the id.
 
-    Such a person would get another signature, and the releases together would betray the person.
+    Such a person would get a second signature, and the releases together would disclose the person's value.
     """
     new = known < 0
-    count = int(np.isin(spellings[new], memory.persons.records["spelling"][absent_people(known, memory)]).sum())
+    count = int(np.isin(spellings[new], memory.persons.records["spelling"][find_absent_people(known, memory)]).sum())
     if count:
         raise DataError(
             f"{count} of {int(new.sum())} new people are known under ids that are written in another way (blanks, "
@@ -335,30 +335,38 @@ def _check_spellings(known: NDArray[np.int64], spellings: NDArray[np.uint64], me
         )
 
 
-def absent_people(known: NDArray[np.int64], memory: Memory) -> NDArray[np.bool_]:
-    """Return which of the people whom a series remembers are not in a table."""
+def find_absent_people(known: NDArray[np.int64], memory: Memory) -> NDArray[np.bool_]:
+    """Find the remembered people who are not in a table."""
     absent = np.ones(len(memory.persons), dtype=np.bool_)
     absent[known[known >= 0]] = False
     return absent
 
 
-def _sensitive(frame: pl.DataFrame) -> tuple[list[str], NDArray[np.integer]]:
-    """Return the distinct combinations of sensitive values as JSON texts, and the one of each row."""
+def _encode_sensitive(frame: pl.DataFrame) -> tuple[list[str], NDArray[np.integer]]:
+    """Encode the combinations of sensitive values.
+
+    Returns
+    -------
+    texts : list of str
+        The distinct combinations, as JSON.
+    codes : array
+        The combination of each row.
+    """
     table = encode(frame, Schema(quasi_identifiers=(), sensitive=tuple(frame.columns)))
-    words = [canonical_text(column.dictionary).to_list() for column in table.sensitive]
+    words = [to_canonical_text(column.dictionary).to_list() for column in table.sensitive]
     combined = np.zeros(frame.height, dtype=np.int64)
     for column in table.sensitive:
         _, combined = np.unique(combined * column.size + column.codes, return_inverse=True)
     _, first, codes = np.unique(combined, return_index=True, return_inverse=True)
     texts = [
-        canonical([names[column.codes[row]] for names, column in zip(words, table.sensitive, strict=True)])
+        to_canonical_json([names[column.codes[row]] for names, column in zip(words, table.sensitive, strict=True)])
         for row in first
     ]
     return texts, codes
 
 
 def _check_unchanged(changed: NDArray[np.bool_]) -> None:
-    """Check that the people who were published before have the sensitive value that they had."""
+    """Check that no known person's sensitive value has changed."""
     count = int(changed.sum())
     if not count:
         return
@@ -375,48 +383,49 @@ def _check_unchanged(changed: NDArray[np.bool_]) -> None:
     )
 
 
-def _combined_tokens(table: Table, keys: SeriesKeys) -> NDArray[np.uint64]:
-    """Return a keyed hash of each row's quasi-identifiers: the sum of one for each column."""
+def _hash_quasi_identifiers(table: Table, keys: SeriesKeys) -> NDArray[np.uint64]:
+    """Compute a keyed hash of each row's quasi-identifiers: the sum of the hashes of its cells."""
     total = np.zeros(table.rows, dtype=np.uint64)
     for column in table.quasi_identifiers:
-        tokens = keys.tokens(f"quasi-identifier {column.name}", canonical_text(column.dictionary).to_list())
+        tokens = keys.hash_values(f"quasi-identifier {column.name}", to_canonical_text(column.dictionary).to_list())
         total += tokens[column.codes]
     return total
 
 
-def identity_text(values: pl.Series) -> pl.Series:
-    """Return ids as text: as `canonical_text`, and the same for all ways to store the same id.
+def to_identity_text(values: pl.Series) -> pl.Series:
+    """Convert ids to text that is independent of how the ids are stored.
 
-    Text is brought to Unicode's normal form C, decimal numbers lose zeros behind the point, and times those of their
-    seconds and midnight. Upper and lower case, spaces and leading zeros make a difference.
+    In addition to `to_canonical_text`, text is brought to Unicode normal form C, decimal numbers lose trailing zeros,
+    and
+    times lose fractions of a second and midnight. Case, blanks and leading zeros are kept.
 
     Examples
     --------
     >>> import datetime
     >>> import polars as pl
-    >>> identity_text(pl.Series([datetime.datetime(2020, 1, 31)])).to_list()
+    >>> to_identity_text(pl.Series([datetime.datetime(2020, 1, 31)])).to_list()
     ['2020-01-31']
     """
     import polars as pl
 
-    text = canonical_text(values)
+    text = to_canonical_text(values)
     if values.dtype == pl.Datetime or values.dtype.is_decimal():
         text = text.str.replace(r"(\.\d*?)0+$", "$1").str.replace(r"\.$", "")
     return text.str.replace(" 00:00:00$", "") if values.dtype == pl.Datetime else text.str.normalize("NFC")
 
 
-def canonical_text(values: pl.Series) -> pl.Series:
-    """Return values as text that does not depend on how a library stores them: 1, 1.0 and "1" are the same.
+def to_canonical_text(values: pl.Series) -> pl.Series:
+    """Convert values to text that is independent of how a library stores them: 1, 1.0 and "1" are equal.
 
     Raises
     ------
     DataError
-        Where the values are nested, or Python objects.
+        If the values are nested, or Python objects.
 
     Examples
     --------
     >>> import polars as pl
-    >>> canonical_text(pl.Series([1.0, 2.5, None])).to_list()
+    >>> to_canonical_text(pl.Series([1.0, 2.5, None])).to_list()
     ['1', '2.5', None]
     """
     import polars as pl

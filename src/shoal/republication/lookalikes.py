@@ -1,4 +1,4 @@
-"""Lookalikes: new people of a table who may be known ones under other ids, and the warnings that speak of them."""
+"""Warnings about new people who may be known people under other ids."""
 
 from __future__ import annotations
 
@@ -9,52 +9,55 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.republication.linkage import absent_people
+from shoal.republication.linkage import find_absent_people
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.republication.linkage import LinkedTable
 
-__all__ = ["warnings_of"]
+__all__ = ["describe_lookalikes"]
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-"""Spreads small codes over 64 bits."""
+"""Odd multiplier that spreads small codes over 64 bits."""
 _OTHER_IDS = (
     "If they are the same people under other ids (coded anew, or written in another way), a release together with the "
     "earlier ones may betray them: publish with the earlier ids, and take back a release that was made, before anybody "
     "outside sees it (shoal republish rollback --unpublished)."
 )
+"""Advice that ends the warnings about other ids."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lookalikes:
-    """New people who may be known ones under other ids."""
+    """Counts of new people who resemble known people."""
 
     new: int
-    """People who were never published."""
+    """New people of the table."""
     alike: int
-    """How many of them have the quasi-identifiers of a known person who is absent, and a value of that one's set."""
+    """New people with the quasi-identifiers of an absent known person and a value of that person's signature."""
     by_chance: float
-    """How many would, if as many of them did as of the people with known ids, who certainly are not absent."""
+    """Expected number of such matches by chance, estimated from the people with known ids."""
     same_spelling: int
-    """People of the table whose ids differ from another one's only in how they are written."""
+    """People whose ids differ only in spelling from another id of the table."""
 
     @property
     def suspicious(self) -> bool:
-        """Whether they are more than chance explains, by two standard deviations; one, if chance explains none."""
+        """Whether the matches exceed the number expected by chance by two standard deviations."""
         return self.alike > self.by_chance + 2 * math.sqrt(self.by_chance)
 
 
-def warnings_of(linked: LinkedTable) -> Iterator[str]:
-    """Yield what speaks for people who are taken for new ones and are not, in sentences with counts alone."""
+def describe_lookalikes(linked: LinkedTable) -> Iterator[str]:
+    """Yield warnings about people who are probably not new; they contain counts, never cells."""
     found = find_lookalikes(linked)
+    # Two ids of this table in different spellings.
     if found.same_spelling:
         yield (
             f"{found.same_spelling:,} people of the table have ids that differ from another one's only in how they are "
             "written (blanks, leading zeros, upper and lower case, Unicode forms). Each id is taken for a person of "
             "its own: if two belong to one person, merge their rows, or the release may betray the person."
         )
+    # A table without any known id was probably coded with new ids.
     if len(linked.memory.persons) and found.new == len(linked.known):
         yield (f"Nobody of the release was in an earlier one: all {found.new:,} people are taken for new. {_OTHER_IDS}")
     if found.suspicious:
@@ -66,18 +69,19 @@ def warnings_of(linked: LinkedTable) -> Iterator[str]:
 
 
 def find_lookalikes(linked: LinkedTable) -> Lookalikes:
-    """Count the new people of a table who have the data of somebody who is known and absent."""
+    """Count the new people of a table who match an absent known person."""
+    # Absent people whose quasi-identifiers occur in the table.
     memory, old = linked.memory, linked.known >= 0
-    gone = np.flatnonzero(absent_people(linked.known, memory))
+    gone = np.flatnonzero(find_absent_people(linked.known, memory))
     records = memory.persons.records[gone]
     possible = np.isin(records["quasi_identifiers"], linked.quasi_identifiers)
     records = records[possible]
-    # Each of them with each value of the person's signature.
+    # Pair each absent person with each value of the person's signature.
     sets = memory.signatures
     starts, sizes = sets.starts[records["signature"]], sets.sizes[records["signature"]]
     places = np.arange(int(sizes.sum())) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
-    data = _joined(np.repeat(records["quasi_identifiers"], sizes), sets.values[places])
-    found = np.isin(_joined(linked.quasi_identifiers, linked.sensitive), data)
+    data = _combine(np.repeat(records["quasi_identifiers"], sizes), sets.values[places])
+    found = np.isin(_combine(linked.quasi_identifiers, linked.sensitive), data)
     new, kept = int((~old).sum()), int(old.sum())
     _, times = np.unique(linked.spellings, return_counts=True)
     return Lookalikes(
@@ -88,6 +92,6 @@ def find_lookalikes(linked: LinkedTable) -> Lookalikes:
     )
 
 
-def _joined(hashes: NDArray[np.uint64], codes: NDArray[np.integer]) -> NDArray[np.uint64]:
-    """Return a number for each hash and code: equal ones for equal pairs."""
+def _combine(hashes: NDArray[np.uint64], codes: NDArray[np.integer]) -> NDArray[np.uint64]:
+    """Combine each hash and code into one number; equal pairs give equal numbers."""
     return hashes + (codes.astype(np.uint64) + np.uint64(1)) * _ODD

@@ -1,4 +1,4 @@
-"""People in two series: each promises what it promises for readers who have its own releases only."""
+"""Detection of people who are in two series: the guarantee of a series covers its own releases only."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from shoal._messages import Suggestion
 from shoal.errors import DataError
 from shoal.republication.ledger.memory import read_memory
-from shoal.republication.ledger.records import series_names
-from shoal.republication.linkage import spelling_hashes
+from shoal.republication.ledger.records import list_series
+from shoal.republication.linkage import hash_spellings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,54 +20,56 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.records import RecordedSeries
     from shoal.republication.ledger.store import Store
 
-__all__ = ["another_series", "check_apart"]
+__all__ = ["describe_other_series", "check_overlap"]
 
 _MEANING = (
     "Two series know nothing of each other: each gives a person a set of values of its own, and what the two sets have "
     "in common may be one value. So the promise of a confidence of at most 1/m does not hold for people whom both of "
     "them show."
 )
+"""Explanation that both messages share."""
 
 
-def another_series(name: str, others: Sequence[str]) -> str:
-    """Return what it means to start a series where there are others, in sentences."""
+def describe_other_series(name: str, others: Sequence[str]) -> str:
+    """Describe the risk of starting a series in a ledger that has other series."""
     listed = ", ".join(f"'{one}'" for one in others[:5]) + (" and more" if len(others) > 5 else "")
     return (
-        f"The ledger has other series beside '{name}': {listed}. {_MEANING} Publish all releases of a person in one "
+        f"The ledger has other series besides '{name}': {listed}. {_MEANING} Publish all releases of a person in one "
         "series; publishing people who are in another series of this ledger is an error unless you allow it, and those "
         "in another ledger nobody can notice."
     )
 
 
-def check_apart(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
-    """Check that no other series of the ledger shows the people of a release.
+def check_overlap(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
+    """Check that no other series of the ledger contains people of a release.
 
-    Their ids are hashed as each of the other series does it; nothing of that is kept.
+    The ids are hashed with the keys of each other series; no hash is kept.
 
     Parameters
     ----------
     store : Store
         The ledger.
     series : RecordedSeries
-        The series that is to have the release.
+        The series of the release.
     ids : polars.Series
-        The ids of its people, as text.
+        The ids of the release, as text.
 
     Raises
     ------
     DataError
-        Where another one shows some; the message says how many.
+        If another series contains some of them; the message reports how many.
     """
     with store.database.reading() as connection:
-        for name in series_names(connection):
+        for name in list_series(connection):
             other = store.read(connection, name) if name != series.name else None
             if other is None or other.latest is None:
                 continue
+            # Compare exact ids, then normalized spellings.
             keys = store.keys(other)
             persons = read_memory(connection, other, keys, after=other.latest).persons
-            pseudonyms = keys.pseudonyms(ids)
+            pseudonyms = keys.pseudonymize(ids)
             same = persons.find(pseudonyms.ids) >= 0
-            shared = same | np.isin(spelling_hashes(ids, pseudonyms, keys), persons.records["spelling"])
+            shared = same | np.isin(hash_spellings(ids, pseudonyms, keys), persons.records["spelling"])
             if shared.any():
                 how = "" if same.any() else ", with ids that are written in another way"
                 raise DataError(

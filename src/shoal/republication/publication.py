@@ -1,4 +1,4 @@
-"""One release of a series: the table, how many counterfeits each group has, the certificate, and how they are saved."""
+"""A release of a series: the published table, the counterfeits per group, the certificate, and their files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.records import SeriesColumns
 
 __all__ = [
-    "FilesOf",
+    "PublicationFiles",
     "Publication",
     "PublicationCertificate",
 ]
@@ -38,42 +38,42 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PublicationCertificate:
-    """What is known of one release of a series; it holds no cell of the input, and nothing of single people.
+    """Facts about one release of a series; it contains no cell of the input and nothing about single people.
 
-    It is the publisher's: what readers may know is in `public`.
+    The certificate is private to the publisher. `public` returns the part that readers may see.
     """
 
     version: str
-    """shoal's version."""
+    """Version of shoal."""
     series: str
     """Name of the series."""
     series_id: str
-    """What tells its releases from those of another series of the same name."""
+    """Distinguishes its releases from those of another series of the same name."""
     number: int
-    """Number of the release in it."""
+    """Number of the release in the series."""
     time: str
-    """When it was made (UTC)."""
+    """Time of the release (UTC)."""
     m: int
-    """What was asked: no confidence above 1/m."""
+    """Requested bound: no confidence above 1/m."""
     parameters: Mapping[str, Any]
-    """How it was made."""
+    """Options of the release."""
     seed: int | None
-    """The seed that was asked for; None: randomness came from the operating system."""
+    """Requested seed, or None if randomness came from the operating system."""
     input: Mapping[str, Any]
-    """Rows, roles and keyed hash of the input."""
+    """Number of rows, roles of the columns and keyed hash of the input."""
     achieved: Mapping[str, Any]
-    """The privacy measured on the published cells."""
+    """Privacy measured on the published cells."""
     risk: Mapping[str, Mapping[str, Any]]
-    """How easily a person's row is found in this release alone: `before`, in the rows as they came, and `after`, in the
-    published cells; see `shoal.disclosure_risk.Reidentification`."""
+    """Re-identification risk in this release alone: `before` (in the input rows) and `after` (in the published
+    cells); see `shoal.disclosure_risk.Reidentification`."""
     cost: Mapping[str, Any]
-    """Counterfeits, and cells published less precisely."""
+    """Number of counterfeits and of cells that were recoded."""
     guarantee: str
-    """What holds for everyone in the series, and against whom, in words."""
+    """The guarantee of the series, and the adversary that it holds against, in words."""
     seconds: Mapping[str, float]
     """Wall time of each step."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Hash and rows of every file written; empty while the release is in memory only."""
+    """Hash and number of rows of each written file; empty if the release is only in memory."""
 
     @property
     def columns(self) -> dict[str, list[str]]:
@@ -81,7 +81,7 @@ class PublicationCertificate:
         return {role: list(self.input[role]) for role in ("quasi_identifiers", "sensitive")}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the certificate with the keys of the private `certificate.json`."""
+        """Convert the certificate to the keys of the private `certificate.json`."""
         return {
             "format": FORMAT,
             "shoal": self.version,
@@ -103,11 +103,11 @@ class PublicationCertificate:
         }
 
     def to_json(self) -> str:
-        """Return the certificate as JSON text."""
-        return as_json(self.to_dict())
+        """Convert the certificate to JSON text."""
+        return format_json(self.to_dict())
 
     def public(self) -> dict[str, Any]:
-        """Return what may be published: the same for every input and ledger that give the same published files."""
+        """Select the public facts: they depend only on the published files, not on the input or the ledger."""
         return {
             "format": FORMAT,
             "shoal": self.version,
@@ -129,13 +129,13 @@ class PublicationCertificate:
         return f"PublicationCertificate(series={self.series!r}, release={self.number}, m={self.m})"
 
 
-def as_json(facts: Mapping[str, Any]) -> str:
-    """Return a certificate as JSON text."""
+def format_json(facts: Mapping[str, Any]) -> str:
+    """Format a certificate as JSON text."""
     return json.dumps(facts, indent=2, ensure_ascii=False)
 
 
-class KnowsFiles(Protocol):
-    """A series, as far as a publication needs it: it remembers which files hold a release."""
+class FileRegistry(Protocol):
+    """The part of a series that a publication needs: it records which files hold a release."""
 
     def add_files(
         self,
@@ -143,71 +143,86 @@ class KnowsFiles(Protocol):
         files: Mapping[str, Mapping[str, Any]],
         private: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        """Let the ledger know the hashes of files that hold a release, if it stands there."""
+        """Record the hashes of files that hold a release in the ledger, if the release stands there."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Publication(Unpicklable):
-    """A release of a series. It was verified, and the ledger knows it, before this object was made.
+    """A release of a series that passed verification and that the ledger has recorded.
 
-    `data`, `counterfeits` and `certificate.public()` are for readers; the rest is the publisher's.
+    `data`, `counterfeits` and `certificate.public()` are for readers; everything else is private to the publisher.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> import shoal
+    >>> table = pl.DataFrame({"id": range(4), "age": [31, 32, 55, 58], "disease": ["flu", "cough", "flu", "cough"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with shoal.Ledger(f"{folder}/releases.db", create=True) as ledger:
+    ...         series = ledger.start("visits", m=2, identifier="id", quasi_identifiers=["age"], sensitive="disease")
+    ...         publication = series.publish(table)
+    >>> publication
+    Publication('visits', release=1, rows=4, counterfeits=0)
+    >>> publication.count("disease = flu")
+    2.0
     """
 
     _holds: ClassVar[str] = "what only the publisher may know, and the way to the ledger"
     _instead: ClassVar[str] = "Pickle its data and counterfeits, or save it to a folder."
 
-    series: KnowsFiles
+    series: FileRegistry
     """The series."""
     number: int
-    """Its number in the series, from 1."""
+    """Number of the release in the series, from 1."""
     frame: pl.DataFrame
-    """The published table as Polars: a group number, the quasi-identifiers of the group, the sensitive attribute."""
+    """The published table in Polars: group number, quasi-identifiers of the group, sensitive attributes."""
     counterfeit_frame: pl.DataFrame
-    """The groups with counterfeits, and how many each has."""
+    """The groups with counterfeits, and the number of counterfeits of each."""
     columns: SeriesColumns
     """The roles of the input's columns."""
     certificate: PublicationCertificate
-    """Private: what was asked, achieved and guaranteed, and what it cost."""
+    """Private: what was requested, achieved and guaranteed, and its cost."""
     counts: Mapping[str, int]
-    """Private: what happened to the people of the series: kept, new, returned, left, ..."""
+    """Private: numbers of people who were kept, new, returned, left, and so on."""
     notes: tuple[str, ...] = ()
-    """Private: what the publisher should know, in sentences."""
+    """Private: notes for the publisher, as sentences."""
     salt: str = ""
-    """Private: the key of the certificate's hash of the input, as hexadecimal digits; `shoal.provenance` takes it."""
+    """Private: the key of the certificate's input hash, as hexadecimal digits; an argument of `shoal.provenance`."""
     source_format: str = "csv"
-    """The format that `save` writes unless told otherwise: the input's."""
+    """Default format of `save`: the format of the input."""
     restore: Callable[[pl.DataFrame], Any] = field(default_factory=Restorer)
-    """Makes the caller's kind of table of the published one."""
+    """Converts the published table to the caller's kind of table."""
     folder: Path | None = None
-    """Where it was written by `publish`; None where it is in memory only."""
+    """The folder that `publish` wrote, or None if the release is only in memory."""
 
     @cached_property
     def data(self) -> Any:
-        """The published table, as the same kind of table that came in."""
+        """The published table, as the same kind of table as the input."""
         return self.restore(without_categories(self.frame))
 
     @cached_property
     def counterfeits(self) -> Any:
-        """The groups with counterfeits (`group_id`) and how many each has (`count`), as that kind of table."""
+        """The groups with counterfeits (`group_id`) and their numbers (`count`), as the same kind of table."""
         return self.restore(self.counterfeit_frame)
 
     def count(self, question: str) -> float:
-        """Return about how many people of the release fulfil some conditions, counterfeits taken into account.
+        """Estimate how many people of the release satisfy some conditions, corrected for counterfeits.
 
         Parameters
         ----------
         question : str
-            Such as "age in [30, 50) and disease = flu" (`shoal.republication.questions` has the grammar).
+            Conditions such as "age in [30, 50) and disease = flu"; `shoal.republication.questions` has the grammar.
 
         Returns
         -------
         float
-            As if the people of a group were spread evenly over its intervals and sets.
+            The expected number if the people of a group are spread evenly over its intervals and sets.
 
         Raises
         ------
         UsageError
-            Where the question cannot be read, or names a column that is not published.
+            If the question cannot be parsed, or names a column that is not published.
         """
         return self._groups.count(question).estimate
 
@@ -228,37 +243,41 @@ class Publication(Unpicklable):
         format: str | None = None,  # noqa: A002
         spreadsheet_safe: bool = False,
     ) -> PublicationCertificate:
-        """Write the release to a folder and a private one, both whole or neither, and let the ledger know its files.
+        """Write the release to a public and a private folder, and record the files in the ledger.
+
+        Both folders appear complete, or neither does.
 
         Parameters
         ----------
         folder : path
-            Where to. All of it may be published: `release.csv` (or `.parquet`), `counterfeits.csv`, the public
-            `certificate.json` and a `report.html` made of these. The private folder lies beside it, with ".private"
-            behind its name, and only its owner can read it: the full `certificate.json` and `report.html`, and
-            `salt.txt`, the key of the hash of the input.
+            The public folder. It contains `release.csv` (or `.parquet`), `counterfeits.csv`, the public
+            `certificate.json` and
+            a `report.html` of these. The private folder lies next to it, with the suffix ".private", and only its owner
+            can
+            read it. It contains the full `certificate.json` and `report.html`, and `salt.txt`, the key of the input
+            hash.
         force : bool
             Whether to replace existing folders of an earlier release.
         format : {"csv", "parquet"}, optional
-            By default as the input was.
+            By default the format of the input.
         spreadsheet_safe : bool
             Whether to quote cells that a spreadsheet would run as a formula.
 
         Returns
         -------
         PublicationCertificate
-            The full one, with the hashes of the files.
+            The full certificate with the hashes of the files.
 
         Raises
         ------
         OutputError
-            A folder exists, or cannot be written.
+            If a folder exists, or cannot be written.
         ReleaseUnsafeError
-            What was written is not the release that was verified; nothing appears.
+            If the written files differ from the verified release. No folder appears.
         LedgerError
-            The release was taken back, or the ledger cannot be used; nothing appears.
+            If the release was taken back, or the ledger cannot be used. No folder appears.
         """
-        writing = FilesOf(self, format=format, spreadsheet_safe=spreadsheet_safe)
+        writing = PublicationFiles(self, format=format, spreadsheet_safe=spreadsheet_safe)
 
         def check(staged: Path) -> None:
             writing.verify(staged)
@@ -268,7 +287,7 @@ class Publication(Unpicklable):
         return writing.certificate
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows of it: no more than what is published tells."""
+        """Render the public facts for a notebook."""
         from shoal.report.notebook import card_of_series
 
         return card_of_series(self.certificate.public(), without_categories(self.frame))
@@ -280,8 +299,8 @@ class Publication(Unpicklable):
         )
 
 
-class FilesOf:
-    """The files of a publication: how each is written, and how they are verified."""
+class PublicationFiles:
+    """Writers of the files of a publication, and their verification."""
 
     def __init__(
         self,
@@ -301,7 +320,7 @@ class FilesOf:
 
     @property
     def files(self) -> Mapping[str, Callable[[Path], None]]:
-        """For each file that may be published a function that writes it."""
+        """A writer for each public file."""
         publication = self.publication
         return {
             self.name: lambda path: write_table(
@@ -314,7 +333,7 @@ class FilesOf:
 
     @property
     def private(self) -> Mapping[str, Callable[[Path], None]]:
-        """The same for the publisher's own files, which are written after the others."""
+        """A writer for each private file; they run after the public ones."""
         return {
             "certificate.json": lambda path: self._write_private(path, self.certificate.to_json()),
             "report.html": lambda path: self._write_private(
@@ -324,17 +343,19 @@ class FilesOf:
         }
 
     def _write_private(self, path: Path, text: str) -> None:
+        """Write a private file and record its hash."""
         write_text(path, text)
         self.private_digests[path.name] = {"sha256": file_digest(path)}
 
     def _write_certificate(self, path: Path) -> None:
+        """Complete the certificate with the hashes of the written files, and write its public part."""
         publication = self.publication
         rows = {self.name: publication.frame.height, COUNTERFEITS: publication.counterfeit_frame.height}
         files = {name: {"sha256": file_digest(path.with_name(name)), "rows": rows[name]} for name in rows}
         seconds = {**publication.certificate.seconds, "write": time.perf_counter() - self._start}
         seconds["total"] = sum(taken for step, taken in seconds.items() if step != "total")
         self.certificate = replace(publication.certificate, seconds=seconds, files=files)
-        write_text(path, as_json(self.certificate.public()))
+        write_text(path, format_json(self.certificate.public()))
 
     def verify(self, staged: Path) -> None:
         """Verify the written files from their cells.
@@ -342,12 +363,13 @@ class FilesOf:
         Raises
         ------
         ReleaseUnsafeError
-            Where they are not the release that was verified.
+            If they differ from the verified release.
         """
         publication = self.publication
         columns = publication.columns
         names = publication.frame.columns
         written = read_release(staged / self.name)
+        # Column names may be quoted for spreadsheets.
         safe = spreadsheet_names(names) if self._spreadsheet_safe else names
         if written.columns == list(safe):
             written.columns = names
@@ -366,5 +388,5 @@ class FilesOf:
             )
 
     def digests(self, staged: Path) -> dict[str, dict[str, Any]]:
-        """Return the hash of every file that may be published."""
+        """Compute the hash of each public file."""
         return {name: {"sha256": file_digest(staged / name)} for name in self.files}

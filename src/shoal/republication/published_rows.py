@@ -1,4 +1,4 @@
-"""The published form of a release: a row for each person and each counterfeit, none of them to be told apart."""
+"""The published form of a release: indistinguishable rows for people and counterfeits."""
 
 from __future__ import annotations
 
@@ -19,49 +19,52 @@ if TYPE_CHECKING:
     from shoal.republication.m_invariance.generalization import Generalization
     from shoal.table import Table
 
-__all__ = ["published_tables", "value_order"]
+__all__ = ["build_published_tables", "sort_values"]
 
 GROUP = "group_id"
 COUNT = "count"
 
 
-def published_tables(
+def build_published_tables(
     table: Table, sensitive: NDArray[np.integer], values: Sequence[str], made: Generalization
 ) -> tuple[pl.DataFrame, pl.DataFrame, Recoding]:
-    """Make the published table and the auxiliary one.
+    """Build the published table and the auxiliary table of counterfeits.
 
-    Rows are sorted by their group and then by their sensitive value, of which a group has each once: their order tells
-    nothing else. The groups were numbered at random.
+    Rows are sorted by group and sensitive value. A group has each value once and groups are numbered at random, so the
+    order reveals nothing else.
 
     Parameters
     ----------
     table : Table
-        The published people's rows, encoded.
+        The encoded rows of the published people.
     sensitive : array
         Code of each row's sensitive value.
     values : sequence of str
         The sensitive values by code, as JSON lists with an entry for each attribute.
     made : Generalization
-        The groups; none of the rows is held back.
+        The groups.
 
     Returns
     -------
     published, counterfeits : DataFrame
         The table (`group_id`, quasi-identifiers, sensitive attributes), and the number of counterfeits of each group
-        that has some (`group_id`, `count`). Groups are numbered from 1.
+        that
+        has any (`group_id`, `count`). Groups are numbered from 1.
     recoding : Recoding
-        What every box publishes: groups that share one publish the same.
+        The published cells of each box; groups that share a box publish the same cells.
     """
+    # Recode by box, then append the counterfeits to the people.
     boxes = int(made.boxes.max(initial=-1)) + 1
     recoding = recode(table, made.boxes[made.groups], boxes, method="generalization", spell_out=True)
     groups = np.concatenate((made.groups, made.counterfeit_groups))
     codes = np.concatenate((sensitive, made.counterfeit_values))
     words = [json.loads(value) for value in values]
-    # By the values' texts: the order of their codes tells when each was published first.
+    # Sort by the text of the values, because the order of their codes reveals when each was first published.
     rank = np.empty(len(values), dtype=np.int64)
     rank[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
     order = np.lexsort((rank[codes], groups))
     groups, codes = groups[order], codes[order]
+    # Quasi-identifiers come from the box, sensitive values from the code.
     index = pl.Series(made.boxes[groups].astype(np.uint32))
     columns = [pl.Series(GROUP, groups.astype(np.int64) + 1)]
     for column in recoding.columns:
@@ -69,14 +72,15 @@ def published_tables(
         columns.append(labels.rechunk().gather(index).alias(column.name))
     for place, attribute in enumerate(table.sensitive):
         texts = pl.Series(attribute.name, [one[place] for one in words], dtype=pl.String)
-        columns.append(_restored(texts, attribute.dictionary.dtype).gather(pl.Series(codes.astype(np.uint32))))
+        columns.append(_restore_type(texts, attribute.dictionary.dtype).gather(pl.Series(codes.astype(np.uint32))))
+    # The auxiliary table lists only groups with counterfeits.
     with_counterfeits, count = np.unique(made.counterfeit_groups, return_counts=True)
     auxiliary = pl.DataFrame({GROUP: with_counterfeits.astype(np.int64) + 1, COUNT: count.astype(np.int64)})
     return pl.DataFrame(columns), auxiliary, recoding
 
 
-def value_order(values: Sequence[str]) -> NDArray[np.int64]:
-    """Return the codes of sensitive values in the order of the values: by the first attribute, then by the next.
+def sort_values(values: Sequence[str]) -> NDArray[np.int64]:
+    """Sort the codes of sensitive values by the natural order of the first attribute, then of the next.
 
     Parameters
     ----------
@@ -85,7 +89,7 @@ def value_order(values: Sequence[str]) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> value_order(['["10"]', '["9"]', '["unknown"]']).tolist()
+    >>> sort_values(['["10"]', '["9"]', '["unknown"]']).tolist()
     [1, 0, 2]
     """
     ranks: list[NDArray[np.int64]] = []
@@ -97,8 +101,8 @@ def value_order(values: Sequence[str]) -> NDArray[np.int64]:
     return np.lexsort(ranks[::-1]).astype(np.int64)
 
 
-def _restored(texts: pl.Series, kind: pl.DataType) -> pl.Series:
-    """Return values with the type that today's table has, where all of them can have it; else they stay text."""
+def _restore_type(texts: pl.Series, kind: pl.DataType) -> pl.Series:
+    """Cast values to the type of the current table if all of them allow it, else keep text."""
     if kind == pl.Boolean:
         words = set(texts.unique())
         return texts == "true" if words <= {"true", "false"} else texts

@@ -1,7 +1,7 @@
-"""Counting with a published table: how many people fulfil some conditions, counterfeits taken into account.
+"""Count queries on a published table: how many people satisfy some conditions, corrected for counterfeits.
 
 Each group contributes (rows - counterfeits) * (share of its sub-domains that the ranges overlap) * (share of its rows
-that fulfil the conditions on sensitive values), as if its people were spread evenly over its sub-domains.
+that satisfy the conditions on sensitive values), as if its people were spread evenly over its sub-domains.
 
 References
 ----------
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
-from shoal.republication.asked import Asked
-from shoal.republication.evenly import Evenly
+from shoal.republication.column_predicate import ColumnPredicate
 from shoal.republication.questions import Condition, read_question
+from shoal.republication.uniform_estimator import UniformEstimator
 from shoal.verification import Meaning, ReadColumn, read_table
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.published_columns import ReadingProblem, how_to_say, not_understood
@@ -39,40 +39,49 @@ _GROUP, _COUNT = "group_id", "count"
 
 @dataclass(frozen=True, kw_only=True)
 class Count:
-    """The answer to a question."""
+    """The answer to a count query: an estimate and exact bounds."""
 
     estimate: float
-    """The expected number of people, as if those of a group were spread evenly over its sub-domains."""
+    """Expected number of people if those of a group are spread evenly over its sub-domains."""
     at_least: int
-    """So many people fulfil the conditions for certain."""
+    """Number of people who satisfy the conditions for certain."""
     at_most: int
-    """More people cannot."""
+    """Largest number of people who can satisfy the conditions."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer as JSON takes it."""
+        """Convert the answer to the keys of its JSON form."""
         return {"count": self.estimate, "at_least": self.at_least, "at_most": self.at_most}
 
 
 class PublishedGroups:
-    """A published table, prepared for questions.
+    """The groups of a published table, prepared for count queries.
 
     Parameters
     ----------
     release : polars.DataFrame
-        The published table. Its groups are those of a column `group_id`, else rows with equal quasi-identifiers.
+        The published table. Its groups are those of a column `group_id` if there is one, else rows with equal
+        quasi-identifiers.
     quasi_identifiers : sequence of str
-        The columns that were recoded; all others are read as they stand.
+        The recoded columns; all other columns are plain values.
     counterfeits : polars.DataFrame, optional
-        Columns `group_id` and `count`: how many rows of some groups are counterfeits.
+        Columns `group_id` and `count`: the number of counterfeits of each group that has any.
     star : str
-        How the release writes a suppressed cell.
+        The text of a suppressed cell.
     domains : mapping of str to str, optional
-        For a quasi-identifier with stars what a star stands for, as a cell such as "[17, 95]" or "{f, m}". By default
-        anything; the estimate takes it for all that the other cells of the column reach.
+        For a quasi-identifier with stars, the values that a star stands for, as a cell such as "[17, 95]" or "{f, m}".
+        By
+        default any value; the estimate then uses the range of the other cells.
     meanings : mapping of str to Meaning, optional
-        What is said of the quasi-identifiers' cells (`shoal.verification.declared_meanings`).
+        Declared meanings of the quasi-identifiers' cells (`shoal.verification.declared_meanings`).
     empty_is_missing : bool
-        Whether an empty text was read as a missing value, as in CSV: the bounds hold for both then.
+        Whether an empty text was read as a missing value, as in CSV. If so, the bounds hold for both readings.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> release = pl.DataFrame({"age": ["[30, 39]"] * 2 + ["[40, 49]"] * 2, "disease": ["flu", "cough", "flu", "gout"]})
+    >>> PublishedGroups(release, quasi_identifiers=["age"]).count("age < 35 and disease = flu")
+    Count(estimate=0.5, at_least=0, at_most=1)
     """
 
     def __init__(
@@ -91,17 +100,16 @@ class PublishedGroups:
         self._quasi_identifiers = tuple(quasi_identifiers)
         first, self._group_of = _groups(release, self._quasi_identifiers)
         self._sizes = np.bincount(self._group_of, minlength=len(first))
-        self._fakes = _fakes(release, counterfeits, first)
+        self._count_counterfeits = _count_counterfeits(release, counterfeits, first)
         self._read = read_table(release[first], self._quasi_identifiers, star=star, meanings=meanings)
         self._domains = dict(domains or {})
         self._empty_is_missing = empty_is_missing
         self._columns: dict[str, _Column] = {}
 
-    def unheard_of(self, question: str | Sequence[Condition]) -> tuple[str, ...]:
-        """Return the columns of which a question names a value that is nowhere in the release or a column's domain.
+    def find_unknown_values(self, question: str | Sequence[Condition]) -> tuple[str, ...]:
+        """List the columns for which a query names a value that occurs neither in the release nor in a declared domain.
 
-        Such a value is misspelt more often than it is meant; nobody can have it where there is no star. Ranges are not
-        judged, nor are columns of which nothing is known but stars.
+        Such a value is more often misspelt than intended. Ranges are not checked, nor are columns that show only stars.
         """
         conditions = read_question(question) if isinstance(question, str) else tuple(question)
         return tuple(
@@ -116,10 +124,11 @@ class PublishedGroups:
         )
 
     def _knows(self, name: str, value: str) -> bool:
+        """Check whether a value may occur in a column."""
         if name in self._quasi_identifiers:
             return self._column(name).shows(value)
         alone = Condition(column=name, values=(value,))
-        return bool(_fulfilled(self._release.get_column(name), [alone]).any())
+        return bool(_select_matching(self._release.get_column(name), [alone]).any())
 
     def _column(self, name: str) -> _Column:
         """Return a quasi-identifier as questions see it.
@@ -174,19 +183,20 @@ class PublishedGroups:
                 may, must, share = may & may_here, must & must_here, share * share_here
             else:
                 column = self._release.get_column(name)
-                found = _fulfilled(column, asked)
+                found = _select_matching(column, asked)
                 empty = self._empty_is_missing and all(condition.holds("") for condition in asked)
                 fulfils, perhaps = fulfils & found, perhaps & (found | (column.is_null().to_numpy() & empty))
         rows, most = (np.bincount(self._group_of[one], minlength=len(self._sizes)) for one in (fulfils, perhaps))
-        people = self._sizes - self._fakes
+        people = self._sizes - self._count_counterfeits
         return Count(
             estimate=float((people * share * (rows / self._sizes)).sum()),
-            at_least=int(np.where(must, np.maximum(rows - self._fakes, 0), 0).sum()),
+            at_least=int(np.where(must, np.maximum(rows - self._count_counterfeits, 0), 0).sum()),
             at_most=int(np.where(may, np.minimum(most, people), 0).sum()),
         )
 
 
 def _check(release: pl.DataFrame, names: Sequence[str], counterfeits: pl.DataFrame | None) -> None:
+    """Check that the columns and the counterfeits fit the release."""
     for name in names:
         if name not in release.columns:
             raise ColumnError(f"The release has no column '{name}'. {near_matches(name, release.columns)}")
@@ -197,7 +207,15 @@ def _check(release: pl.DataFrame, names: Sequence[str], counterfeits: pl.DataFra
 
 
 def _groups(release: pl.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a row of each group, and the group of each row."""
+    """Assign the rows to groups.
+
+    Returns
+    -------
+    first : array
+        One row of each group.
+    of_row : array
+        The group of each row.
+    """
     keys = [release.get_column(_GROUP)] if _GROUP in release.columns else [release.get_column(name) for name in names]
     number = np.zeros(release.height, dtype=np.int64)
     for column in keys:
@@ -207,8 +225,10 @@ def _groups(release: pl.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int
     return first, of_row
 
 
-def _fakes(release: pl.DataFrame, counterfeits: pl.DataFrame | None, first: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the number of counterfeits of each group."""
+def _count_counterfeits(
+    release: pl.DataFrame, counterfeits: pl.DataFrame | None, first: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Count the counterfeits of each group."""
     if counterfeits is None or not counterfeits.height:
         return np.zeros(len(first), dtype=np.int64)
     counted = dict(zip(cell_text(counterfeits[_GROUP]).to_list(), counterfeits[_COUNT].to_list(), strict=True))
@@ -218,8 +238,8 @@ def _fakes(release: pl.DataFrame, counterfeits: pl.DataFrame | None, first: NDAr
     return np.array([counted.get(number, 0) for number in numbers], dtype=np.int64)
 
 
-def _fulfilled(column: pl.Series, asked: Sequence[Condition]) -> NDArray[np.bool_]:
-    """Return which rows have a plain value that fulfils all conditions."""
+def _select_matching(column: pl.Series, asked: Sequence[Condition]) -> NDArray[np.bool_]:
+    """Select the rows whose plain value satisfies all conditions."""
     import polars as pl
 
     texts = cell_text(column)
@@ -229,39 +249,48 @@ def _fulfilled(column: pl.Series, asked: Sequence[Condition]) -> NDArray[np.bool
 
 
 class _Column:
-    """One recoded column: what each group's cell stands for."""
+    """A recoded column: the sub-domain of each group's cell."""
 
     def __init__(self, cells: ReadColumn, domain: str | None, *, empty_is_missing: bool) -> None:
         self.cells, self._empty_is_missing = cells, empty_is_missing
         self._domain = None if domain is None else _domain(cells, domain)
-        # A domain says which values there are; where some are missing, a star may hide one, too.
+        # A domain lists values only. If the column has missing values, a star may hide one, too.
+
         hidden = (Listed(texts=(None,)),) * (None in cells.labels)
         self._star = None if self._domain is None else AnyOf(parts=(self._domain, *hidden))
-        self._evenly = Evenly(cells, self._domain)
+        self._evenly = UniformEstimator(cells, self._domain)
 
     def answers(self, asked: Sequence[Condition]) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
-        """Return for each group whether somebody's value may fulfil all conditions, everybody's must, and the share."""
+        """Evaluate the conditions for each group.
+
+        Returns
+        -------
+        may, must : arrays of bool
+            Whether a person's value may, and whether every person's value must, satisfy all conditions.
+        share : array of float
+            Estimated share of the people who satisfy them.
+        """
         self._check_plain(asked)
-        held = Asked(self.cells, asked, self._star, empty_is_missing=self._empty_is_missing)
-        judged = [held.judged(label) for label in self.cells.labels]
+        held = ColumnPredicate(self.cells, asked, self._star, empty_is_missing=self._empty_is_missing)
+        judged = [held.evaluate(label) for label in self.cells.labels]
         may, must = (np.array([getattr(one, name) for one in judged], dtype=np.bool_) for name in ("may", "must"))
-        shares = np.array([self._evenly.share(label, held) for label in self.cells.labels])
-        # Nobody fulfils what cannot be, and everybody what must be.
+        shares = np.array([self._evenly.estimate_share(label, held) for label in self.cells.labels])
+        # The estimate must agree with the certain answers.
         shares = np.where(must, 1.0, np.where(may, np.clip(shares, 0.0, 1.0), 0.0))
         return may[self.cells.codes], must[self.cells.codes], shares[self.cells.codes]
 
     def shows(self, value: str) -> bool:
-        """Return whether some cell other than a star, or what stars are said to stand for, may be a value."""
+        """Check whether any cell that is not a star, or the declared domain of stars, may stand for a value."""
         alone = Condition(column=self.cells.name, values=(value,))
-        held = Asked(self.cells, [alone], self._star, empty_is_missing=self._empty_is_missing)
+        held = ColumnPredicate(self.cells, [alone], self._star, empty_is_missing=self._empty_is_missing)
         starred = [isinstance(one, Everything) for one in self.cells.sub_domains]
         if all(starred) and self._star is None:
             return True  # nothing is known
         labels = zip(self.cells.labels, starred, strict=True)
-        return any(held.judged(label).may for label, star in labels if not star or self._star is not None)
+        return any(held.evaluate(label).may for label, star in labels if not star or self._star is not None)
 
     def _check_plain(self, asked: Sequence[Condition]) -> None:
-        """Check that values that are asked for are shown, where nobody said that cells are values as they stand."""
+        """Check that requested values occur in a column whose cells have no declared meaning."""
         named = [value for one in asked if one.values is not None and not one.negated for value in one.values]
         if self.cells.is_plain and not all(map(self.shows, named)):
             why = "the question names a value that no cell shows, and nothing says that cells are values as they stand"
@@ -269,13 +298,14 @@ class _Column:
 
 
 def _domain(cells: ReadColumn, domain: str) -> SubDomain:
-    """Return what the caller says that a star stands for: true values, whatever the cells of the column are."""
+    """Parse the declared domain of stars, whose ends are plain values whatever the column shows."""
     stated = ReadColumn(cells.name, [domain], np.zeros(1, dtype=np.int64), meaning=Meaning())
     if stated.problem is not None:
         raise ParameterError(
             f"The domain of '{cells.name}' cannot be read: an interval such as [17, 95] of numbers or dates, or a set "
             "such as {f, m} of all values must stand there."
         )
+    # A column of stars only takes its scale from the domain.
     if cells.scale == "text" and all(isinstance(one, Everything) for one in cells.sub_domains):
         cells.scale = stated.scale  # of stars alone nothing else is known
     if stated.scale != cells.scale and cells.meaning.kind not in _CODES:

@@ -1,4 +1,4 @@
-"""Questions to a published table: conditions joined by "and", read without evaluating anything.
+"""Grammar and parser of count queries: conditions joined by "and"; nothing is evaluated.
 
 ::
 
@@ -7,7 +7,7 @@
     interval  = ( "[" | "(" ) value "," value ( "]" | ")" )
     set       = "{" value { "," value } "}"
 
-A name or value with blanks, commas, brackets or signs stands in double or single quotes.
+A name or value with blanks, commas, brackets or signs must be in double or single quotes.
 """
 
 from __future__ import annotations
@@ -25,31 +25,32 @@ _TOKEN = re.compile(
 )
 _SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 _LONGEST = 10_000
+"""Largest number of characters of a query."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """What a question asks of one column: a range, or some values that the column has or has not."""
+    """A condition on one column: a range, or a list of values that the column must have or must not have."""
 
     column: str
-    """The column."""
+    """Name of the column."""
     low: str | None = None
-    """The lower end of the range; None where there is none."""
+    """Lower end of the range, or None if it has none."""
     high: str | None = None
-    """The upper end of the range; None where there is none."""
+    """Upper end of the range, or None if it has none."""
     low_included: bool = True
     """Whether the lower end is in the range."""
     high_included: bool = True
-    """Whether the upper end is."""
+    """Whether the upper end is in the range."""
     values: tuple[str, ...] | None = None
-    """The values, where it is no range."""
+    """The values, or None if the condition is a range."""
     negated: bool = False
     """Whether the column must have none of the values."""
 
     def holds(self, text: str | None) -> bool:
-        """Return whether a plain value fulfils the condition; a missing one never does.
+        """Check whether a plain value satisfies the condition; a missing value never does.
 
-        Numbers are compared by size where both sides are numbers, other values as text.
+        Two numbers are compared by size, other values as text.
 
         Examples
         --------
@@ -59,21 +60,22 @@ class Condition:
         if text is None:
             return False
         if self.values is not None:
-            return any(_compared(text, value) == 0 for value in self.values) is not self.negated
-        if self.low is not None and _compared(text, self.low) < (0 if self.low_included else 1):
+            return any(_compare(text, value) == 0 for value in self.values) is not self.negated
+        if self.low is not None and _compare(text, self.low) < (0 if self.low_included else 1):
             return False
-        return self.high is None or _compared(text, self.high) <= (0 if self.high_included else -1)
+        return self.high is None or _compare(text, self.high) <= (0 if self.high_included else -1)
 
 
-def _compared(one: str, other: str) -> int:
-    """Return -1, 0 or 1 as `one` is less, the same or greater."""
-    a, b = _number(one), _number(other)
+def _compare(one: str, other: str) -> int:
+    """Compare two values as numbers if both are numbers, else as text: -1, 0 or 1."""
+    a, b = _parse_number(one), _parse_number(other)
     if a is not None and b is not None:
         return (a > b) - (a < b)
     return (one > other) - (one < other)
 
 
-def _number(text: str) -> Decimal | None:
+def _parse_number(text: str) -> Decimal | None:
+    """Parse a finite number, or return None."""
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -82,12 +84,12 @@ def _number(text: str) -> Decimal | None:
 
 
 def read_question(text: str) -> tuple[Condition, ...]:
-    """Read a question; a blank one has no condition and asks for everybody.
+    """Parse a query. A blank query has no condition and counts all people.
 
     Raises
     ------
     ParameterError
-        Where it does not follow the grammar; the message says at which character.
+        If the query does not follow the grammar; the message gives the position of the error.
 
     Examples
     --------
@@ -106,6 +108,7 @@ def read_question(text: str) -> tuple[Condition, ...]:
 
 
 def _condition(reader: _Reader) -> Condition:
+    """Parse one condition."""
     column = reader.name("the name of a column")
     sign = reader.next_sign()
     if sign is None:
@@ -122,6 +125,7 @@ def _condition(reader: _Reader) -> Condition:
 
 
 def _membership(reader: _Reader, column: str) -> Condition:
+    """Parse the interval or set after "in"."""
     opening = reader.next_sign()
     if opening not in ("[", "(", "{"):
         raise reader.fault("an interval such as [30, 50) or a set such as {a, b}", back=opening is not None)
@@ -139,7 +143,7 @@ def _membership(reader: _Reader, column: str) -> Condition:
 
 
 class _Reader:
-    """Takes one word, text in quotes, or sign after the other."""
+    """Tokenizer of a query: words, quoted text and signs."""
 
     def __init__(self, text: str) -> None:
         self._text = text.rstrip()
@@ -147,16 +151,18 @@ class _Reader:
         self._before = 0
 
     def ended(self) -> bool:
+        """Check whether the whole text was read."""
         return self._at >= len(self._text)
 
     def _match(self) -> re.Match[str]:
+        """Match the next token."""
         found = _TOKEN.match(self._text, self._at)
         if found is None:
             raise self.fault("a name, a value or a sign")
         return found
 
     def next_sign(self) -> str | None:
-        """Take a sign if one follows."""
+        """Read a sign if one follows, else return None."""
         if self.ended():
             return None
         found = self._match()
@@ -166,14 +172,14 @@ class _Reader:
         return str(found.group(3))
 
     def word(self, wanted: str) -> None:
-        """Take a word of the grammar."""
+        """Read a keyword of the grammar."""
         found = None if self.ended() else self._match()
         if found is None or (found.group(4) or "").lower() != wanted:
             raise self.fault(f"'{wanted}'")
         self._at = found.end()
 
     def name(self, what: str) -> str:
-        """Take a name or a value."""
+        """Read a name or a value."""
         found = None if self.ended() else self._match()
         if found is None or found.group(3) is not None:
             raise self.fault(what)
@@ -182,6 +188,7 @@ class _Reader:
         return re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else str(found.group(4))
 
     def fault(self, wanted: str, *, back: bool = False) -> ParameterError:
+        """Create the error for the current token, or for the one before it."""
         at = self._before if back else self._at
         while at < len(self._text) and self._text[at].isspace():
             at += 1

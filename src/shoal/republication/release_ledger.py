@@ -1,4 +1,4 @@
-"""The release ledger: the publisher's private memory of who was published with which signature."""
+"""The release ledger: the publisher's private record of who was published with which signature."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal._messages import Suggestion
 from shoal.errors import LedgerError, ParameterError, near_matches
-from shoal.republication.ledger.acceptance import RISK, accept
+from shoal.republication.ledger.acceptance import ACCEPTANCE_RISK, accept
 from shoal.republication.ledger.journal import check_written
-from shoal.republication.ledger.records import RecordedSeries, SeriesColumns, series_names, series_row
+from shoal.republication.ledger.records import RecordedSeries, SeriesColumns, list_series, to_series_row
 from shoal.republication.ledger.rotation import rotate
 from shoal.republication.ledger.storage import now
 from shoal.republication.ledger.store import LOG, Store, read_facts, write_facts
 from shoal.republication.ledger.tables import SERIES
 from shoal.republication.m_invariance.generalization import BALANCINGS
-from shoal.republication.overlap import another_series
+from shoal.republication.overlap import describe_other_series
 from shoal.republication.series import Series
-from shoal.republication.series_audit import releases_of
+from shoal.republication.series_audit import find_release_folders
 from shoal.table import Schema, roles
 
 if TYPE_CHECKING:
@@ -32,15 +32,18 @@ if TYPE_CHECKING:
 __all__ = ["Ledger"]
 
 _LONGEST_NAME = 200
+"""Largest number of characters of a series' name."""
 
 
 class Ledger(Unpicklable):
     """A database of series of releases: an SQLite file, or PostgreSQL.
 
-    What it remembers of people is encrypted. Three things belong together: the database; its *key*, without which
-    nobody can tell who was published; and its *anchor*, a small file beside the key that says how far each series has
-    come, so that no ledger from an older backup is taken for the newest. Back the database up after every release, keep
-    the key in another place than its backups, and leave the anchor out of them.
+    The memory of people is encrypted. Three things belong together: the database; its *key*, without which published
+    people cannot be recognized; and its *anchor*, a small file next to the key that records how far each series has
+    come,
+    so that a ledger from an older backup is never mistaken for the newest. Back up the database after every release,
+    keep
+    the key apart from these backups, and leave the anchor out of them.
 
     Parameters
     ----------
@@ -48,21 +51,24 @@ class Ledger(Unpicklable):
         The file of the ledger, or `postgresql+psycopg://user@host/database`.
     key : str, path or bytes, optional
         The file with the key, or the 32 bytes themselves. By default the environment variable `SHOAL_LEDGER_KEY` (64
-        hexadecimal digits) where it is set, else the file beside the ledger, `releases.db.key`.
+        hexadecimal digits) if it is set, else the file next to the ledger, `releases.db.key`.
     anchor : str or path, optional
-        The file with the anchor. By default the environment variable `SHOAL_LEDGER_ANCHOR` where it is set, else the
-        file beside the key, `releases.db.anchor`.
+        The file with the anchor. By default the environment variable `SHOAL_LEDGER_ANCHOR` if it is set, else the file
+        next
+        to the key, `releases.db.anchor`.
     create : bool, default False
-        Whether a ledger that does not exist is made, with a new key and a new anchor. None is made where there is a key
-        or an anchor already.
+        Whether to create a ledger that does not exist, with a new key and a new anchor. No ledger is created if a key
+        or an
+        anchor exists.
     wait : float, default 30
         Seconds to wait for another process that publishes.
 
     Raises
     ------
     LedgerError
-        Where the ledger cannot be used: it is damaged, was made by a newer version, or its key is lost. The message
-        says what to do.
+        If the ledger cannot be used, for example because it is damaged, was written by a newer version, or its key is
+        lost.
+        The message explains what to do.
 
     Examples
     --------
@@ -110,45 +116,55 @@ class Ledger(Unpicklable):
         counterfeits: Literal["independent", "fewest", "paper"] = "independent",
         anew: bool = False,
     ) -> Series:
-        """Start a series of releases. It keeps what it is started with, or its promise would not hold.
+        """Start a series of releases.
 
-        All releases of a person belong in one series: two know nothing of each other, and together they may betray whom
-        both show, though each of them alone does not. Starting a second series of a ledger says so.
+        The columns and m of a series cannot be changed later, because its guarantee depends on them. All releases of a
+        person
+        belong in one series. Two series do not know each other: their releases together may disclose
+        the value of a person who is in both, although each series alone does not. Starting a second series in a ledger
+        adds a
+        note about this.
 
         Parameters
         ----------
         name : str
-            The name of the series, which the ledger has not yet.
+            The name of the series, new in the ledger.
         m : int
-            Nobody shall learn a sensitive value with a confidence above 1/m.
+            An adversary must not infer a sensitive value with a confidence above 1/m.
         identifier : str
-            The column that names each person, the same in all releases; it is never published.
+            The column that identifies a person, the same in all releases; it is never published.
         quasi_identifiers : sequence of str
             Columns that an adversary knows.
         sensitive : str or sequence of str
-            The column that must not be linked to a person. Of several, the combination is protected: nobody learns it
-            with a confidence above 1/m, but one of the columns alone may be surer.
+            The column that must not be linked to a person. If there are several, their combination is protected by the
+            bound
+            1/m; one of the columns alone may be inferred with a higher confidence.
         direct_identifiers : sequence of str, optional
             Further columns that are dropped.
         counterfeits : {"independent", "fewest", "paper"}
-            What takes the place of a value that is short. With "independent" counterfeits alone do, and the bound 1/m
-            holds for readers who know how shoal works, too. With "fewest" new people do wherever possible, and with
-            "paper" as in the paper: far fewer counterfeits, but who knows the algorithm can conclude from them, and
-            from who is new in a group, what some people have.
+            How missing values of a bucket are filled. With "independent" only counterfeits fill them, and the bound 1/m
+            also
+            holds for readers who know the algorithm. With "fewest" new people fill them as far as possible, and with
+            "paper" in
+            the order of the paper. Both need far fewer counterfeits, but a reader who knows the algorithm can infer
+            some
+            people's values from the counterfeits and from who is new in a group.
         anew : bool, default False
-            Your word that releases of another series of the same name, which lie beside the ledger, in the present
-            folder, or later beside an output, are of other people. Without it they are an error: the ledger that
-            they came from may be lost, and this one would take their people for new ones.
+            Assert that releases of another series of the same name, found next to the ledger, in the current folder, or
+            later
+            next to an output, are of other people. Otherwise they are an error, because the ledger that they came from
+            may be
+            lost, and this ledger would treat their people as new.
 
         Returns
         -------
         Series
-            Its `notes` say what there is to know, in sentences.
+            Its `notes` are sentences for the publisher.
 
         Raises
         ------
         LedgerError
-            Where there is a series of that name, or releases of one.
+            If there is a series of that name, or releases of one.
         """
         _check_name(name)
         validate(
@@ -156,6 +172,7 @@ class Ledger(Unpicklable):
             {"m": m, "counterfeits": counterfeits, "anew": anew},
             {"m": Integer(low=2, high=_LARGEST_M), "counterfeits": OneOf(BALANCINGS), "anew": Boolean()},
         )
+        # The record of an empty series; its seals follow once its keys are derived.
         series = RecordedSeries(
             id=0,
             uid=secrets.token_hex(16),
@@ -178,9 +195,10 @@ class Ledger(Unpicklable):
         store = self._store
         keys = store.keys(series)
         series = series.with_releases((), keys)
+        # Write the series and the list of series, and let the anchor expect it before the commit.
         with store.publishing():
             with store.database.writing() as connection:
-                others = series_names(connection)
+                others = list_series(connection)
                 if name in others:
                     raise LedgerError(
                         f"The series '{name}' is in the ledger already. Open it with series(...), or choose another "
@@ -188,18 +206,18 @@ class Ledger(Unpicklable):
                     )
                 if not anew:
                     _refuse_traces(name, store.nearby)
-                connection.execute(SERIES.insert(), series_row(series))
+                connection.execute(SERIES.insert(), to_series_row(series))
                 write_facts(connection, store.key, store.secrets, read_facts(connection))
                 check_written(connection, series, keys)
                 store.expect(series)
             store.confirm()
-        notes = (another_series(name, others),) if others else ()
+        notes = (describe_other_series(name, others),) if others else ()
         for sentence in notes:
             LOG.warning(sentence)
         return Series(store, name, series.m, series.columns, notes=notes)
 
     def series(self, name: str) -> Series:
-        """Open a series of releases that was started before.
+        """Open a series of releases.
 
         Parameters
         ----------
@@ -209,12 +227,12 @@ class Ledger(Unpicklable):
         Raises
         ------
         LedgerError
-            Where the ledger has no series of that name.
+            If the ledger has no series of that name.
         """
         _check_name(name)
         with self._store.database.reading() as connection:
             held = self._store.read(connection, name)
-            known = series_names(connection)
+            known = list_series(connection)
         if held is None:
             others = near_matches(name, known) if known else "The ledger has no series yet."
             raise LedgerError(
@@ -227,16 +245,16 @@ class Ledger(Unpicklable):
     def names(self) -> tuple[str, ...]:
         """The names of all series, in the order in which they were started."""
         with self._store.database.reading() as connection:
-            return tuple(series_names(connection))
+            return tuple(list_series(connection))
 
     @property
     def address(self) -> str:
-        """Where the ledger is, without a password."""
+        """The path or URL of the ledger, without a password."""
         return self._store.address.shown
 
     @property
     def key_file(self) -> str | None:
-        """The file with the key; None where it came from elsewhere."""
+        """The file with the key, or None if the key has another source."""
         return None if self._store.key_path is None else str(self._store.key_path)
 
     @property
@@ -246,37 +264,36 @@ class Ledger(Unpicklable):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is unwise about where the ledger, its key and its anchor are, in sentences."""
+        """Warnings about the places of the ledger, its key and its anchor, as sentences."""
         return self._store.warnings
 
     def recover(self) -> list[str]:
-        """Finish or take back what a crash interrupted, and say what became of it.
-
-        Every publish does this by itself.
+        """Complete or take back the releases that a crash interrupted. Every publish does this first.
 
         Returns
         -------
         list of str
-            A sentence for each interrupted release; empty where there was none.
+            A sentence for each interrupted release; empty if there was none.
         """
-        with self._store.publishing() as told:
-            return told
+        with self._store.publishing() as recovered:
+            return recovered
 
     def rotate_key(self, key_file: str | os.PathLike[str] | None = None) -> None:
-        """Give the ledger another key, and encrypt and seal everything in it anew.
+        """Give the ledger a new key, and encrypt and seal its content with it.
 
-        For when somebody who knew the key must not know it any longer, or to move the key elsewhere. It protects what
-        the ledger will hold: whoever has the old key and an old copy of the database can read that copy for good.
+        Use this if a person who knew the key must no longer know it, or to move the key. It protects only what the
+        ledger will
+        hold: an old copy of the database can still be read with the old key.
 
         Parameters
         ----------
         key_file : path, optional
-            Where the new key is to be; by default in the place of the old one. The anchor stays beside the key.
+            The file for the new key. By default it replaces the old one. The anchor stays next to the key.
 
         Raises
         ------
         LedgerError
-            Where the key is in no file and none is named, or the new one cannot be written.
+            If the key is in no file and none is named, or the new key cannot be written.
         """
         store = self._store
         target = store.key_path if key_file is None else Path(key_file).expanduser().absolute()
@@ -287,39 +304,43 @@ class Ledger(Unpicklable):
         rotate(store, target, store.anchor_for(target))
 
     def accept(self, *, risk: bool, last: Mapping[str, int] | None = None) -> list[str]:
-        """Take the ledger as it is for the newest, though its anchor knows better, or is lost.
+        """Accept this ledger as current although its anchor is newer or lost.
 
-        For a ledger that was restored from a backup on purpose, when there is no newer one. Releases that it does not
-        know stay in its history as lost, and what is said of the series names them.
+        Use this for a ledger that was restored from a backup on purpose because there is no newer one. Releases that it
+        does
+        not know stay in its history as lost, and the guarantee of the series names them.
 
         Parameters
         ----------
         risk : bool
-            Your word that you know what that means for people who were first published in a lost release: they are
-            taken for new ones, and the releases together may betray each of them. False is an error that says so.
+            Confirms that you accept the risk for people who were first published in a lost release: they are treated as
+            new, and
+            the releases together may disclose their values. False is an error that explains this.
         last : mapping of str to int, optional
-            For a series the number of the last release that was published, where the anchor is lost.
+            The number of the last published release of each series, if the anchor is lost.
 
         Returns
         -------
         list of str
-            What was accepted, in sentences; empty where nothing was amiss.
+            What was accepted, as sentences; empty if the ledger was current.
 
         Raises
         ------
         LedgerError
-            Where the ledger itself is not as shoal wrote it.
+            If the ledger was changed by other software than shoal.
         """
         validate("accept", {"risk": risk}, {"risk": Boolean()})
         if not risk:
             raise LedgerError(
-                "A ledger that is not the newest forgot people who were published. " + RISK + " If there is no newer "
+                "A ledger that is not the newest forgot people who were published. "
+                + ACCEPTANCE_RISK
+                + " If there is no newer "
                 "backup and you go on nevertheless, say so: accept(risk=True) (--risk)."
             )
         return accept(self._store, dict(last or {}))
 
     def close(self) -> None:
-        """Give up what connections are left; the ledger opens new ones when it needs them."""
+        """Close the connections of the ledger; it opens new ones if it is used again."""
         self._store.database.close()
 
     def __enter__(self) -> Ledger:
@@ -335,11 +356,12 @@ class Ledger(Unpicklable):
 
 
 _LARGEST_M = 1_000_000
+"""Largest m of a series."""
 
 
 def _refuse_traces(name: str, nearby: Sequence[Path]) -> None:
-    """Check that no releases of a series of that name lie where those of the new one would."""
-    found = releases_of(name, nearby)
+    """Check that there are no releases of a series of that name in the folders near the ledger."""
+    found = find_release_folders(name, nearby)
     if found:
         raise LedgerError(
             f"'{found[0]}' holds a release of a series named '{name}', which this ledger does not have: perhaps its "
@@ -353,6 +375,7 @@ def _refuse_traces(name: str, nearby: Sequence[Path]) -> None:
 
 
 def _check_name(name: object) -> None:
+    """Check the name of a series."""
     if not isinstance(name, str):
         raise ParameterError(f"The 'name' parameter of series must be a text. Got {type(name).__name__}.")
     if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
@@ -363,12 +386,13 @@ def _check_name(name: object) -> None:
 
 
 def _columns(given: dict[str, Any]) -> SeriesColumns:
-    """Check the columns of a series, and return their roles."""
+    """Check the columns of a series, and assign their roles."""
     identifier = given["identifier"]
     if not isinstance(identifier, str):
         raise ParameterError(
             f"The 'identifier' parameter of start must be the name of one column. Got {type(identifier).__name__}."
         )
+    # The roles as `anonymize` checks them, and the identifier.
     named = roles(**{role: given[role] for role in ("quasi_identifiers", "sensitive", "direct_identifiers")})
     columns = SeriesColumns(
         identifier=identifier,
@@ -385,6 +409,7 @@ def _columns(given: dict[str, Any]) -> SeriesColumns:
     for role in ("quasi_identifiers", "sensitive"):
         if not getattr(columns, role):
             raise ParameterError(f"The '{role}' parameter of start must name at least one column.")
+    # Names that the published table needs itself.
     taken = [name for name in schema.published if name in ("group_id", "")]
     if taken:
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""A series of releases of one table that changes: publish, look back, verify, take back."""
+"""A series of releases of a table that changes: publish, verify, list and take back releases."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from shoal.io import check_free, staged_folder
 from shoal.pipeline.input import open_data
 from shoal.pipeline.input_hash import input_hash
 from shoal.release.certificate import FORMAT
-from shoal.republication.guarantee import guarantee_of
+from shoal.republication.guarantee import describe_guarantee
 from shoal.republication.ledger import journal
-from shoal.republication.ledger.memory import encrypted_pieces, read_memory
+from shoal.republication.ledger.memory import encrypt_pieces, read_memory
 from shoal.republication.ledger.records import RecordedRelease
-from shoal.republication.ledger.storage import now, reason_of
+from shoal.republication.ledger.storage import get_reason, now
 from shoal.republication.ledger.store import LOG
-from shoal.republication.linkage import NOBODY, link
-from shoal.republication.lookalikes import warnings_of
-from shoal.republication.making import generalize_and_recode, verified_publication
-from shoal.republication.overlap import check_apart
-from shoal.republication.publication import FilesOf, Publication, PublicationCertificate
-from shoal.republication.series_audit import SeriesAudit, audit_series, is_foreign, unknown_beside
+from shoal.republication.linkage import NO_ROWS_HINT, link
+from shoal.republication.lookalikes import describe_lookalikes
+from shoal.republication.overlap import check_overlap
+from shoal.republication.publication import Publication, PublicationCertificate, PublicationFiles
+from shoal.republication.release_checks import check_stands, describe_counts, merge_files, refuse_unknown_releases
+from shoal.republication.release_stages import generalize_and_recode, verify_publication
+from shoal.republication.series_audit import SeriesAudit, audit_series
 from shoal.table import KEYED
 
 if TYPE_CHECKING:
@@ -52,7 +53,24 @@ _PUBLISHED, _STAGED = "published", "staged"
 
 
 class Series(Unpicklable):
-    """A series of releases; started by `Ledger.start`, and opened by `Ledger.series`."""
+    """A series of releases; `Ledger.start` starts it and `Ledger.series` opens it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> import shoal
+    >>> table = pl.DataFrame({"id": range(4), "age": [31, 32, 55, 58], "disease": ["flu", "cough", "flu", "cough"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with shoal.Ledger(f"{folder}/releases.db", create=True) as ledger:
+    ...         series = ledger.start("visits", m=2, identifier="id", quasi_identifiers=["age"], sensitive="disease")
+    ...         first = series.publish(table)
+    ...         second = series.publish(table.head(3))
+    ...         print([release.counterfeits for release in series.history()])
+    [0, 1]
+    >>> second.counterfeits["count"].to_list()
+    [1]
+    """
 
     _holds: ClassVar[str] = "the way to a ledger, and its secrets"
     _instead: ClassVar[str] = "Open the ledger there."
@@ -63,7 +81,7 @@ class Series(Unpicklable):
         self.m = m
         self.columns = columns
         self.notes = notes
-        """What the publisher should know of the start of the series, in sentences."""
+        """Notes for the publisher about the start of the series, as sentences."""
 
     def publish(
         self,
@@ -83,46 +101,56 @@ class Series(Unpicklable):
         encoding: str | None = None,
         progress: Progress | None = None,
     ) -> Publication:
-        """Make the next release of the series, verify it, and remember what must be remembered.
+        """Publish the next release of the series: verify it, and record it in the ledger.
 
         The folder and the entry in the ledger appear together or not at all. Without a folder the release counts as
-        published once this returns, whatever becomes of the object.
+        published
+        when this method returns, even if the object is discarded.
 
         Parameters
         ----------
         data : frame or path
-            The table of today: everybody who is to be in the release, one row per person. A pandas, Polars or Arrow
-            table, a path, or a database URL with a table.
+            The current table: all people of the release, one row per person. A pandas, Polars or Arrow table, a path,
+            or a
+            database URL with a table.
         output : path, optional
             The folder to write.
         missing_sensitive : {"error", "drop"}
-            What to do with rows that miss a sensitive value.
+            How to treat rows without a sensitive value.
         overlap : {"error", "allow"}
-            What to do where people of the table are in another series of this ledger. The two know nothing of each
-            other, so that the releases of both, together, may betray these people. "allow" is for another series
-            that nobody outside has seen, or that protects columns which have nothing to do with those of this one.
+            How to treat people who are in another series of this ledger. The two series do not know each other, so
+            their
+            releases together may disclose these people's values. Use "allow" only if no reader outside has the releases
+            of the
+            other series, or if its columns are unrelated to those of this one.
         signatures : {"any", "near"}
-            Which sets of sensitive values people get who are new, where the sets that are there do not suffice. With
-            "near" these values lie near each other in their natural order (numbers by size, text by the alphabet):
-            queries for ranges of values are answered far better, and the bound 1/m stays, but a set then tells about
-            how large a person's number is. It is chosen for each release; who is published keeps the set that
-            was given.
+            How to choose signatures of new people if no known signature fits. With "near" their values lie near each
+            other in
+            natural order (numbers by size, text alphabetically). Range queries on values are then answered far better
+            and the
+            bound 1/m still holds, but a signature reveals the approximate size of a person's number. The option applies
+            to this
+            release; people who were published before keep their signature.
         min_real : int
-            How many real people, at least, every combination of published quasi-identifiers stands for. A group of one
-            person and counterfeits shows that person's exact quasi-identifiers; with 2 or more such groups show the
-            same as others, and share their counterfeits out evenly, so that every group has that many real people
-            wherever the people with its set of values suffice for it. Nobody is left out, and the bound 1/m stays.
+            Minimum number of real people for every combination of published quasi-identifiers. A group of one person
+            and
+            counterfeits shows the exact quasi-identifiers of that person. With 2 or more such groups show the same
+            cells as
+            other groups and share their counterfeits evenly, so that every group has that many real people if there are
+            enough
+            with its signature. No person is left out, and the bound 1/m still holds.
         strict : bool, default False
-            Whether to publish nothing if there is a warning: new people who may be known ones under other ids, because
-            they have the data of somebody who left, or ids that differ only in how they are written.
+            Whether to raise an error instead of publishing if there is a warning, such as new people who may be known
+            people
+            under other ids, because they match a person who left or because ids differ only in spelling.
         seed : int, optional
             For reproducible experiments; by default randomness comes from the operating system.
         force, format, spreadsheet_safe
-            How to write the folder: as `Publication.save` takes them.
+            How to write the folder, see `Publication.save`.
         delimiter, encoding : str, optional
             Of a CSV file; detected by default.
         progress : callable, optional
-            Called with (step, done, total) now and then.
+            Called with (step, done, total) from time to time.
 
         Returns
         -------
@@ -131,49 +159,54 @@ class Series(Unpicklable):
         Raises
         ------
         UsageError
-            The call or the data is wrong; the message says what to change. People whose sensitive value is not the one
-            that they were published with are among what is wrong.
+            If the call or the data is invalid; the message explains what to change. One such case is a person whose
+            sensitive
+            value differs from the value of an earlier release.
         InfeasibleError
-            The new rows allow no such release: the message names the largest m that would do, and what is safe for
-            these people. Or the table has fewer than `min_real` people.
+            If the new rows allow no such release; the message gives the largest feasible m, and what is safe for these
+            people.
+            Also if the table has fewer than `min_real` people.
         WarnedError
-            There are warnings, and `strict` was requested.
+            If there are warnings, and `strict` was requested.
         LedgerError
-            The ledger cannot be used, is not the newest, or another process publishes just now.
+            If the ledger cannot be used, is not current, or is in use by another process that publishes.
         ReleaseUnsafeError
-            The release failed its verification. Please report it.
+            If the release fails verification. Please report it.
         """
+        # Only options that differ from their default are recorded.
         options: dict[str, Any] = {"missing_sensitive": missing_sensitive}
         asked = {"overlap": overlap, "signatures": signatures, "min_real": min_real}
         validate("publish", {**options, **asked, "strict": strict, "seed": seed, "format": format}, _CONSTRAINTS)
         usual, asked["min_real"] = {"overlap": "error", "signatures": "any", "min_real": 1}, int(min_real)
         options |= {name: value for name, value in asked.items() if value != usual[name]}
         if output is not None:
-            # What a crash left stays: it shows the ledger what had not appeared.
+            # Keep the leftovers of a crash: they show which release did not appear.
             check_free(Path(output), force=force, remove=False)
         clock = Clock(_STEPS, progress)
         with clock.step("read"):
             try:
                 opened = open_data(data, delimiter=delimiter, encoding=encoding)
             except NoRowsError as error:
-                raise NoRowsError(f"{error} {NOBODY}") from error
+                raise NoRowsError(f"{error} {NO_ROWS_HINT}") from error
         store = self._store
-        with store.publishing() as told:
+        # From here to the end this process is the only publisher.
+        with store.publishing() as recovered:
             with clock.step("ledger"), store.database.reading() as connection:
-                series, memory = self._remembered(connection)
+                series, memory = self._read_memory(connection)
             keys = store.keys(series)
             if output is not None:
-                _refuse_unknown(series, Path(output).expanduser().resolve())
+                refuse_unknown_releases(series, Path(output).expanduser().resolve())
             with clock.step("link"):
                 linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
-                warnings = tuple(warnings_of(linked))
+                warnings = tuple(describe_lookalikes(linked))
                 if strict and warnings:
                     raise WarnedError(
                         f"The release has {len(warnings)} warning(s), and none was to be accepted. Nothing was "
                         f"published. {' '.join(warnings)}"
                     )
                 if overlap == "error":
-                    check_apart(store, series, linked.ids_in(opened.frame, self.columns.identifier))
+                    check_overlap(store, series, linked.select_ids(opened.frame, self.columns.identifier))
+            # The record of the release; the counts follow when it is made.
             release = RecordedRelease(
                 number=series.releases[-1].number + 1 if series.releases else 1,
                 state=_PUBLISHED if output is None else _STAGED,
@@ -185,8 +218,9 @@ class Series(Unpicklable):
                 counterfeits=0,
                 parameters={"counterfeits": series.counterfeits, **options},
             )
-            publication, release, pieces = self._made(linked, release, opened, clock, series)
-            publication = replace(publication, notes=(*told, *warnings, *publication.notes))
+            publication, release, pieces = self._make_release(linked, release, opened, clock, series)
+            publication = replace(publication, notes=(*recovered, *warnings, *publication.notes))
+            # In memory: note the intent, then record the release, each in a transaction of its own.
             if output is None:
                 with store.database.writing() as connection:
                     token = journal.intend(connection, None, store.secrets)
@@ -199,12 +233,12 @@ class Series(Unpicklable):
                 store.confirm()
                 return publication
             clock.progress("write", 0, 1)
-            writing = FilesOf(publication, format=format, spreadsheet_safe=spreadsheet_safe)
-            return self._written(writing, Path(output), release, pieces, series, force=force)
+            writing = PublicationFiles(publication, format=format, spreadsheet_safe=spreadsheet_safe)
+            return self._write(writing, Path(output), release, pieces, series, force=force)
 
-    def _written(
+    def _write(
         self,
-        writing: FilesOf,
+        writing: PublicationFiles,
         output: Path,
         release: RecordedRelease,
         pieces: Sequence[bytes],
@@ -212,7 +246,7 @@ class Series(Unpicklable):
         *,
         force: bool,
     ) -> Publication:
-        """Write a release and record it, both or neither (`journal` tells the order)."""
+        """Write a release and record it, both or neither; `journal` explains the order."""
         store, keys = self._store, self._store.keys(series)
         with store.database.writing() as connection:
             token = journal.intend(connection, output.expanduser().resolve(), store.secrets)
@@ -224,12 +258,13 @@ class Series(Unpicklable):
                 folder=str(staged.target),
                 staged=str(staged.path),
             )
+            # Record the release as staged before the folder appears, and as published afterwards.
             with self._settling(staged, release):
                 with store.database.writing() as connection:
                     recorded = journal.record(
                         connection, series, release, pieces, keys, token=token, secrets=store.secrets
                     )
-                    settled = recorded.settled(keys)
+                    settled = recorded.mark_published(keys)
                     store.expect(recorded, settled, token=token)
                 staged.publish()
                 with store.database.writing() as connection:
@@ -239,29 +274,31 @@ class Series(Unpicklable):
         return replace(writing.publication, certificate=writing.certificate, folder=staged.target)
 
     def history(self) -> tuple[RecordedRelease, ...]:
-        """Return the releases of the series, withdrawn ones among them, in the order in which they were made.
+        """List the releases of the series in the order in which they were made, including withdrawn ones.
 
         Raises
         ------
         LedgerError
-            Where a record is not as shoal wrote it.
+            If a record was changed by other software than shoal.
         """
         with self._store.database.reading() as connection:
-            return self._recorded(connection).releases
+            return self._read_series(connection).releases
 
     def verify(self, folders: Sequence[str | os.PathLike[str]] | None = None) -> SeriesAudit:
-        """Check the whole series again: the ledger's seals, the files' hashes, and what the published cells show.
+        """Verify the whole series: the seals of the ledger, the hashes of the files, and the published cells.
 
-        Every group must have m different sensitive values, every signature must be one that the ledger knows, and in
-        the latest release as many people must have it as the ledger remembers. The ledger must be as far as its anchor
-        says, and know every release of the series that lies beside the folders that are looked at, in the present
-        folder or beside its database. Nothing else may lie in a folder, and what lies in a private one must be as it
-        was written.
+        Every group must have m different sensitive values, and every signature must be known to the ledger; in the
+        latest
+        release it must have as many people as the ledger remembers. The ledger must agree with its anchor. It must know
+        every
+        release of the series that lies next to the checked folders, in the current folder or next to the database. A
+        folder
+        must contain no other file, and a private folder must be unchanged.
 
         Parameters
         ----------
         folders : sequence of path, optional
-            Where the releases are now; by default where they were written.
+            The current folders of the releases; by default the folders that were written.
 
         Returns
         -------
@@ -271,13 +308,13 @@ class Series(Unpicklable):
         Raises
         ------
         LedgerError
-            Where the ledger itself is not as shoal wrote it.
+            If the ledger itself was changed by other software than shoal.
         """
         if isinstance(folders, str | os.PathLike):
             folders = [folders]
         with self._store.database.reading() as connection:
-            series, memory = self._remembered(connection)
-            forgot = self._store.forgot(connection)
+            series, memory = self._read_memory(connection)
+            forgot = self._store.explain_if_outdated(connection)
         return audit_series(
             series,
             memory,
@@ -287,13 +324,14 @@ class Series(Unpicklable):
         )
 
     def certificate(self) -> dict[str, Any]:
-        """Return what may be said in public of the series: what it promises, and the hashes of its releases' files.
+        """Build the public certificate of the series: its guarantee, and the hashes of the files of its releases.
 
-        A release that was taken back is not in it, but for the number that is missing: the hash of a table that nobody
-        has would let readers test what it showed.
+        Releases that were taken back are omitted; only their numbers are missing. The hash of a table that readers do
+        not have
+        would let them test guesses about its content.
         """
         with self._store.database.reading() as connection:
-            series = self._recorded(connection)
+            series = self._read_series(connection)
             self._store.check(connection)
         fields = ("number", "state", "version", "rows", "counterfeits")
         return {
@@ -303,7 +341,7 @@ class Series(Unpicklable):
             "requested": [{"model": "m-invariance", "m": self.m}],
             "quasi_identifiers": list(self.columns.quasi_identifiers),
             "sensitive": list(self.columns.sensitive),
-            "guarantee": {"text": guarantee_of(series), "confidence": 1 / self.m},
+            "guarantee": {"text": describe_guarantee(series), "confidence": 1 / self.m},
             "releases": [
                 {
                     **{name: getattr(one, name) for name in fields},
@@ -321,22 +359,24 @@ class Series(Unpicklable):
     def rollback(self, *, unpublished: bool) -> RecordedRelease:
         """Take back the last release, as if it had never been made. Its number is not used again.
 
-        Only for a release that nobody outside has seen: the next one would contradict it. Its folder stays; remove it.
+        Use this only if no reader outside has seen the release, because the next release would contradict it. The
+        folder is
+        not removed.
 
         Parameters
         ----------
         unpublished : bool
-            Your word that it was never published. False is an error.
+            Confirms that the release was never published. False is an error.
 
         Returns
         -------
         RecordedRelease
-            The release, as withdrawn.
+            The release in state "withdrawn".
 
         Raises
         ------
         LedgerError
-            Where it cannot be taken back.
+            If the release cannot be taken back.
         """
         validate("rollback", {"unpublished": unpublished}, {"unpublished": Boolean()})
         if not unpublished:
@@ -347,7 +387,7 @@ class Series(Unpicklable):
         store = self._store
         with store.publishing():
             with store.database.writing() as connection:
-                series = self._recorded(connection)
+                series = self._read_series(connection)
                 self._check_latest(series)
                 after = journal.take_back(connection, series, store.keys(series), keep=True)
                 store.expect(after)
@@ -360,23 +400,23 @@ class Series(Unpicklable):
         files: Mapping[str, Mapping[str, Any]],
         private: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        """Let the ledger know the hashes of files that hold a release; `Publication.save` does it.
+        """Record the hashes of files that hold a release in the ledger, as `Publication.save` does.
 
         Raises
         ------
         LedgerError
-            Where the release does not stand in the ledger: it was taken back, say.
+            If the release does not stand in the ledger, for example because it was taken back.
         """
         store, number = self._store, certificate.number
         with store.publishing():
             with store.database.writing() as connection:
-                series = self._recorded(connection)
-                _check_stands(series, certificate)
+                series = self._read_series(connection)
+                check_stands(series, certificate)
                 releases = [
                     replace(
                         one,
-                        files=_merged(one.files, files),
-                        private_files=_merged(one.private_files, private),
+                        files=merge_files(one.files, files),
+                        private_files=merge_files(one.private_files, private),
                     )
                     if one.number == number
                     else one
@@ -404,22 +444,25 @@ class Series(Unpicklable):
                 "it: there is nothing to take back."
             )
 
-    def _recorded(self, connection: sa.Connection) -> RecordedSeries:
+    def _read_series(self, connection: sa.Connection) -> RecordedSeries:
+        """Read the record of the series."""
         series = self._store.read(connection, self.name)
         if series is None:
             raise LedgerError(f"The series '{self.name}' is no longer in the ledger. Restore the ledger from a backup.")
         return series
 
-    def _remembered(self, connection: sa.Connection) -> tuple[RecordedSeries, Memory]:
-        series = self._recorded(connection)
+    def _read_memory(self, connection: sa.Connection) -> tuple[RecordedSeries, Memory]:
+        """Read the record of the series, and its memory after the latest release."""
+        series = self._read_series(connection)
         return series, read_memory(connection, series, self._store.keys(series), after=series.latest)
 
     @contextmanager
     def _settling(self, staged: StagedFolder, release: RecordedRelease) -> Iterator[None]:
-        """Leave nothing half done if the work raises, and say what is true of a release whose folder has appeared.
+        """Clean up if the block raises, and report correctly if the folder of the release has appeared.
 
-        An error after that may not say that nothing was published. If the ledger records the release at a second
-        attempt, there is no error; if it cannot, the next start does.
+        After the folder appeared, an error must not claim that nothing was published. If the ledger records the release
+        at a
+        second attempt, no error is raised; if that fails, the next start records it.
         """
         try:
             yield
@@ -427,10 +470,10 @@ class Series(Unpicklable):
             try:
                 self._store.finish(own=staged.path)
             except LedgerError:
-                staged.leave()  # it shows that the release did not appear
-            if not journal.intact(staged.target, release.files) or not isinstance(error, LedgerError | OutputError):
+                staged.leave()  # the hidden folder shows that the release did not appear
+            if not journal.is_intact(staged.target, release.files) or not isinstance(error, LedgerError | OutputError):
                 raise
-            reason = reason_of(error) if isinstance(error, LedgerError) else "its folder may not be on the disk yet."
+            reason = get_reason(error) if isinstance(error, LedgerError) else "its folder may not be on the disk yet."
             if not self._is_published(release):
                 raise LedgerError(
                     f"Release {release.number} of the series '{self.name}' is published: its folder '{staged.target}' "
@@ -441,7 +484,7 @@ class Series(Unpicklable):
             LOG.warning("Release %s is published and recorded, at a second attempt: %s", release.number, reason)
 
     def _is_published(self, release: RecordedRelease) -> bool:
-        """Return whether the ledger has recorded a release as published; False if it is out of reach."""
+        """Check whether the ledger has recorded a release as published; False if the ledger cannot be read."""
         try:
             releases = self.history()
         except LedgerError:
@@ -449,20 +492,31 @@ class Series(Unpicklable):
         asked = (release.number, _PUBLISHED, release.input_sha256)
         return any((one.number, one.state, one.input_sha256) == asked for one in releases)
 
-    def _made(
+    def _make_release(
         self, linked: LinkedTable, release: RecordedRelease, opened: OpenedData, clock: Clock, series: RecordedSeries
     ) -> tuple[Publication, RecordedRelease, list[bytes]]:
-        """Make a release of linked rows: the publication, its record and what is remembered after it, encrypted."""
+        """Make a release from linked rows.
+
+        Returns
+        -------
+        publication : Publication
+            The verified release.
+        release : RecordedRelease
+            Its record, not yet sealed.
+        pieces : list of bytes
+            The memory after it, encrypted.
+        """
         seed = None if release.seed is None else int(release.seed)
         signatures, min_real = release.parameters.get("signatures", "any"), release.parameters.get("min_real", 1)
         recoded = generalize_and_recode(
             linked, series, signatures=signatures, min_real=min_real, seed=seed, clock=clock
         )
-        made = verified_publication(recoded, clock)
+        made = verify_publication(recoded, clock)
+        # The memory after the release, and the record with its counts.
         with clock.step("remember"):
-            after, counts = linked.remembered(made.groups, release.number)
+            after, counts = linked.remember(made.groups, release.number)
             keys = self._store.keys(series)
-            pieces = encrypted_pieces(after.pieces(), release.number, keys)
+            pieces = encrypt_pieces(after.to_pieces(), release.number, keys)
             digest, salt = input_hash(opened.frame, linked.table)
             release = replace(
                 release,
@@ -492,7 +546,7 @@ class Series(Unpicklable):
             achieved=made.achieved,
             risk=made.risk,
             cost=made.cost,
-            guarantee=guarantee_of(series),
+            guarantee=describe_guarantee(series),
             seconds=clock.seconds(),
         )
         publication = Publication(
@@ -503,69 +557,12 @@ class Series(Unpicklable):
             columns=self.columns,
             certificate=certificate,
             counts=release.counts,
-            notes=(*linked.notes, *_notes(release.counts)),
+            notes=(*linked.notes, *describe_counts(release.counts)),
             salt=salt,
             source_format=opened.format,
             restore=opened.restore.of(made.frame),
         )
         return publication, release, pieces
-
-
-def _check_stands(series: RecordedSeries, certificate: PublicationCertificate) -> None:
-    """Check that the ledger knows a release as published: only then does the next one fit it."""
-    number = certificate.number
-    held = next((one for one in series.releases if one.number == number), None)
-    if held is not None and held.state == "withdrawn":
-        raise LedgerError(
-            f"Release {number} of the series '{series.name}' was taken back, and is not written: the next release does "
-            "not fit it. Write the one that was published in its place."
-        )
-    if held is None or held.state != _PUBLISHED or held.input_sha256 != certificate.input["sha256"]:
-        raise LedgerError(
-            f"Release {number} of the series '{series.name}' is not the one that the ledger knows by this number, and "
-            "is not written. If the ledger was restored from a backup, restore a newer one."
-        )
-
-
-def _refuse_unknown(series: RecordedSeries, target: Path) -> None:
-    """Check that the ledger knows the releases of the series that lie where the next one is to be."""
-    unknown = unknown_beside(series, [target])
-    if unknown and is_foreign(series, unknown[0]):
-        raise LedgerError(
-            f"'{unknown[0]}' holds a release of another series named '{series.name}', of a ledger that this one does "
-            "not know: perhaps it was lost, and this one started in its place. Nothing was published. Restore that "
-            "ledger from a backup. If these are releases of other people, publish into another folder, or start a "
-            "series of another name."
-        )
-    if unknown:
-        raise LedgerError(
-            f"'{unknown[0]}' holds a release of the series '{series.name}' that the ledger does not know: the ledger "
-            "was restored from an older backup, or the folder is of another ledger. Nothing was published. Restore a "
-            "newer backup, or take the folder away if it is not of this series."
-        )
-
-
-def _merged(
-    held: Mapping[str, Mapping[str, Any]], added: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Mapping[str, Any]]:
-    """Return the files of a release with some more, which may have the names of earlier ones."""
-    files = dict(held)
-    for name, facts in added.items():
-        earlier = journal.recorded_digests(held[name]) - {facts["sha256"]} if name in held else set()
-        files[name] = {**facts, **({"others": sorted(earlier)} if earlier else {})}
-    return files
-
-
-def _notes(counts: Mapping[str, int]) -> Iterator[str]:
-    """Yield what the publisher should know of a release, in sentences."""
-    told = (
-        ("missing_sensitive", "{} row(s) are left out because they miss a sensitive value."),
-        ("changed_quasi_identifiers", "{} people have other quasi-identifiers than the last time they were published."),
-        ("returned", "{} people return after a gap; they keep the signature that they had."),
-    )
-    for name, sentence in told:
-        if counts[name]:
-            yield sentence.format(f"{counts[name]:,}")
 
 
 _CONSTRAINTS: dict[str, Constraint] = {

@@ -39,7 +39,7 @@ def warm() -> None:
 def die_at(point: str, kind: str) -> None:
     """Let this process be killed, or stopped, at one of the moments that matter."""
     publish, advance, rename = StagedFolder.publish, journal.advance, Path.rename
-    expect, confirm, digests = Anchor.expect, Store.confirm, publication.FilesOf.digests
+    expect, confirm, digests = Anchor.expect, Store.confirm, publication.PublicationFiles.digests
 
     def die(*_: object) -> None:
         os.kill(os.getpid(), getattr(signal, kind))
@@ -56,7 +56,7 @@ def die_at(point: str, kind: str) -> None:
         publish(staged)
         die()
 
-    def settled(*given: Any) -> None:
+    def mark_published(*given: Any) -> None:
         advance(*given)
         if given[2].releases[-1].state == "published":
             die()
@@ -79,7 +79,7 @@ def die_at(point: str, kind: str) -> None:
     elif point == "the anchor expects":
         Anchor.expect = expected  # type: ignore[assignment, method-assign]
     elif point == "files are staged":
-        publication.FilesOf.digests = staged_files  # type: ignore[method-assign]
+        publication.PublicationFiles.digests = staged_files  # type: ignore[method-assign]
     elif point == "the ledger knows":
         StagedFolder.publish = about_to_publish  # type: ignore[method-assign]
     elif point == "the private folder is there":
@@ -87,7 +87,7 @@ def die_at(point: str, kind: str) -> None:
     elif point == "the folder is there":
         StagedFolder.publish = renamed  # type: ignore[method-assign]
     elif point == "the ledger is about to settle":
-        journal.advance = settled  # type: ignore[assignment]
+        journal.advance = mark_published  # type: ignore[assignment]
     elif point == "the ledger is settled":
         Store.confirm = die  # type: ignore[assignment, method-assign]
     elif point == "the anchor is confirmed":

@@ -309,7 +309,7 @@ def test_nothing_is_taken_back_that_somebody_still_writes(
 ) -> None:
     """Should a lock not keep two publishers apart (a file system without locks), none takes the other for a crash."""
     with stopped(publishers, 1, point) as child, monkeypatch.context() as patch:
-        patch.setattr(storage, "_publisher_lock", lambda *_: nullcontext())
+        patch.setattr(storage, "_lock_publishers", lambda *_: nullcontext())
         ledger = place.open(wait=0.2)
         with pytest.raises(LedgerBusyError):
             ledger.recover()

@@ -11,7 +11,7 @@ from shoal.republication.ledger.persons import RECORD, Persons
 def people(ids: list[tuple[int, int]]) -> Persons:
     records = np.zeros(len(ids), dtype=RECORD)
     records["signature"] = np.arange(len(ids))
-    return Persons.none().joined_by(np.array(ids, dtype=np.uint64).reshape(-1, 2), records)
+    return Persons.empty().merge(np.array(ids, dtype=np.uint64).reshape(-1, 2), records)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -30,18 +30,18 @@ def test_everyone_is_found_even_with_equal_halves(seed: int) -> None:
 
 def test_pieces_and_back() -> None:
     known = people([(2**64 - 1, 5), (3, 2**63), (3, 1)])
-    again = Persons.of_pieces(known.pieces())
+    again = Persons.from_pieces(known.to_pieces())
     assert np.array_equal(again.ids, known.ids)
     assert np.array_equal(again.records, known.records)
-    assert [len(piece) for piece in known.pieces()] == [3 * 52]
+    assert [len(piece) for piece in known.to_pieces()] == [3 * 52]
     assert repr(known) == "Persons(3)"
 
 
 def test_many_people_are_in_several_pieces() -> None:
     many = people([(one, 7 * one) for one in range(45_000)])
-    pieces = many.pieces()
+    pieces = many.to_pieces()
     assert [len(piece) // 52 for piece in pieces] == [20_000, 20_000, 5_000]
-    assert np.array_equal(Persons.of_pieces(pieces).ids, many.ids)
-    assert len(Persons.of_pieces([])) == 0
+    assert np.array_equal(Persons.from_pieces(pieces).ids, many.ids)
+    assert len(Persons.from_pieces([])) == 0
     with pytest.raises(ValueError, match="buffer size"):
-        Persons.of_pieces([pieces[0][:-1]])
+        Persons.from_pieces([pieces[0][:-1]])

@@ -7,11 +7,11 @@ import pytest
 from tests.oracles import invariance as oracles
 
 from shoal.republication.m_invariance.balancing import (
-    assignments,
-    assignments_to_known,
-    fewest_counterfeits,
-    largest_m,
-    shared_out,
+    find_largest_m,
+    minimize_counterfeits,
+    plan_assignments,
+    plan_assignments_to_known,
+    share_out,
 )
 from shoal.republication.m_invariance.signatures import Signatures
 
@@ -28,7 +28,7 @@ def draw(seed):
 @pytest.mark.parametrize("seed", range(300))
 def test_no_other_choice_balances_with_fewer_counterfeits(seed):
     m, supply, demand = draw(seed)
-    taken = fewest_counterfeits(supply, demand, m)
+    taken = minimize_counterfeits(supply, demand, m)
     assert (taken >= 0).all()
     assert (taken <= np.minimum(supply, demand)).all()
     assert oracles.is_eligible((supply - taken).tolist(), m)
@@ -37,13 +37,13 @@ def test_no_other_choice_balances_with_fewer_counterfeits(seed):
 
 @pytest.mark.parametrize(("counts", "best"), [([2, 3, 4], 2), ([1, 1, 1], 3), ([7], 1), ([], 0), ([0, 0], 0)])
 def test_the_largest_m(counts, best):
-    assert largest_m(np.array(counts, dtype=np.int64)) == best
+    assert find_largest_m(np.array(counts, dtype=np.int64)) == best
 
 
 def test_rare_values_balance_first():
     # Table 2a: Ray's dyspepsia is the only one, and so it is taken rather than a flu.
     supply, demand = np.array([1, 0, 2, 2]), np.array([1, 1, 1, 0])
-    assert fewest_counterfeits(supply, demand, 2).tolist() == [1, 0, 0, 0]
+    assert minimize_counterfeits(supply, demand, 2).tolist() == [1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -54,7 +54,7 @@ def test_rows_are_shared_out_to_the_most_urgent_slots(seed):
     demand = np.bincount(signatures.values, weights=deficits, minlength=5).astype(int)
     taken = np.array([rng.integers(0, most + 1) for most in demand])
     urgency = rng.permutation(len(deficits))
-    given = shared_out(taken, deficits, signatures, urgency)
+    given = share_out(taken, deficits, signatures, urgency)
     assert ((given >= 0) & (given <= deficits)).all()
     assert np.array_equal(np.bincount(signatures.values, weights=given, minlength=5), taken)
     for slot in np.flatnonzero(given < deficits):
@@ -68,10 +68,10 @@ def test_known_buckets_and_then_the_papers_assignment_take_every_row(seed):
     rest = rng.integers(5, 12, 8)
     signatures = Signatures.of([rng.permutation(8)[:3].tolist() for _ in range(3)])
     heights = np.array([9, 0, 30])
-    steps = assignments_to_known(rest, signatures, heights, 3, rest * 20)
+    steps = plan_assignments_to_known(rest, signatures, heights, 3, rest * 20)
     for alpha, chosen in steps:
         rest[chosen] -= alpha
-    for alpha, chosen in assignments(rest, 3, rng):
+    for alpha, chosen in plan_assignments(rest, 3, rng):
         assert len(chosen) >= 3
         rest[chosen] -= alpha
     assert not rest.any()

@@ -26,11 +26,11 @@ def falling(counts):
 
 @pytest.mark.parametrize("form", [0, 1])
 def test_slots_of_finds_the_value_in_the_signature(form):
-    slots_of = forms(kernels.slots_of)[form]
+    find_slots = forms(kernels.find_slots)[form]
     starts, values = np.array([0, 2, 5]), np.array([1, 4, 0, 1, 7], dtype=np.int32)
     signature_of = np.array([0, 0, 1, 1, 1, -1, 0, 1])
     sensitive = np.array([1, 4, 0, 1, 7, 4, 0, 8])
-    assert slots_of(signature_of, sensitive, starts, values).tolist() == [0, 1, 2, 3, 4, -1, -2, -2]
+    assert find_slots(signature_of, sensitive, starts, values).tolist() == [0, 1, 2, 3, 4, -1, -2, -2]
 
 
 def balance_slowly(deficits, values, supply, m):
@@ -132,7 +132,7 @@ def test_the_split_is_the_best_at_every_step(form, seed):
     codes, s, h, weights = random_bucket(rng)
     list_starts = np.arange(s + 1) * h
     sizes = codes.max(axis=0).astype(np.int64) + 1
-    orders = forms(kernels.sorted_lists)[form](codes, np.repeat(np.arange(s), h), list_starts, sizes)
+    orders = forms(kernels.sort_lists)[form](codes, np.repeat(np.arange(s), h), list_starts, sizes)
     group_of = np.full(s * h, -1, dtype=np.int32)
     count = forms(kernels.split_buckets)[form](codes, weights, orders, np.array([0, s * h]), np.array([s]), 5, group_of)
     assert count == 5 + h
@@ -147,7 +147,7 @@ def test_very_uneven_buckets_split_in_a_reasonable_time():
     codes = np.repeat((np.arange(h) ** 2).astype(np.int32) // 1000, 1)[:, None]
     codes = np.concatenate((codes, codes)).astype(np.int32)
     sizes = codes.max(axis=0).astype(np.int64) + 1
-    orders = kernels.sorted_lists(codes, np.repeat([0, 1], h), np.array([0, h, 2 * h]), sizes)
+    orders = kernels.sort_lists(codes, np.repeat([0, 1], h), np.array([0, h, 2 * h]), sizes)
     group_of = np.full(2 * h, -1, dtype=np.int32)
     count = kernels.split_buckets(
         codes, np.ones(1, dtype=np.int64), orders, np.array([0, 2 * h]), np.array([2]), 0, group_of

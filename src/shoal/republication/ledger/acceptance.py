@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from shoal._version import __version__
 from shoal.errors import InternalError, LedgerError
 from shoal.republication.ledger import journal
-from shoal.republication.ledger.anchor import head_of, read_heads
-from shoal.republication.ledger.records import RecordedRelease, canonical, series_names
+from shoal.republication.ledger.anchor import get_head, read_heads
+from shoal.republication.ledger.records import RecordedRelease, list_series, to_canonical_json
 from shoal.republication.ledger.storage import now
 from shoal.republication.ledger.store import check_facts, read_facts, write_facts
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from shoal.republication.ledger.store import Store
 
-__all__ = ["RISK", "accept"]
+__all__ = ["ACCEPTANCE_RISK", "accept"]
 
-RISK = (
+ACCEPTANCE_RISK = (
     "People who were first published in a lost release are taken for new ones, with other sets of values, and the "
     "releases together may betray each of them. Those published before keep what they had. No software can mend that: "
     "a newer backup can, or another series for other people."
@@ -50,40 +50,42 @@ def accept(store: Store, last: Mapping[str, int]) -> list[str]:
     with store.database.publishing():
         with store.database.reading() as connection:
             check_facts(connection, store.secrets)
-            unknown = set(last) - set(series_names(connection))
+            unknown = set(last) - set(list_series(connection))
             if unknown:
                 raise LedgerError(f"There is no series '{min(unknown)}' in the ledger.")
-            forgot = store.forgot(connection)
+            forgot = store.explain_if_outdated(connection)
         if forgot is None and not last:
             return store.finish()
-        anchored = store.anchor.furthest()
+        anchored = store.anchor.read_expected_heads()
         told = journal.finish(store.database, store.secrets, lambda: None)  # the anchor is made anew below
         with store.database.writing() as connection:
             before = read_heads(connection)
             numbers = {head.name: head.number for head in (anchored or {}).values()} | dict(last)
-            accepted = [_gone(head.name, head.number) for uid, head in (anchored or {}).items() if uid not in before]
+            accepted = [
+                _describe_gone(head.name, head.number) for uid, head in (anchored or {}).items() if uid not in before
+            ]
             for head in before.values():
-                accepted += _accepted(connection, store, head.name, numbers.get(head.name))
+                accepted += _accept_series(connection, store, head.name, numbers.get(head.name))
             if anchored is None:
                 accepted.append(f"The anchor '{store.anchor.path}' was lost or damaged, and is made anew.")
             facts = read_facts(connection)
             log = [*json.loads(facts["accepted"]), {"time": now(), "what": accepted}]
-            write_facts(connection, store.key, store.secrets, {**facts, "accepted": canonical(log)})
+            write_facts(connection, store.key, store.secrets, {**facts, "accepted": to_canonical_json(log)})
             heads = read_heads(connection)
         store.anchor.replace(heads)
     return [*told, *accepted]
 
 
-def _gone(name: str, number: int) -> str:
+def _describe_gone(name: str, number: int) -> str:
     return f"The series '{name}' with {number} release(s) is no longer in the ledger. Its people are not known."
 
 
-def _accepted(connection: sa.Connection, store: Store, name: str, number: int | None) -> list[str]:
+def _accept_series(connection: sa.Connection, store: Store, name: str, number: int | None) -> list[str]:
     """Note the releases that a series lost, up to a number, and return what there is to tell."""
     series = store.read(connection, name)
     if series is None:
         raise InternalError("a series vanished while its ledger was locked")
-    known = head_of(series).number
+    known = get_head(series).number
     if number is None or number == known:
         return [f"The series '{name}' is taken as it is, with {known} release(s)."]
     if number < known:

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from shoal.errors import LedgerError
-from shoal.republication.ledger.keys import check_mode, pending_of
-from shoal.republication.ledger.records import canonical
+from shoal.republication.ledger.keys import check_mode, get_pending_path
+from shoal.republication.ledger.records import to_canonical_json
 from shoal.republication.ledger.tables import RELEASES, SERIES
 
 if TYPE_CHECKING:
     from shoal.republication.ledger.keys import Secrets
     from shoal.republication.ledger.records import RecordedSeries
 
-__all__ = ["Anchor", "anchor_of", "head_of", "read_heads"]
+__all__ = ["Anchor", "get_default_anchor", "get_head", "read_heads"]
 
 _FORMAT = 1
 _WHAT_TO_DO = (
@@ -51,7 +51,7 @@ class Head:
     """The seal of the series, which covers all of its releases."""
 
 
-def head_of(series: RecordedSeries) -> Head:
+def get_head(series: RecordedSeries) -> Head:
     """Return how far a series has come."""
     return Head(name=series.name, number=series.releases[-1].number if series.releases else 0, seal=series.seal)
 
@@ -68,13 +68,13 @@ def read_heads(connection: sa.Connection) -> dict[str, Head]:
     return {row.uid: Head(name=row.name, number=row.number or 0, seal=row.seal) for row in rows}
 
 
-def anchor_of(key_file: Path) -> Path:
+def get_default_anchor(key_file: Path) -> Path:
     """Return where the anchor lies unless told otherwise: beside the key."""
     return key_file.with_name(key_file.name.removesuffix(".key") + ".anchor")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Held:
+class _AnchorState:
     """What an anchor says."""
 
     series: Mapping[str, Head]
@@ -118,7 +118,7 @@ class Anchor:
         heads : mapping of str to Head
             How far the series of the database have come.
         token : str, optional
-            That of the publish which the database says was being made (`journal.token_of`).
+            That of the publish which the database says was being made (`journal.read_token`).
 
         Raises
         ------
@@ -131,9 +131,9 @@ class Anchor:
             if found is not None and found in expected:
                 continue
             if found != confirmed:
-                raise LedgerError(self._difference(confirmed, found))
+                raise LedgerError(self._explain_difference(confirmed, found))
             if expected and held.token is not None and held.token != token:
-                raise LedgerError(self._forgot_a_publish(expected[-1]))
+                raise LedgerError(self._explain_forgotten(expected[-1]))
 
     def expect(self, heads: Mapping[str, Sequence[Head]], token: str | None) -> None:
         """Note, before the database is changed, what it may be after that.
@@ -150,7 +150,7 @@ class Anchor:
         LedgerError
             Where the anchor cannot be written: then nothing may be changed.
         """
-        self._write(_Held(series=self._read().series, expected=heads, token=token))
+        self._write(_AnchorState(series=self._read().series, expected=heads, token=token))
 
     def confirm(self, heads: Mapping[str, Head]) -> None:
         """Note, after the database was changed, what it is.
@@ -160,17 +160,17 @@ class Anchor:
         LedgerError
             Where the anchor cannot be written. That does no harm: it holds already what was to be expected.
         """
-        if self._read() != _Held(series=heads):
-            self._write(_Held(series=heads))
+        if self._read() != _AnchorState(series=heads):
+            self._write(_AnchorState(series=heads))
 
     def prepare(self, heads: Mapping[str, Head]) -> None:
         """Write the anchor under another name, until the ledger that it belongs to is committed (`settle`)."""
-        pending = Anchor(pending_of(self.path), self._uid, self._secrets)
-        pending._write(_Held(series=heads))
+        pending = Anchor(get_pending_path(self.path), self._uid, self._secrets)
+        pending._write(_AnchorState(series=heads))
 
     def settle(self) -> None:
         """Give the anchor that was prepared its name, if it is this ledger's: the ledger was committed."""
-        pending = Anchor(pending_of(self.path), self._uid, self._secrets)
+        pending = Anchor(get_pending_path(self.path), self._uid, self._secrets)
         with suppress(OSError):
             if pending.exists() and pending.heads() is not None:
                 pending.path.replace(self.path)
@@ -182,7 +182,7 @@ class Anchor:
         except LedgerError:
             return None
 
-    def furthest(self) -> dict[str, Head] | None:
+    def read_expected_heads(self) -> dict[str, Head] | None:
         """Return how far each series may have come, a publish that was being made among it; None as `heads`."""
         try:
             held = self._read()
@@ -193,16 +193,16 @@ class Anchor:
 
     def replace(self, heads: Mapping[str, Head]) -> None:
         """Write the anchor anew, whatever it said before."""
-        self._write(_Held(series=heads))
+        self._write(_AnchorState(series=heads))
 
-    def _forgot_a_publish(self, expected: Head) -> str:
+    def _explain_forgotten(self, expected: Head) -> str:
         """Return what is the matter where the database knows nothing of a publish that was being made."""
         return (
             f"The ledger forgot: release {expected.number} of the series '{expected.name}' was being published, as the "
             f"anchor '{self.path}' says, and may be out; the ledger has no trace of it. {_WHAT_TO_DO}"
         )
 
-    def _difference(self, confirmed: Head | None, found: Head | None) -> str:
+    def _explain_difference(self, confirmed: Head | None, found: Head | None) -> str:
         """Return what is the matter with a series that is not where the anchor says."""
         if found is None:
             assert confirmed is not None
@@ -228,7 +228,7 @@ class Anchor:
             f"releases is the same: the ledger was changed, or restored from a backup. {_WHAT_TO_DO}"
         )
 
-    def _read(self) -> _Held:
+    def _read(self) -> _AnchorState:
         if not self.exists():
             raise LedgerError(
                 f"The anchor '{self.path}' of the ledger is not there. It says how far each series has come, so that "
@@ -242,7 +242,7 @@ class Anchor:
             whole = content["format"] == _FORMAT and content["ledger"] == self._uid
             if not compare_digest(seal, self._seal(content)) or not whole:
                 raise ValueError("another anchor")
-            return _Held(
+            return _AnchorState(
                 series={uid: Head(**one) for uid, one in content["series"].items()},
                 expected={uid: [Head(**one) for one in some] for uid, some in content["expected"].items()},
                 token=content["token"],
@@ -253,7 +253,7 @@ class Anchor:
                 "it; if it is lost, 'shoal republish accept' says what that means, and goes on."
             ) from None
 
-    def _write(self, held: _Held) -> None:
+    def _write(self, held: _AnchorState) -> None:
         """Write the file so that after a crash it is the old one or the new one."""
         content: dict[str, Any] = {
             "format": _FORMAT,
@@ -273,7 +273,7 @@ class Anchor:
                     file.flush()
                     os.fsync(file.fileno())
                 made.replace(self.path)
-                _folder_to_disk(self.path.parent)
+                _sync_folder(self.path.parent)
             finally:
                 made.unlink(missing_ok=True)
         except OSError as error:
@@ -284,13 +284,13 @@ class Anchor:
             ) from None
 
     def _seal(self, content: Mapping[str, Any]) -> str:
-        return self._secrets.seal("anchor", canonical(content))
+        return self._secrets.seal("anchor", to_canonical_json(content))
 
     def __repr__(self) -> str:
         return f"Anchor({str(self.path)!r})"
 
 
-def _folder_to_disk(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     if os.name == "nt":  # pragma: no cover
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -26,8 +26,8 @@ import sqlalchemy as sa
 
 from shoal.errors import LedgerBusyError, LedgerError
 from shoal.io import is_being_written, staged_private_folder, sweep_folder
-from shoal.republication.ledger.memory import digest_of, is_kept, read_memory, write_pieces
-from shoal.republication.ledger.records import EDITED, read_series, release_row, reread, series_names
+from shoal.republication.ledger.memory import compute_digest, is_kept, read_memory, write_pieces
+from shoal.republication.ledger.records import EDITED, list_series, read_series, reread, to_release_row
 from shoal.republication.ledger.storage import BUSY
 from shoal.republication.ledger.tables import LEDGER, MEMORY, RELEASES, SERIES
 from shoal.verification.published_folder import file_digest
@@ -43,10 +43,10 @@ __all__ = [
     "finish",
     "intend",
     "record",
-    "recorded_digests",
+    "get_recorded_digests",
     "settle",
     "take_back",
-    "token_of",
+    "read_token",
 ]
 
 _INTENT = "staging"
@@ -82,13 +82,13 @@ def settle(connection: sa.Connection) -> None:
     connection.execute(LEDGER.delete().where(LEDGER.c.name == _INTENT))
 
 
-def token_of(connection: sa.Connection, secrets: Secrets) -> str | None:
+def read_token(connection: sa.Connection, secrets: Secrets) -> str | None:
     """Return the token of what was being published; None where nothing was."""
-    intended = _intended(connection, secrets)
+    intended = _read_intent(connection, secrets)
     return None if intended is None else intended[1]
 
 
-def _intended(connection: sa.Connection, secrets: Secrets) -> tuple[Path | None, str] | None:
+def _read_intent(connection: sa.Connection, secrets: Secrets) -> tuple[Path | None, str] | None:
     """Return where files were being written, and the token; who has no key cannot have another folder swept."""
     content = connection.scalar(sa.select(LEDGER.c.content).where(LEDGER.c.name == _INTENT))
     if content is None:
@@ -124,7 +124,7 @@ def record(
     release : RecordedRelease
         The release, not yet sealed and without a digest.
     pieces : sequence of bytes
-        What the series remembers after it, encrypted (`memory.encrypted_pieces`).
+        What the series remembers after it, encrypted (`memory.encrypt_pieces`).
     keys : SeriesKeys
         The keys of the series.
     token : str
@@ -142,9 +142,9 @@ def record(
     LedgerBusyError
         Where something else changed the series in the meantime, or took this publish for one that a crash interrupted.
     """
-    if token_of(connection, secrets) != token:
+    if read_token(connection, secrets) != token:
         raise LedgerBusyError(*BUSY)
-    release = replace(release, memory_digest=digest_of(pieces, keys))
+    release = replace(release, memory_digest=compute_digest(pieces, keys))
     after = series.with_releases([*series.releases, release], keys)
     _write(connection, series, after, keys)
     write_pieces(connection, after, release.number, pieces)
@@ -214,9 +214,9 @@ def _write(connection: sa.Connection, before: RecordedSeries, after: RecordedSer
         connection.execute(RELEASES.delete().where(RELEASES.c.series == before.id, RELEASES.c.number == number))
     for one in after.releases:
         if one.number not in held:
-            connection.execute(RELEASES.insert(), release_row(after, one, keys))
+            connection.execute(RELEASES.insert(), to_release_row(after, one, keys))
         elif one != held[one.number]:
-            row = release_row(after, one, keys)
+            row = to_release_row(after, one, keys)
             connection.execute(
                 RELEASES.update().where(RELEASES.c.series == after.id, RELEASES.c.number == one.number).values(**row)
             )
@@ -281,9 +281,9 @@ def finish(database: Database, secrets: Secrets, judged: Callable[[], object], *
         Where a living process still writes one: a lock did not keep it apart from the caller. Nothing is taken back.
     """
     with database.writing() as connection:
-        intended = _intended(connection, secrets)
+        intended = _read_intent(connection, secrets)
         folder = None if intended is None else intended[0]
-        told = _judged(connection, secrets, folder, own)
+        told = _resolve_interrupted(connection, secrets, folder, own)
     judged()
     if intended is None:
         return told
@@ -300,7 +300,9 @@ def finish(database: Database, secrets: Secrets, judged: Callable[[], object], *
     return told
 
 
-def _judged(connection: sa.Connection, secrets: Secrets, folder: Path | None, own: Path | None) -> list[str]:
+def _resolve_interrupted(
+    connection: sa.Connection, secrets: Secrets, folder: Path | None, own: Path | None
+) -> list[str]:
     """Record what became of interrupted releases, for which files were written somewhere; returns what to tell."""
     told = []
     if folder is not None:
@@ -308,25 +310,25 @@ def _judged(connection: sa.Connection, secrets: Secrets, folder: Path | None, ow
             raise LedgerBusyError(*BUSY)
         # First: a folder whose private one has its name already gets its own now, and is complete then.
         sweep_folder(folder, remove=False)
-    for name in series_names(connection):
+    for name in list_series(connection):
         series = read_series(connection, name, secrets)
         if series is not None and series.releases and series.releases[-1].state == "staged":
             if is_being_written(Path(series.releases[-1].folder or ""), own=own):
                 raise LedgerBusyError(*BUSY)
-            told.append(_settled(connection, series, secrets.of_series(series.uid)))
+            told.append(_settle_release(connection, series, secrets.derive_series_keys(series.uid)))
     return told
 
 
-def _settled(connection: sa.Connection, series: RecordedSeries, keys: SeriesKeys) -> str:
+def _settle_release(connection: sa.Connection, series: RecordedSeries, keys: SeriesKeys) -> str:
     """Record what became of the latest release of a series, which was interrupted, and say it."""
     last = series.releases[-1]
     folder = Path(last.folder or "")
-    whole = intact(folder, last.files)
+    whole = is_intact(folder, last.files)
     what = f"Release {last.number} of the series '{series.name}' was interrupted"
     if not whole and _never_appeared(last):
         take_back(connection, series, keys, keep=False)
         return f"{what} before its folder '{folder}' appeared. It was taken back; the ledger is as it was before."
-    advance(connection, series, series.settled(keys), keys)
+    advance(connection, series, series.mark_published(keys), keys)
     if whole:
         return f"{what} when its folder '{folder}' had just appeared, complete. It is published."
     return (
@@ -346,17 +348,19 @@ def _never_appeared(release: RecordedRelease) -> bool:
         return False
     staged = Path(release.staged)
     private = staged_private_folder(staged, Path(release.folder))
-    return intact(staged, release.files) and intact(private, release.private_files)
+    return is_intact(staged, release.files) and is_intact(private, release.private_files)
 
 
-def intact(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> bool:
+def is_intact(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> bool:
     """Return whether a folder holds some files with the recorded hashes."""
     try:
-        return bool(files) and all(file_digest(folder / name) in recorded_digests(held) for name, held in files.items())
+        return bool(files) and all(
+            file_digest(folder / name) in get_recorded_digests(held) for name, held in files.items()
+        )
     except OSError:
         return False
 
 
-def recorded_digests(held: Mapping[str, Any]) -> set[str]:
+def get_recorded_digests(held: Mapping[str, Any]) -> set[str]:
     """Return the hashes that a file of a release may have: it may have been saved more than once."""
     return {held["sha256"], *held.get("others", ())}

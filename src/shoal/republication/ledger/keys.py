@@ -31,7 +31,16 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
     from numpy.typing import NDArray
 
-__all__ = ["ENVIRONMENT", "LedgerKey", "Pseudonyms", "Secrets", "SeriesKeys", "check_mode", "key_file_of", "pending_of"]
+__all__ = [
+    "ENVIRONMENT",
+    "LedgerKey",
+    "Pseudonyms",
+    "Secrets",
+    "SeriesKeys",
+    "check_mode",
+    "get_default_key_file",
+    "get_pending_path",
+]
 
 ENVIRONMENT = "SHOAL_LEDGER_KEY"
 """The environment variable that may hold the key, as 64 hexadecimal digits."""
@@ -159,17 +168,17 @@ def _siv(key: bytes) -> AESSIV:
     return AESSIV(key)
 
 
-def key_file_of(ledger: Path) -> Path:
+def get_default_key_file(ledger: Path) -> Path:
     """Return where the key of a ledger in a file lies unless told otherwise: beside it."""
     return ledger.with_name(ledger.name + ".key")
 
 
-def pending_of(path: Path) -> Path:
+def get_pending_path(path: Path) -> Path:
     """Return where a key or an anchor lies while the ledger that it belongs to is being made, or gets another key."""
     return path.with_name(path.name + ".new")
 
 
-def key_given(key: object) -> LedgerKey | Path | None:
+def parse_key(key: object) -> LedgerKey | Path | None:
     """Return the key that a caller gives as bytes, or in a file; None where it is to be looked for.
 
     Raises
@@ -206,11 +215,11 @@ class Secrets(Unpicklable):
         """Make secrets of the operating system's randomness."""
         return cls(people=secrets.token_bytes(_BYTES), records=secrets.token_bytes(_BYTES))
 
-    def renewed(self) -> Secrets:
+    def renew(self) -> Secrets:
         """Return secrets that name people as these do, and seal and encrypt in a way of their own."""
         return replace(self, records=secrets.token_bytes(_BYTES))
 
-    def of_series(self, uid: str) -> SeriesKeys:
+    def derive_series_keys(self, uid: str) -> SeriesKeys:
         """Return the keys of one series: a person in two series has two unrelated hashes."""
 
         def derived(secret: bytes, purpose: str, size: int = _BYTES) -> bytes:
@@ -227,13 +236,13 @@ class Secrets(Unpicklable):
 
     def seal(self, label: str, *parts: str | bytes) -> str:
         """Return a keyed digest of some texts that concern the whole ledger."""
-        return _sealed(blake2b(b"ledger", key=self.records, digest_size=_BYTES).digest(), label, parts)
+        return _compute_seal(blake2b(b"ledger", key=self.records, digest_size=_BYTES).digest(), label, parts)
 
     def __repr__(self) -> str:
         return "Secrets(...)"
 
 
-def _sealed(key: bytes, label: str, parts: Sequence[str | bytes]) -> str:
+def _compute_seal(key: bytes, label: str, parts: Sequence[str | bytes]) -> str:
     """Return a keyed digest of a list of texts, each behind its length, that can stand for nothing of another label."""
     digest = blake2b(key=key, digest_size=16, person=label.encode())
     for part in parts:
@@ -277,7 +286,7 @@ class SeriesKeys(Unpicklable):
     seals: bytes
     memory: bytes
 
-    def pseudonyms(self, ids: pl.Series) -> Pseudonyms:
+    def pseudonymize(self, ids: pl.Series) -> Pseudonyms:
         """Return what the ledger knows people by.
 
         Parameters
@@ -299,7 +308,7 @@ class SeriesKeys(Unpicklable):
         words = np.concatenate(parts) if parts else np.empty((0, 4), dtype=np.uint64)
         return Pseudonyms(ids=np.ascontiguousarray(words[:, :2]), words=np.ascontiguousarray(words[:, 2]))
 
-    def tokens(self, column: str, texts: Iterable[str | None]) -> NDArray[np.uint64]:
+    def hash_values(self, column: str, texts: Iterable[str | None]) -> NDArray[np.uint64]:
         """Return a keyed hash of each value of a column."""
         keyed = blake2b(f"{column}\0".encode(), key=self.values, digest_size=8)
         digests = []
@@ -309,7 +318,7 @@ class SeriesKeys(Unpicklable):
             digests.append(one.digest())
         return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
 
-    def checks_of(self, words: NDArray[np.uint64], tokens: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def compute_checks(self, words: NDArray[np.uint64], tokens: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return a check of a cell of each person: half of the AES block of the person's word and the cell's token.
 
         Equal cells of two persons have unrelated checks, and a check tells nothing to whoever does not know the id, the
@@ -324,13 +333,13 @@ class SeriesKeys(Unpicklable):
 
     def seal(self, label: str, *parts: str | bytes) -> str:
         """Return a keyed digest of some texts: whoever has no key cannot change them unnoticed."""
-        return _sealed(self.seals, label, parts)
+        return _compute_seal(self.seals, label, parts)
 
-    def encrypted(self, content: bytes, *about: str) -> bytes:
+    def encrypt(self, content: bytes, *about: str) -> bytes:
         """Return a piece of what the series remembers, encrypted; `about` says which piece it is."""
         return _siv(self.memory).encrypt(content, [part.encode() for part in (self.uid, *about)])
 
-    def decrypted(self, content: bytes, *about: str) -> bytes:
+    def decrypt(self, content: bytes, *about: str) -> bytes:
         """Return what was encrypted.
 
         Raises

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from shoal.errors import LedgerError
 from shoal.republication.ledger.persons import Persons
-from shoal.republication.ledger.records import EDITED, canonical
+from shoal.republication.ledger.records import EDITED, to_canonical_json
 from shoal.republication.ledger.tables import MEMORY
 from shoal.republication.m_invariance.signatures import Signatures
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.keys import SeriesKeys
     from shoal.republication.ledger.records import RecordedRelease, RecordedSeries
 
-__all__ = ["Memory", "decrypted_pieces", "digest_of", "encrypted_pieces", "is_kept", "read_memory", "write_pieces"]
+__all__ = ["Memory", "decrypt_pieces", "compute_digest", "encrypt_pieces", "is_kept", "read_memory", "write_pieces"]
 
 _TAG = 16
 """AES-SIV puts 16 bytes before a text that depend on all of it and on the associated data."""
@@ -57,11 +57,11 @@ class Memory:
             value_releases=(),
             signatures=Signatures.of(()),
             signature_releases=(),
-            persons=Persons.none(),
+            persons=Persons.empty(),
         )
 
     @classmethod
-    def of_pieces(cls, pieces: Sequence[bytes]) -> Memory:
+    def from_pieces(cls, pieces: Sequence[bytes]) -> Memory:
         """Read a memory from its pieces.
 
         Raises
@@ -70,18 +70,18 @@ class Memory:
             Where they are none.
         """
         held = json.loads(pieces[0])
-        persons = Persons.of_pieces(pieces[1:])
+        persons = Persons.from_pieces(pieces[1:])
         if len(persons) != held["people"]:
             raise ValueError("people are missing")
         return cls(
             values=tuple(held["values"]),
             value_releases=tuple(held["value_releases"]),
-            signatures=Signatures.of(()).extended([np.array(one, dtype=np.int32) for one in held["signatures"]]),
+            signatures=Signatures.of(()).extend([np.array(one, dtype=np.int32) for one in held["signatures"]]),
             signature_releases=tuple(held["signature_releases"]),
             persons=persons,
         )
 
-    def pieces(self) -> list[bytes]:
+    def to_pieces(self) -> list[bytes]:
         """Return the memory as bytes: what concerns nobody in particular, and then everybody."""
         sets = [self.signatures[number].tolist() for number in range(len(self.signatures))]
         general = {
@@ -91,18 +91,18 @@ class Memory:
             "signature_releases": self.signature_releases,
             "people": len(self.persons),
         }
-        return [canonical(general).encode(), *self.persons.pieces()]
+        return [to_canonical_json(general).encode(), *self.persons.to_pieces()]
 
     def __repr__(self) -> str:
         return f"Memory(signatures={len(self.signatures)}, persons={len(self.persons)})"
 
 
-def encrypted_pieces(pieces: Sequence[bytes], number: int, keys: SeriesKeys) -> list[bytes]:
+def encrypt_pieces(pieces: Sequence[bytes], number: int, keys: SeriesKeys) -> list[bytes]:
     """Return the pieces of the memory after a release as the ledger holds them."""
-    return [keys.encrypted(piece, "memory", str(number), str(place)) for place, piece in enumerate(pieces)]
+    return [keys.encrypt(piece, "memory", str(number), str(place)) for place, piece in enumerate(pieces)]
 
 
-def digest_of(pieces: Sequence[bytes], keys: SeriesKeys) -> str:
+def compute_digest(pieces: Sequence[bytes], keys: SeriesKeys) -> str:
     """Return a keyed digest of encrypted pieces."""
     return keys.seal("memory", *(piece[:_TAG] for piece in pieces))
 
@@ -145,12 +145,12 @@ def read_memory(
     if after is None:
         return Memory.empty()
     try:
-        return Memory.of_pieces(decrypted_pieces(connection, series, after, keys))
+        return Memory.from_pieces(decrypt_pieces(connection, series, after, keys))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError):
-        raise _edited(series) from None
+        raise _make_edited_error(series) from None
 
 
-def decrypted_pieces(
+def decrypt_pieces(
     connection: sa.Connection, series: RecordedSeries, after: RecordedRelease, keys: SeriesKeys
 ) -> list[bytes]:
     """Read the pieces of the memory after a release; none where it is no longer kept.
@@ -162,12 +162,12 @@ def decrypted_pieces(
     """
     pieces = _read_pieces(connection, series, after.number)
     try:
-        if pieces and not compare_digest(digest_of(pieces, keys), after.memory_digest):
+        if pieces and not compare_digest(compute_digest(pieces, keys), after.memory_digest):
             raise ValueError("other pieces")
         number = str(after.number)
-        return [keys.decrypted(piece, "memory", number, str(place)) for place, piece in enumerate(pieces)]
+        return [keys.decrypt(piece, "memory", number, str(place)) for place, piece in enumerate(pieces)]
     except (ValueError, TypeError):
-        raise _edited(series) from None
+        raise _make_edited_error(series) from None
 
 
 def is_kept(
@@ -197,7 +197,8 @@ def is_kept(
         if _read_pieces(connection, series, latest.number) != list(pieces):
             return False
     return all(
-        digest_of(_read_pieces(connection, series, one.number, most=_TAG), keys) == one.memory_digest for one in asked
+        compute_digest(_read_pieces(connection, series, one.number, most=_TAG), keys) == one.memory_digest
+        for one in asked
     )
 
 
@@ -212,5 +213,5 @@ def _read_pieces(
     return [bytes(piece) for piece in connection.scalars(statement)]
 
 
-def _edited(series: RecordedSeries) -> LedgerError:
+def _make_edited_error(series: RecordedSeries) -> LedgerError:
     return LedgerError(f"What the ledger remembers of the people in the series '{series.name}' {EDITED}")

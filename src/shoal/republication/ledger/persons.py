@@ -40,12 +40,12 @@ class Persons:
     """What is known of each, with the fields of `RECORD`."""
 
     @classmethod
-    def none(cls) -> Persons:
+    def empty(cls) -> Persons:
         """Return nobody."""
         return cls(ids=np.empty((0, 2), dtype=np.uint64), records=np.empty(0, dtype=RECORD))
 
     @classmethod
-    def of_pieces(cls, pieces: Sequence[bytes]) -> Persons:
+    def from_pieces(cls, pieces: Sequence[bytes]) -> Persons:
         """Read people from the pieces that `pieces` cut.
 
         Raises
@@ -60,7 +60,7 @@ class Persons:
             records=np.ascontiguousarray(rows["record"]),
         )
 
-    def pieces(self) -> list[bytes]:
+    def to_pieces(self) -> list[bytes]:
         """Return everybody's hash and record as bytes, in pieces that a database takes easily."""
         rows = np.empty(len(self), dtype=_ROW)
         rows["id"], rows["record"] = self.ids, self.records
@@ -83,13 +83,13 @@ class Persons:
             at[pending] += 1
         return found
 
-    def joined_by(self, ids: NDArray[np.uint64], records: NDArray[np.void]) -> Persons:
+    def merge(self, ids: NDArray[np.uint64], records: NDArray[np.void]) -> Persons:
         """Return these people and some more, none of whom is among them yet."""
         all_ids = np.concatenate((self.ids, ids))
         order = np.lexsort((all_ids[:, 1], all_ids[:, 0]))
         return Persons(ids=all_ids[order], records=np.concatenate((self.records, records))[order])
 
-    def changed(self, where: NDArray[np.int64], records: NDArray[np.void]) -> Persons:
+    def replace_records(self, where: NDArray[np.int64], records: NDArray[np.void]) -> Persons:
         """Return these people with other records at some places."""
         copied = self.records.copy()
         copied[where] = records

@@ -23,12 +23,12 @@ __all__ = [
     "RecordedRelease",
     "RecordedSeries",
     "SeriesColumns",
-    "canonical",
+    "to_canonical_json",
     "read_series",
-    "release_row",
+    "to_release_row",
     "reread",
-    "series_names",
-    "series_row",
+    "list_series",
+    "to_series_row",
 ]
 
 EDITED = (
@@ -64,7 +64,7 @@ class SeriesColumns:
 
     def to_json(self) -> str:
         """Return the columns as the ledger holds them."""
-        return canonical(asdict(self))
+        return to_canonical_json(asdict(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,9 +111,9 @@ class RecordedRelease:
         shown = {name: value for name, value in asdict(self).items() if name not in private}
         return {**shown, "seed": None if self.seed is None else int(self.seed)}
 
-    def sealed(self, keys: SeriesKeys, before: str) -> RecordedRelease:
+    def add_seal(self, keys: SeriesKeys, before: str) -> RecordedRelease:
         """Return the record with its seal."""
-        return replace(self, seal=keys.seal("release", canonical({**asdict(self), "seal": ""}), before))
+        return replace(self, seal=keys.seal("release", to_canonical_json({**asdict(self), "seal": ""}), before))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -159,16 +159,16 @@ class RecordedSeries:
         """Return the series with other releases, all of them sealed anew."""
         sealed: list[RecordedRelease] = []
         for one in releases:
-            sealed.append(one.sealed(keys, sealed[-1].seal if sealed else ""))
+            sealed.append(one.add_seal(keys, sealed[-1].seal if sealed else ""))
         changed = replace(self, releases=tuple(sealed))
-        return replace(changed, seal=changed._sealed(keys))
+        return replace(changed, seal=changed._compute_seal(keys))
 
-    def settled(self, keys: SeriesKeys) -> RecordedSeries:
+    def mark_published(self, keys: SeriesKeys) -> RecordedSeries:
         """Return the series with its latest release published: its folder has its name."""
         published = replace(self.releases[-1], state="published", staged=None)
         return self.with_releases([*self.releases[:-1], published], keys)
 
-    def _sealed(self, keys: SeriesKeys) -> str:
+    def _compute_seal(self, keys: SeriesKeys) -> str:
         head = self.releases[-1].seal if self.releases else ""
         said = (self.uid, self.name, str(self.m), self.counterfeits, self.columns.to_json(), str(int(self.anew)))
         return keys.seal("series", *said, self.created, head)
@@ -190,12 +190,12 @@ class RecordedSeries:
             raise LedgerError(f"The series '{self.name}' in the ledger {EDITED}")
 
 
-def canonical(value: Any) -> str:
+def to_canonical_json(value: Any) -> str:
     """Return the one JSON text of a value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=dict)
 
 
-def series_names(connection: sa.Connection) -> list[str]:
+def list_series(connection: sa.Connection) -> list[str]:
     """Return the names of all series."""
     return list(connection.scalars(sa.select(SERIES.c.name).order_by(SERIES.c.id)))
 
@@ -203,7 +203,7 @@ def series_names(connection: sa.Connection) -> list[str]:
 def read_series(connection: sa.Connection, name: str, secrets: Secrets) -> RecordedSeries | None:
     """Read a series and its releases, and check their seals; None where there is none of that name."""
     row = connection.execute(sa.select(SERIES).where(SERIES.c.name == name)).one_or_none()
-    return None if row is None else _series(connection, row, secrets.of_series(row.uid))
+    return None if row is None else _series(connection, row, secrets.derive_series_keys(row.uid))
 
 
 def reread(connection: sa.Connection, series: RecordedSeries, keys: SeriesKeys) -> RecordedSeries | None:
@@ -238,19 +238,19 @@ _CLEAR = ("number", "state", "time", "version", "memory_digest", "seal")
 
 
 def _release(row: Mapping[Any, Any], keys: SeriesKeys) -> RecordedRelease:
-    content = json.loads(keys.decrypted(bytes(row["content"]), "record", str(row["number"])))
+    content = json.loads(keys.decrypt(bytes(row["content"]), "record", str(row["number"])))
     return RecordedRelease(**{name: row[name] for name in _CLEAR}, **content)
 
 
-def release_row(series: RecordedSeries, one: RecordedRelease, keys: SeriesKeys) -> dict[str, Any]:
+def to_release_row(series: RecordedSeries, one: RecordedRelease, keys: SeriesKeys) -> dict[str, Any]:
     """Return a release as its row in the database."""
     held = asdict(one)
     clear = {name: held.pop(name) for name in _CLEAR}
-    content = keys.encrypted(canonical(held).encode(), "record", str(one.number))
+    content = keys.encrypt(to_canonical_json(held).encode(), "record", str(one.number))
     return {"series": series.id, **clear, "content": content}
 
 
-def series_row(series: RecordedSeries) -> dict[str, Any]:
+def to_series_row(series: RecordedSeries) -> dict[str, Any]:
     """Return a series as its row in the database, without the number that this gives it."""
     held = {name: getattr(series, name) for name in ("uid", "name", "m", "counterfeits", "created", "seal")}
     return {**held, "columns": series.columns.to_json(), "anew": int(series.anew)}

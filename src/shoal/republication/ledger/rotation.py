@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from shoal.errors import InternalError, LedgerError
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.anchor import Anchor, read_heads
-from shoal.republication.ledger.keys import LedgerKey, pending_of
-from shoal.republication.ledger.memory import decrypted_pieces, digest_of, encrypted_pieces
-from shoal.republication.ledger.records import series_names
+from shoal.republication.ledger.keys import LedgerKey, get_pending_path
+from shoal.republication.ledger.memory import compute_digest, decrypt_pieces, encrypt_pieces
+from shoal.republication.ledger.records import list_series
 from shoal.republication.ledger.store import read_facts, write_facts
 from shoal.republication.ledger.tables import MEMORY
 
@@ -48,16 +48,16 @@ def rotate(store: Store, key_file: Path, anchor_file: Path) -> None:
     with store.publishing():
         if key_file != store.key_path and key_file.exists():
             raise LedgerError(f"There is a file '{key_file}' already. Name another place for the new key.")
-        key, secrets = LedgerKey.new(), store.secrets.renewed()
+        key, secrets = LedgerKey.new(), store.secrets.renew()
         anchor = Anchor(anchor_file, store.uid, secrets)
-        pending = pending_of(key_file)
+        pending = get_pending_path(key_file)
         try:
             pending.unlink(missing_ok=True)  # of a crash: the ledger would know it
             key.write(pending)
         except OSError as error:
             raise LedgerError(f"The key file '{key_file}' cannot be made: {error.strerror}.") from None
         with store.database.writing() as connection:
-            for name in series_names(connection):
+            for name in list_series(connection):
                 _renew(connection, store, name, secrets)
             write_facts(connection, key, secrets, read_facts(connection))
             anchor.prepare(read_heads(connection))
@@ -75,13 +75,13 @@ def _renew(connection: sa.Connection, store: Store, name: str, secrets: Secrets)
     series = store.read(connection, name)
     if series is None:
         raise InternalError("a series vanished while its ledger was locked")
-    old, new = store.keys(series), secrets.of_series(series.uid)
+    old, new = store.keys(series), secrets.derive_series_keys(series.uid)
     releases = []
     for release in series.releases:
-        pieces = decrypted_pieces(connection, series, release, old)
+        pieces = decrypt_pieces(connection, series, release, old)
         if pieces:
-            anew = encrypted_pieces(pieces, release.number, new)
-            release = replace(release, memory_digest=digest_of(anew, new))  # noqa: PLW2901
+            anew = encrypt_pieces(pieces, release.number, new)
+            release = replace(release, memory_digest=compute_digest(anew, new))  # noqa: PLW2901
             for place, piece in enumerate(anew):
                 where = (MEMORY.c.series == series.id, MEMORY.c.release == release.number, MEMORY.c.part == place)
                 connection.execute(MEMORY.update().where(*where).values(content=piece))

@@ -24,7 +24,7 @@ from shoal.republication.ledger.tables import LEDGER
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["BUSY", "Address", "Database", "now", "reason_of"]
+__all__ = ["BUSY", "Address", "Database", "now", "get_reason"]
 
 _LOCK = 0x5304A1
 """The first half of the number under which PostgreSQL keeps the publishers' lock."""
@@ -65,7 +65,7 @@ class Address:
                 f"The 'url' parameter of Ledger must be a path or a database URL. Got {type(given).__name__}."
             )
         if not isinstance(given, str) or "://" not in given:
-            return cls(path=_resolved(given), url=None)
+            return cls(path=_resolve_path(given), url=None)
         try:
             url = sa.make_url(given)
         except (sa.exc.ArgumentError, ValueError):
@@ -74,9 +74,9 @@ class Address:
                 "postgresql+psycopg://user@host/database."
             ) from None
         if url.get_backend_name() == "sqlite" and url.database:
-            return cls(path=_resolved(url.database), url=None)
+            return cls(path=_resolve_path(url.database), url=None)
         if url.drivername in ("postgresql", "postgresql+psycopg"):
-            return cls(path=None, url=_encrypted(url.set(drivername="postgresql+psycopg")))
+            return cls(path=None, url=_require_encryption(url.set(drivername="postgresql+psycopg")))
         raise ParameterError(
             f"A ledger cannot be kept in '{url.drivername}'. Give a path (SQLite), or postgresql+psycopg://..."
         )
@@ -106,7 +106,7 @@ class Address:
         return f"Address({self.shown!r})"
 
 
-def _resolved(given: str | os.PathLike[str]) -> Path:
+def _resolve_path(given: str | os.PathLike[str]) -> Path:
     """Return the file itself: all names of a ledger must lead to one lock, one key and one anchor."""
     return Path(os.path.realpath(Path(given).expanduser()))
 
@@ -122,7 +122,7 @@ def _is_local(url: sa.URL) -> bool:
     )
 
 
-def _encrypted(url: sa.URL) -> sa.URL:
+def _require_encryption(url: sa.URL) -> sa.URL:
     """Return the address with the demand that a server elsewhere shows that it is the one that it is taken for."""
     if _is_local(url) or "sslmode" in url.query:
         return url
@@ -135,12 +135,12 @@ class Database:
     def __init__(self, address: Address, *, wait: float) -> None:
         self.address = address
         self.wait = wait
-        self._engine = _sqlite(address.path, wait) if address.path is not None else _postgresql(address, wait)
+        self._engine = _open_sqlite(address.path, wait) if address.path is not None else _open_postgresql(address, wait)
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Open a transaction that sees one state of the ledger."""
-        with _explained(self.address), self._engine.connect() as connection:
+        with _translate_errors(self.address), self._engine.connect() as connection:
             if self.address.url is not None:
                 connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
@@ -150,7 +150,7 @@ class Database:
     def writing(self) -> Iterator[sa.Connection]:
         """Open a transaction that is committed whole, or not at all where the work in it raises."""
         with (
-            _explained(self.address),
+            _translate_errors(self.address),
             self._engine.connect() as connection,
             connection.execution_options(shoal_writes=True).begin(),
         ):
@@ -165,7 +165,7 @@ class Database:
         LedgerBusyError
             Where the other one takes longer.
         """
-        with _publisher_lock(self.address, self._engine, self.wait):
+        with _lock_publishers(self.address, self._engine, self.wait):
             yield
 
     @contextmanager
@@ -185,12 +185,12 @@ class Database:
                 yield connection
             return
         made = path.with_name(f".{path.name}.new-{secrets.token_hex(4)}")
-        engine = _sqlite(made, self.wait)
+        engine = _open_sqlite(made, self.wait)
         try:
-            with _explained(self.address):
+            with _translate_errors(self.address):
                 for leftover in path.parent.glob(glob.escape(f".{path.name}.new-") + "[0-9a-f]" * 8):
                     leftover.unlink(missing_ok=True)  # of a crash: nobody else is here
-                _touch(made)
+                _create_private_file(made)
                 with engine.connect() as connection, connection.execution_options(shoal_writes=True).begin():
                     yield connection
                 made.rename(path)
@@ -237,12 +237,12 @@ def _check_one_name(path: Path) -> None:
         )
 
 
-def _touch(path: Path) -> None:
+def _create_private_file(path: Path) -> None:
     """Make an empty file that is its owner's alone; SQLite gives its journals the same mode."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
-def _sqlite(path: Path, wait: float) -> sa.Engine:
+def _open_sqlite(path: Path, wait: float) -> sa.Engine:
     """Return an engine on a file that is there: a wrong name must not be an empty ledger."""
 
     def connect() -> sqlite3.Connection:
@@ -268,7 +268,7 @@ def _sqlite(path: Path, wait: float) -> sa.Engine:
     return engine
 
 
-def _postgresql(address: Address, wait: float) -> sa.Engine:
+def _open_postgresql(address: Address, wait: float) -> sa.Engine:
     require("psycopg", extra="postgresql", purpose="A ledger in PostgreSQL")
     assert address.url is not None
     engine = sa.create_engine(address.url, poolclass=sa.NullPool, hide_parameters=True)
@@ -283,13 +283,13 @@ def _postgresql(address: Address, wait: float) -> sa.Engine:
 
 
 @contextmanager
-def _publisher_lock(address: Address, engine: sa.Engine, wait: float) -> Iterator[None]:
+def _lock_publishers(address: Address, engine: sa.Engine, wait: float) -> Iterator[None]:
     if address.path is not None:
-        with _file_lock(address.path.with_name(address.path.name + ".lock"), wait):
+        with _lock_file(address.path.with_name(address.path.name + ".lock"), wait):
             _check_one_name(address.path)
             yield
         return
-    with _explained(address, busy=BUSY), engine.connect() as connection:
+    with _translate_errors(address, busy=BUSY), engine.connect() as connection:
         connection.execution_options(isolation_level="AUTOCOMMIT")
         number = connection.scalar(sa.text(_NUMBER_OF_LEDGER), {"half": _LOCK, "table": LEDGER.name})
         connection.execute(sa.select(sa.func.pg_advisory_lock(number)))
@@ -301,10 +301,10 @@ def _publisher_lock(address: Address, engine: sa.Engine, wait: float) -> Iterato
 
 
 @contextmanager
-def _file_lock(path: Path, wait: float) -> Iterator[None]:
+def _lock_file(path: Path, wait: float) -> Iterator[None]:
     """Hold a lock that ends with this process, on every system: SQLite's, on a file without content."""
     try:
-        _touch(path)
+        _create_private_file(path)
         lock = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
     except (sqlite3.Error, OSError):
         raise LedgerError(
@@ -332,17 +332,17 @@ BUSY = (
 
 
 @contextmanager
-def _explained(address: Address, *, busy: Sequence[str] | None = None) -> Iterator[None]:
+def _translate_errors(address: Address, *, busy: Sequence[str] | None = None) -> Iterator[None]:
     """Turn an error of the database into one that says what to do. Its own text may hold cells, and is dropped.
 
-    What is the matter is the first part of the message (`reason_of`), what became of a release the second.
+    What is the matter is the first part of the message (`get_reason`), what became of a release the second.
     """
     try:
         yield
     except ShoalError:
         raise
     except (sa.exc.DBAPIError, sqlite3.Error) as error:
-        raise _spoken(error, address, busy) from None
+        raise _translate_error(error, address, busy) from None
     except sa.exc.SQLAlchemyError as error:
         raise LedgerError(f"The ledger '{address.shown}' cannot be used: {type(error).__name__}.") from None
 
@@ -356,12 +356,12 @@ _DAMAGED = (
 )
 
 
-def reason_of(error: LedgerError) -> str:
+def get_reason(error: LedgerError) -> str:
     """Return what is the matter with a ledger, without what the error says of a release that was being made."""
     return str(error.args[0])
 
 
-def _spoken(error: Exception, address: Address, busy: Sequence[str] | None) -> LedgerError:
+def _translate_error(error: Exception, address: Address, busy: Sequence[str] | None) -> LedgerError:
     inner = getattr(error, "orig", None) or error
     text, state = str(inner).lower(), str(getattr(inner, "sqlstate", None) or "")
     where = f"The ledger '{address.shown}'"

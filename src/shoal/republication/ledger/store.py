@@ -14,10 +14,17 @@ import sqlalchemy as sa
 
 from shoal.errors import LedgerError
 from shoal.republication.ledger import journal
-from shoal.republication.ledger.anchor import Anchor, anchor_of, head_of, read_heads
-from shoal.republication.ledger.keys import ENVIRONMENT, LedgerKey, Secrets, key_file_of, key_given, pending_of
-from shoal.republication.ledger.records import EDITED, canonical, read_series
-from shoal.republication.ledger.storage import Address, Database, now, reason_of
+from shoal.republication.ledger.anchor import Anchor, get_default_anchor, get_head, read_heads
+from shoal.republication.ledger.keys import (
+    ENVIRONMENT,
+    LedgerKey,
+    Secrets,
+    get_default_key_file,
+    get_pending_path,
+    parse_key,
+)
+from shoal.republication.ledger.records import EDITED, read_series, to_canonical_json
+from shoal.republication.ledger.storage import Address, Database, get_reason, now
 from shoal.republication.ledger.tables import FORMAT, LEDGER, METADATA, SERIES
 
 if TYPE_CHECKING:
@@ -50,11 +57,11 @@ class Store:
 
     def __init__(self, url: object, *, key: object, anchor: object, create: bool, wait: float) -> None:
         self.address = Address.parse(url)
-        held = key_given(key)
+        held = parse_key(key)
         if held is None and ENVIRONMENT in os.environ:
             held = LedgerKey.parse(os.environ[ENVIRONMENT], source=f"The environment variable {ENVIRONMENT}")
         if held is None and self.address.path is not None:
-            held = key_file_of(self.address.path)
+            held = get_default_key_file(self.address.path)
         if held is None:
             raise LedgerError(
                 "A ledger in PostgreSQL needs its key: name a file outside of the database with key=... (--key), or "
@@ -62,7 +69,7 @@ class Store:
             )
         self.key_path = held if isinstance(held, Path) else None
         self._anchor_named = anchor is not None or ANCHOR_ENVIRONMENT in os.environ
-        self._anchor_path = self._anchor_of(anchor)
+        self._anchor_path = self._locate_anchor(anchor)
         self.database = Database(self.address, wait=wait)
         if not self._exists():
             if not create:
@@ -73,7 +80,7 @@ class Store:
                 )
             self._make()
         self.database.check_file()
-        self.key, self.secrets, self.uid = self._opened(held)
+        self.key, self.secrets, self.uid = self._open(held)
         self.anchor = Anchor(self._anchor_path, self.uid, self.secrets)
         self.anchor.settle()
 
@@ -118,9 +125,9 @@ class Store:
         with self.database.publishing():
             with self.database.reading() as connection:
                 self.check(connection)
-            yield self.recovered()
+            yield self.recover_interrupted()
 
-    def recovered(self) -> list[str]:
+    def recover_interrupted(self) -> list[str]:
         """Finish or take back what a crash interrupted, and say what became of it; for the only publisher."""
         told = self.finish()
         for sentence in told:
@@ -136,7 +143,7 @@ class Store:
 
         The token is that of a publish (`journal.intend`).
         """
-        self.anchor.expect({after[0].uid: [head_of(one) for one in after]}, token)
+        self.anchor.expect({after[0].uid: [get_head(one) for one in after]}, token)
 
     def confirm(self) -> None:
         """Let the anchor know what the series are, once all is committed.
@@ -148,7 +155,7 @@ class Store:
         except LedgerError as error:
             LOG.warning(
                 "What was done stands, but the anchor does not know it for certain yet; the next start tells it. %s",
-                reason_of(error),
+                get_reason(error),
             )
 
     def _confirm(self) -> None:
@@ -156,7 +163,7 @@ class Store:
             heads = read_heads(connection)
         self.anchor.confirm(heads)
 
-    def forgot(self, connection: sa.Connection) -> str | None:
+    def explain_if_outdated(self, connection: sa.Connection) -> str | None:
         """Return why the ledger is not the newest, in sentences; None where it is.
 
         Raises
@@ -165,7 +172,7 @@ class Store:
             Where the ledger, or the list of its series, is not as shoal wrote it.
         """
         check_facts(connection, self.secrets)
-        heads, token = read_heads(connection), journal.token_of(connection, self.secrets)
+        heads, token = read_heads(connection), journal.read_token(connection, self.secrets)
         try:
             self.anchor.check(heads, token)
         except LedgerError as error:
@@ -180,7 +187,7 @@ class Store:
         LedgerError
             Where one of these does not hold.
         """
-        forgot = self.forgot(connection)
+        forgot = self.explain_if_outdated(connection)
         if forgot is not None:
             raise LedgerError(forgot)
 
@@ -190,13 +197,13 @@ class Store:
 
     def keys(self, series: RecordedSeries) -> SeriesKeys:
         """Return the keys of a series."""
-        return self.secrets.of_series(series.uid)
+        return self.secrets.derive_series_keys(series.uid)
 
     def anchor_for(self, key_file: Path) -> Path:
         """Return where the anchor is to be when the key is somewhere else: beside it, unless its place was named."""
-        return self.anchor.path if self._anchor_named else anchor_of(key_file)
+        return self.anchor.path if self._anchor_named else get_default_anchor(key_file)
 
-    def _anchor_of(self, given: object) -> Path:
+    def _locate_anchor(self, given: object) -> Path:
         """Return where the anchor is: where the caller says, or beside the key, or beside the database."""
         if given is None:
             given = os.environ.get(ANCHOR_ENVIRONMENT)
@@ -207,9 +214,9 @@ class Store:
                 )
             return Path(given).expanduser().absolute()
         if self.key_path is not None:
-            return anchor_of(self.key_path)
+            return get_default_anchor(self.key_path)
         if self.address.path is not None:
-            return anchor_of(key_file_of(self.address.path))
+            return get_default_anchor(get_default_key_file(self.address.path))
         raise LedgerError(
             "A ledger in PostgreSQL whose key is in no file needs a place for its anchor, which says how far each "
             f"series has come: name a file outside of the database with anchor=... (--anchor), or {ANCHOR_ENVIRONMENT}."
@@ -244,15 +251,15 @@ class Store:
                 self._refuse(held)
                 key, secrets, uid = LedgerKey.new(), Secrets.new(), randomness.token_hex(16)
                 for path in (held, self._anchor_path):
-                    pending_of(path).unlink(missing_ok=True)  # of a crash: a ledger with them would be there
-                key.write(pending_of(held))
+                    get_pending_path(path).unlink(missing_ok=True)  # of a crash: a ledger with them would be there
+                key.write(get_pending_path(held))
                 anchor = Anchor(self._anchor_path, uid, secrets)
                 anchor.prepare({})
                 with self.database.making() as connection:
                     METADATA.create_all(connection)
                     facts = {"format": str(FORMAT), "uid": uid, "created": now(), "accepted": "[]"}
                     write_facts(connection, key, secrets, facts)
-                pending_of(held).rename(held)
+                get_pending_path(held).rename(held)
                 anchor.settle()
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else type(error).__name__
@@ -269,9 +276,9 @@ class Store:
                     "ever published with it, or name another place."
                 )
 
-    def _opened(self, held: LedgerKey | Path) -> tuple[LedgerKey, Secrets, str]:
+    def _open(self, held: LedgerKey | Path) -> tuple[LedgerKey, Secrets, str]:
         """Check the format and the key of the ledger."""
-        facts = self._facts()
+        facts = self._read_facts()
         version = facts.get("format", "")
         if not version.isdecimal() or "key_fingerprint" not in facts:
             raise LedgerError(
@@ -283,9 +290,9 @@ class Store:
                 f"The ledger '{self.address.shown}' has format {version}; this version of shoal reads format {FORMAT}. "
                 "Use the version of shoal that made the ledger, or a newer one."
             )
-        key = held if isinstance(held, LedgerKey) else self._key_of(held, facts["key_fingerprint"])
+        key = held if isinstance(held, LedgerKey) else self._read_key(held, facts["key_fingerprint"])
         if not key.fits(facts["key_fingerprint"]):
-            raise LedgerError(f"This is not the key of the ledger '{self.address.shown}'. {_LOST}")
+            raise LedgerError(f"This is not the key of the ledger '{self.address.shown}'. {_KEY_LOST}")
         try:
             wrapped, uid = bytes.fromhex(facts["secrets"]), facts["uid"]
         except (KeyError, ValueError):
@@ -295,13 +302,13 @@ class Store:
             check_facts(connection, secrets)
         return key, secrets, uid
 
-    def _facts(self) -> dict[str, str]:
+    def _read_facts(self) -> dict[str, str]:
         with self.database.reading() as connection:
             return read_facts(connection)
 
-    def _key_of(self, path: Path, fingerprint: str) -> LedgerKey:
+    def _read_key(self, path: Path, fingerprint: str) -> LedgerKey:
         """Read the key, of which a change may have been interrupted when all but its name was settled."""
-        pending = pending_of(path)
+        pending = get_pending_path(path)
         if pending.exists():
             key = LedgerKey.read(pending)
             if key.fits(fingerprint):
@@ -309,11 +316,11 @@ class Store:
                     pending.replace(path)
                 return key
         if not path.exists():
-            raise LedgerError(f"The key '{path}' of the ledger '{self.address.shown}' is not there. {_LOST}")
+            raise LedgerError(f"The key '{path}' of the ledger '{self.address.shown}' is not there. {_KEY_LOST}")
         return LedgerKey.read(path)
 
 
-_LOST = (
+_KEY_LOST = (
     "Without the right key nobody can tell who was published before: everyone would get a new signature, and the old "
     "and new releases together could betray them. Restore the key from its backup (or name it: key=..., --key, or "
     f"{ENVIRONMENT}). If it is lost for good, the releases that are out stay as safe as they are, but do not publish "
@@ -363,4 +370,6 @@ def check_facts(connection: sa.Connection, secrets: Secrets) -> None:
 
 def _seal(connection: sa.Connection, secrets: Secrets, facts: Mapping[str, str]) -> str:
     listed = [list(row) for row in connection.execute(sa.select(SERIES.c.uid, SERIES.c.name).order_by(SERIES.c.id))]
-    return secrets.seal("ledger", canonical({name: facts.get(name) for name in _SEALED}), canonical(listed))
+    return secrets.seal(
+        "ledger", to_canonical_json({name: facts.get(name) for name in _SEALED}), to_canonical_json(listed)
+    )

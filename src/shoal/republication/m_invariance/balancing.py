@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     Steps = list[tuple[int, NDArray[np.int32]]]
 
 __all__ = [
-    "assignments",
-    "assignments_to_known",
-    "fewest_counterfeits",
-    "largest_m",
-    "shared_out",
+    "plan_assignments",
+    "plan_assignments_to_known",
+    "minimize_counterfeits",
+    "find_largest_m",
+    "share_out",
 ]
 
 
-def largest_m(supply: Counts) -> int:
+def find_largest_m(supply: Counts) -> int:
     """Return the largest m for which rows are m-eligible: no value on more than 1/m of them. 0 where there is no row.
 
     Parameters
@@ -39,13 +39,13 @@ def largest_m(supply: Counts) -> int:
 
     Examples
     --------
-    >>> largest_m(np.array([2, 3, 4]))
+    >>> find_largest_m(np.array([2, 3, 4]))
     2
     """
     return int(supply.sum()) // int(supply.max()) if supply.any() else 0
 
 
-def fewest_counterfeits(supply: Counts, demand: Counts, m: int) -> Counts:
+def minimize_counterfeits(supply: Counts, demand: Counts, m: int) -> Counts:
     """Return how many new rows of each value balance a bucket, so that the fewest counterfeits are needed.
 
     Only how many rows of a value are taken matters, not for which bucket: with N new rows and X taken ones, the others
@@ -81,7 +81,7 @@ def fewest_counterfeits(supply: Counts, demand: Counts, m: int) -> Counts:
     return taken
 
 
-def shared_out(taken: Counts, deficits: Counts, signatures: Signatures, urgency: Counts) -> Counts:
+def share_out(taken: Counts, deficits: Counts, signatures: Signatures, urgency: Counts) -> Counts:
     """Return how many rows each slot gets, when so many of each value are taken: the most urgent slots first.
 
     Parameters
@@ -105,7 +105,7 @@ def shared_out(taken: Counts, deficits: Counts, signatures: Signatures, urgency:
     return given
 
 
-def assignments(rest: Counts, m: int, rng: np.random.Generator) -> Steps:
+def plan_assignments(rest: Counts, m: int, rng: np.random.Generator) -> Steps:
     """Return the steps that assign m-eligible rows to balanced buckets (Figure 3, Lemma 5).
 
     Parameters
@@ -134,15 +134,15 @@ def assignments(rest: Counts, m: int, rng: np.random.Generator) -> Steps:
     ]
 
 
-_MOST_BUCKETS = 2_000
-_MOST_STEPS = 2_000
+_MAX_BUCKETS = 2_000
+_MAX_STEPS = 2_000
 """So many buckets, the tallest, are looked at for so many steps: far more than a usual series has use for."""
 _FALL = 0.77
-_LEAST_MERIT = 0.05
+_MIN_MERIT = 0.05
 _RARITY = 4
 
 
-def assignments_to_known(rest: Counts, signatures: Signatures, heights: Counts, m: int, totals: Counts) -> Steps:
+def plan_assignments_to_known(rest: Counts, signatures: Signatures, heights: Counts, m: int, totals: Counts) -> Steps:
     """Return steps that assign rows to buckets that are there already, which spares later releases counterfeits.
 
     What a bucket will lack at the next release is the spread of what its values lose: it grows with the square root of
@@ -166,17 +166,17 @@ def assignments_to_known(rest: Counts, signatures: Signatures, heights: Counts, 
     Returns
     -------
     list of (int, array)
-        As `assignments`.
+        As `plan_assignments`.
     """
     if not rest.any():
         return []
-    buckets = np.argsort(-heights, kind="stable")[:_MOST_BUCKETS]
+    buckets = np.argsort(-heights, kind="stable")[:_MAX_BUCKETS]
     buckets = buckets[heights[buckets] > 0]
     turnover = rest.sum() / totals.sum()
-    merits = np.maximum(1 - _FALL / np.sqrt(turnover * heights[buckets]), _LEAST_MERIT)
+    merits = np.maximum(1 - _FALL / np.sqrt(turnover * heights[buckets]), _MIN_MERIT)
     weights = (totals.mean() / np.maximum(totals, 1)) ** _RARITY
     order = np.argsort(-rest, kind="stable")
     chosen, alphas = assign_to_known(
-        rest.copy(), order, signatures.starts, signatures.values, buckets, merits, weights, m, _MOST_STEPS
+        rest.copy(), order, signatures.starts, signatures.values, buckets, merits, weights, m, _MAX_STEPS
     )
     return [(int(alpha), signatures[bucket]) for bucket, alpha in zip(chosen.tolist(), alphas, strict=True)]

@@ -17,15 +17,15 @@ from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, OneOf, validate
 from shoal.errors import InfeasibleError, InternalError, ParameterError
 from shoal.republication.m_invariance.balancing import (
-    assignments,
-    assignments_to_known,
-    fewest_counterfeits,
-    largest_m,
-    shared_out,
+    find_largest_m,
+    minimize_counterfeits,
+    plan_assignments,
+    plan_assignments_to_known,
+    share_out,
 )
-from shoal.republication.m_invariance.company import runs_of_groups
-from shoal.republication.m_invariance.invariance_kernel import balance_in_order, slots_of, sorted_lists, split_buckets
-from shoal.republication.m_invariance.near import assignments_of_near
+from shoal.republication.m_invariance.invariance_kernel import balance_in_order, find_slots, sort_lists, split_buckets
+from shoal.republication.m_invariance.near_signatures import plan_near_assignments
+from shoal.republication.m_invariance.shared_boxes import form_runs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +42,7 @@ BALANCINGS = ("independent", "fewest", "paper")
 way."""
 _FINEST = 1 << 20
 """Positions are whole multiples of such a part of the way from the first to the last."""
-_PLACES_PER_CALL = 100_000
+_MAX_ROWS_PER_CALL = 100_000
 """Rows that are split before the caller hears of it: well below a second."""
 
 
@@ -148,28 +148,28 @@ def generalize(
     rows = rows[np.argsort(sensitive[rows], kind="stable")]
     value_of = sensitive[rows].astype(np.int64)
     # Division: each kept row goes into the bucket of its signature.
-    slots = slots_of(signature_of[rows], value_of, signatures.starts, signatures.values)
+    slots = find_slots(signature_of[rows], value_of, signatures.starts, signatures.values)
     if (slots == _NO_SLOT).any():
         raise ParameterError("The 'signature_of' parameter of generalize gives a row a signature without its value.")
     is_new = slots == _NEW
     supply = np.bincount(value_of[is_new], minlength=values)
-    if largest_m(supply) < m and supply.any():
-        raise _not_eligible(supply, m)
+    if find_largest_m(supply) < m and supply.any():
+        raise _explain_not_eligible(supply, m)
     filled = np.bincount(slots[~is_new], minlength=len(signatures.values))
-    heights = _heights(filled, signatures)
+    heights = _compute_heights(filled, signatures)
     deficits = np.repeat(heights, signatures.sizes) - filled
-    given = _balanced(supply, deficits, signatures, m, balancing, rng)
-    rest = supply - _by_value(given, signatures.values, values)
-    steps = [] if balancing == "paper" else _to_known(rest, heights, signatures, m)
+    given = _balance(supply, deficits, signatures, m, balancing, rng)
+    rest = supply - _sum_by_value(given, signatures.values, values)
+    steps = [] if balancing == "paper" else _assign_to_known(rest, heights, signatures, m)
     if near is not None:
-        steps += _near_each_other(rest - _of_steps(steps, values), near, m)
-    steps += assignments(rest - _of_steps(steps, values), m, rng)
-    grown, bucket_of = _with_buckets_of(steps, signatures)
+        steps += _assign_near(rest - _count_assigned(steps, values), near, m)
+    steps += plan_assignments(rest - _count_assigned(steps, values), m, rng)
+    grown, bucket_of = _add_buckets(steps, signatures)
     heights = np.concatenate((heights, np.zeros(len(grown) - len(signatures), dtype=np.int64)))
     for (alpha, _), bucket in zip(steps, bucket_of, strict=True):
         heights[bucket] += alpha
-    slots[is_new] = _slots_of_new(given, steps, bucket_of, signatures, grown)
-    positions = quasi_identifiers if near is None else _positions(quasi_identifiers)
+    slots[is_new] = _assign_slots(given, steps, bucket_of, signatures, grown)
+    positions = quasi_identifiers if near is None else _compute_positions(quasi_identifiers)
     groups, boxes, counterfeit_groups, counterfeit_slots = _split(
         (quasi_identifiers[rows], positions[rows]), slots, heights, grown, rng, min_real=min_real, progress=progress
     )
@@ -198,9 +198,9 @@ def generalize(
 _NEW, _NO_SLOT = -1, -2
 
 
-def _not_eligible(supply: Counts, m: int) -> InfeasibleError:
+def _explain_not_eligible(supply: Counts, m: int) -> InfeasibleError:
     """Return the error of new rows that are not m-eligible, with the ways out that `test_ways_out` found safe."""
-    new, best = int(supply.sum()), largest_m(supply)
+    new, best = int(supply.sum()), find_largest_m(supply)
     if new < m:
         return InfeasibleError(
             f"The new rows are not {m}-eligible: there are {new}, and a release needs at least {m} new people, or "
@@ -217,17 +217,17 @@ def _not_eligible(supply: Counts, m: int) -> InfeasibleError:
     )
 
 
-def _heights(filled: Counts, signatures: Signatures) -> Counts:
+def _compute_heights(filled: Counts, signatures: Signatures) -> Counts:
     """Return for each signature how many rows its commonest value has."""
     return np.maximum.reduceat(filled, signatures.starts[:-1]) if len(signatures) else np.zeros(0, dtype=np.int64)
 
 
-def _by_value(amounts: Counts, slot_values: NDArray[np.int32], values: int) -> Counts:
+def _sum_by_value(amounts: Counts, slot_values: NDArray[np.int32], values: int) -> Counts:
     """Return the sums of amounts by slot for each sensitive value."""
     return np.bincount(slot_values, weights=amounts, minlength=values).astype(np.int64)
 
 
-def _balanced(
+def _balance(
     supply: Counts, deficits: Counts, signatures: Signatures, m: int, balancing: str, rng: np.random.Generator
 ) -> Counts:
     """Return how many new rows each slot gets; counterfeits fill the others."""
@@ -238,11 +238,11 @@ def _balanced(
         given = np.empty_like(deficits)
         given[order] = balance_in_order(deficits[order], signatures.values[order], supply.copy(), m)
         return given
-    demand = _by_value(deficits, signatures.values, len(supply))
-    return shared_out(fewest_counterfeits(supply, demand, m), deficits, signatures, order)
+    demand = _sum_by_value(deficits, signatures.values, len(supply))
+    return share_out(minimize_counterfeits(supply, demand, m), deficits, signatures, order)
 
 
-def _to_known(rest: Counts, heights: Counts, signatures: Signatures, m: int) -> Steps:
+def _assign_to_known(rest: Counts, heights: Counts, signatures: Signatures, m: int) -> Steps:
     """Return the steps that assign new rows that balance no bucket to buckets that are there.
 
     What decides here, and for the other rows, is the same for every way to share out the values of a signature among
@@ -250,17 +250,17 @@ def _to_known(rest: Counts, heights: Counts, signatures: Signatures, m: int) -> 
     """
     if not heights.any():
         return []
-    standing = _by_value(np.repeat(heights, signatures.sizes), signatures.values, len(rest))
-    return assignments_to_known(rest, signatures, heights, m, standing + rest)
+    standing = _sum_by_value(np.repeat(heights, signatures.sizes), signatures.values, len(rest))
+    return plan_assignments_to_known(rest, signatures, heights, m, standing + rest)
 
 
-def _near_each_other(rest: Counts, order: NDArray[np.integer], m: int) -> Steps:
+def _assign_near(rest: Counts, order: NDArray[np.integer], m: int) -> Steps:
     """Return the steps that assign new rows to signatures of values near each other, `order` being that of values."""
-    found = assignments_of_near(rest[order], m)
+    found = plan_near_assignments(rest[order], m)
     return [(alpha, np.sort(order[places]).astype(np.int32)) for alpha, places in found]
 
 
-def _of_steps(steps: Steps, values: int) -> Counts:
+def _count_assigned(steps: Steps, values: int) -> Counts:
     """Return how many rows of each value some steps assign."""
     assigned = np.zeros(values, dtype=np.int64)
     for alpha, chosen in steps:
@@ -268,7 +268,7 @@ def _of_steps(steps: Steps, values: int) -> Counts:
     return assigned
 
 
-def _with_buckets_of(steps: Steps, signatures: Signatures) -> tuple[Signatures, list[int]]:
+def _add_buckets(steps: Steps, signatures: Signatures) -> tuple[Signatures, list[int]]:
     """Return the signatures with those that the assignment adds, and the bucket of each of its steps."""
     numbers = signatures.numbers() if steps else {}
     added: list[NDArray[np.int32]] = []
@@ -278,10 +278,10 @@ def _with_buckets_of(steps: Steps, signatures: Signatures) -> tuple[Signatures, 
         if number == len(signatures) + len(added):
             added.append(chosen)
         bucket_of.append(number)
-    return (signatures.extended(added) if added else signatures), bucket_of
+    return (signatures.extend(added) if added else signatures), bucket_of
 
 
-def _slots_of_new(given: Counts, steps: Steps, bucket_of: list[int], known: Signatures, grown: Signatures) -> Counts:
+def _assign_slots(given: Counts, steps: Steps, bucket_of: list[int], known: Signatures, grown: Signatures) -> Counts:
     """Return the slot of each new row, when these are sorted by value."""
     of_steps = (np.arange(grown.starts[bucket], grown.starts[bucket + 1]) for bucket in bucket_of)
     slots: list[Counts] = [np.arange(len(given)), *of_steps]
@@ -291,7 +291,7 @@ def _slots_of_new(given: Counts, steps: Steps, bucket_of: list[int], known: Sign
     return np.repeat(np.concatenate(slots)[order], np.concatenate(amounts)[order])
 
 
-def _positions(codes: NDArray[np.integer]) -> Counts:
+def _compute_positions(codes: NDArray[np.integer]) -> Counts:
     """Return where rows lie on each attribute: how many rows come before the middle of those with the same code.
 
     Readers spread a group's people evenly over its intervals. Where most people have one value, an interval from that
@@ -331,9 +331,9 @@ def _split(
     coded, measured = np.full((2, places, placed[0].shape[1]), -1, dtype=np.int32)
     coded[place_of], measured[place_of] = (one[by_slot] for one in placed)
     group_of = np.full(places, -1, dtype=np.int32)
-    weights = _weights(measured)
+    weights = _compute_weights(measured)
     list_of = np.repeat(np.arange(len(list_starts) - 1), np.diff(list_starts))
-    orders = sorted_lists(coded, list_of, list_starts, coded.max(axis=0, initial=0).astype(np.int64) + 1)
+    orders = sort_lists(coded, list_of, list_starts, coded.max(axis=0, initial=0).astype(np.int64) + 1)
     bucket_starts = np.append(list_starts[signatures.starts[:-1][heights > 0]], places)
     sizes = signatures.sizes[heights > 0]
     count = _split_places((measured, weights, orders), bucket_starts, sizes, group_of, progress=progress)
@@ -344,8 +344,8 @@ def _split(
     numbers = rng.permutation(count).astype(np.int32)
     box_of_group: NDArray[np.integer] = numbers
     if min_real > 1 and count:
-        runs = runs_of_groups(measured, group_of, heights[heights > 0], weights, min_real)
-        group_of, box_of_group = runs.evened(group_of, ~is_counterfeit), runs.box_of_group
+        runs = form_runs(measured, group_of, heights[heights > 0], weights, min_real)
+        group_of, box_of_group = runs.even_out(group_of, ~is_counterfeit), runs.box_of_group
     group_of = numbers[group_of]
     boxes = np.empty(count, dtype=np.int32)
     boxes[numbers] = box_of_group
@@ -355,7 +355,7 @@ def _split(
     return groups, boxes, group_of[is_counterfeit], counterfeit_slots
 
 
-def _weights(codes: NDArray[np.int32]) -> Counts:
+def _compute_weights(codes: NDArray[np.int32]) -> Counts:
     """Return what one step is worth on each attribute, so that its domain has the same length as the others."""
     places, d = codes.shape
     sizes = codes.max(axis=0, initial=0).astype(np.int64) + 1
@@ -376,7 +376,7 @@ def _split_places(
     group = done = 0
     while done < len(sizes):
         progress("split", int(bucket_starts[done]), int(bucket_starts[-1]))
-        upto = int(np.searchsorted(bucket_starts, bucket_starts[done] + _PLACES_PER_CALL))
+        upto = int(np.searchsorted(bucket_starts, bucket_starts[done] + _MAX_ROWS_PER_CALL))
         upto = min(max(upto, done + 1), len(sizes))
         group = split_buckets(*sorted_places, bucket_starts[done : upto + 1], sizes[done:upto], group, group_of)
         done = upto

@@ -15,18 +15,18 @@ __all__ = [
     "assign_to_known",
     "assign_values",
     "balance_in_order",
-    "largest_alpha",
-    "slots_of",
-    "sorted_lists",
+    "find_largest_alpha",
+    "find_slots",
+    "sort_lists",
     "split_buckets",
 ]
 
-_EVEN_BELOW = 64
+_MAX_UNEVEN_DEPTH = 64
 """Splits deeper than this are made in the middle half, so that the time is never quadratic."""
 
 
 @kernel
-def slots_of(signature_of, sensitive, starts, values):
+def find_slots(signature_of, sensitive, starts, values):
     """Find the slot of each row with a signature; -1 for rows without one, -2 if the signature lacks the value.
 
     The values of a signature are ascending: `values[starts[j] : starts[j + 1]]`.
@@ -153,7 +153,7 @@ def assign_values(counts, order, m):
 
 
 @kernel_step
-def _largest_alpha(left, order, rows, values, start, stop, m):
+def _find_largest_alpha(left, order, rows, values, start, stop, m):
     """Compute the most rows of each value of a signature that can go while the rest stays m-eligible; 0 if none."""
     s = stop - start
     alpha = rows
@@ -181,12 +181,12 @@ def _largest_alpha(left, order, rows, values, start, stop, m):
 
 
 @kernel
-def largest_alpha(left, order, chosen, m):
+def find_largest_alpha(left, order, chosen, m):
     """Compute the most rows of each chosen value that can go while the rest stays m-eligible; 0 if none.
 
     `left` is the number of rows by value, `order` lists the values by descending count.
     """
-    return _largest_alpha(left, order, np.int64(left.sum()), chosen, np.int64(0), chosen.size, m)
+    return _find_largest_alpha(left, order, np.int64(left.sum()), chosen, np.int64(0), chosen.size, m)
 
 
 @kernel
@@ -220,7 +220,7 @@ def assign_to_known(left, order, starts, values, buckets, merits, weights, m, st
         best_alpha = np.int64(0)
         best_gain = 0.0
         for i in range(buckets.size):
-            alpha = _largest_alpha(left, order, rows, values, starts[buckets[i]], starts[buckets[i] + 1], m)
+            alpha = _find_largest_alpha(left, order, rows, values, starts[buckets[i]], starts[buckets[i] + 1], m)
             if alpha > 0 and gains[i] * np.sqrt(alpha) > best_gain:
                 best, best_alpha, best_gain = i, alpha, gains[i] * np.sqrt(alpha)
         if best < 0:
@@ -238,7 +238,7 @@ def assign_to_known(left, order, starts, values, buckets, merits, weights, m, st
 
 
 @kernel
-def sorted_lists(codes, list_of, list_starts, sizes):
+def sort_lists(codes, list_of, list_starts, sizes):
     """Sort the places of every list by each attribute: counterfeits (code -1) first, then by code.
 
     `codes` has shape (places, d), the places of list i are `list_starts[i]` to `list_starts[i + 1]`. Equal codes are in
@@ -277,7 +277,7 @@ def sorted_lists(codes, list_of, list_starts, sizes):
 
 
 @kernel_step
-def _best_split(codes, weights, orders, start, s, h, low_cut, high_cut, ahead, low, high):
+def _find_best_split(codes, weights, orders, start, s, h, low_cut, high_cut, ahead, low, high):
     """Find the attribute and the number of rows per list with the smallest sum of perimeters of both sides."""
     d = weights.size
     best_attribute = 0
@@ -331,7 +331,7 @@ def _best_split(codes, weights, orders, start, s, h, low_cut, high_cut, ahead, l
 def split_buckets(codes, weights, orders, bucket_starts, signature_sizes, first_group, group_of):
     """Split balanced buckets until each has one row per value: the groups (Section 4.3). Writes `group_of` (by place).
 
-    `orders` is the result of `sorted_lists`, and is used as scratch; `bucket_starts` is the start of the places of each
+    `orders` is the result of `sort_lists`, and is used as scratch; `bucket_starts` is the start of the places of each
     bucket, value after value. Groups are numbered from `first_group`. Returns the number of the next group.
     """
     d = weights.size
@@ -363,8 +363,8 @@ def split_buckets(codes, weights, orders, bucket_starts, signature_sizes, first_
                 group += 1
                 continue
             # Deep splits must be even.
-            low_cut, high_cut = (1, h - 1) if depth < _EVEN_BELOW else (max(1, h // 4), max(1, 3 * h // 4))
-            attribute, cut = _best_split(codes, weights, orders, start, s, h, low_cut, high_cut, ahead, low, high)
+            low_cut, high_cut = (1, h - 1) if depth < _MAX_UNEVEN_DEPTH else (max(1, h // 4), max(1, 3 * h // 4))
+            attribute, cut = _find_best_split(codes, weights, orders, start, s, h, low_cut, high_cut, ahead, low, high)
             # Mark the rows of the first side, and partition the orders of all attributes stably.
             for i in range(s):
                 for j in range(h):

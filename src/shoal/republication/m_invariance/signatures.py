@@ -35,9 +35,9 @@ class Signatures:
     def of(cls, sets: Iterable[Iterable[int]]) -> Signatures:
         """Make the list of some sets of codes."""
         rows = [np.array(sorted(set(one)), dtype=np.int32) for one in sets]
-        return cls(starts=np.zeros(1, dtype=np.int64), values=np.empty(0, dtype=np.int32)).extended(rows)
+        return cls(starts=np.zeros(1, dtype=np.int64), values=np.empty(0, dtype=np.int32)).extend(rows)
 
-    def extended(self, sets: Sequence[NDArray[np.int32]]) -> Signatures:
+    def extend(self, sets: Sequence[NDArray[np.int32]]) -> Signatures:
         """Return the list with some more signatures (ascending codes) at its end."""
         sizes = np.array([len(one) for one in sets], dtype=np.int64)
         return Signatures(

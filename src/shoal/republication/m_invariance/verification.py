@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "group_sizes",
-    "people_by_signature",
+    "count_group_sizes",
+    "count_people_by_signature",
     "verify_invariance",
     "verify_real_people",
     "verify_release",
@@ -59,11 +59,11 @@ def verify_release(
     """
     columns = [_GROUP, *quasi_identifiers, *sensitive]
     if published.columns != columns or counterfeits.columns != [_GROUP, _COUNT]:
-        raise _unsafe("its columns are not those of the series")
+        raise _make_error("its columns are not those of the series")
     if not published.height:
-        raise _unsafe("it has no rows")
+        raise _make_error("it has no rows")
     if any(published.get_column(name).null_count() for name in (_GROUP, *sensitive)):
-        raise _unsafe("a group number or a sensitive value is missing")
+        raise _make_error("a group number or a sensitive value is missing")
     groups = published.select(pl.col(_GROUP).cast(pl.Int64), pl.struct(quasi_identifiers).alias("shown"))
     values = published.select(pl.struct(sensitive).alias("value"))
     facts = (
@@ -76,17 +76,19 @@ def verify_release(
         )
     )
     if (facts["kinds"] != 1).any():
-        raise _unsafe("rows of one group have different quasi-identifiers")
+        raise _make_error("rows of one group have different quasi-identifiers")
     if (facts["rows"] < m).any():
-        raise _unsafe(f"{int((facts['rows'] < m).sum())} group(s) have fewer than {m} rows")
+        raise _make_error(f"{int((facts['rows'] < m).sum())} group(s) have fewer than {m} rows")
     if (facts["values"] != facts["rows"]).any():
-        raise _unsafe(f"{int((facts['values'] != facts['rows']).sum())} group(s) have a sensitive value more than once")
+        raise _make_error(
+            f"{int((facts['values'] != facts['rows']).sum())} group(s) have a sensitive value more than once"
+        )
     _check_counterfeits(facts, counterfeits)
     smallest = facts["rows"].min()
     return {**measure(published, [_GROUP, *quasi_identifiers], sensitive).to_dict(), "m": smallest}
 
 
-def group_sizes(published: pl.DataFrame) -> dict[int, int]:
+def count_group_sizes(published: pl.DataFrame) -> dict[int, int]:
     """Return how many groups of a verified release have each number of rows, counterfeits among them."""
     sizes = published.group_by(_GROUP).len().group_by("len").len(name="groups").sort("len")
     return dict(zip(sizes["len"].to_list(), sizes["groups"].to_list(), strict=True))
@@ -96,12 +98,12 @@ def _check_counterfeits(facts: pl.DataFrame, counterfeits: pl.DataFrame) -> None
     counted = counterfeits.select(pl.col(_GROUP, _COUNT).cast(pl.Int64))
     joined = counted.join(facts, on=_GROUP, how="left")
     if counted[_GROUP].is_duplicated().any() or joined["rows"].null_count():
-        raise _unsafe("counterfeits are counted twice, or in groups that are not there")
+        raise _make_error("counterfeits are counted twice, or in groups that are not there")
     if ((joined[_COUNT] < 1) | (joined[_COUNT] >= joined["rows"])).any():
-        raise _unsafe("a group has nobody but counterfeits, or is listed without any")
+        raise _make_error("a group has nobody but counterfeits, or is listed without any")
 
 
-def _unsafe(what: str) -> ReleaseUnsafeError:
+def _make_error(what: str) -> ReleaseUnsafeError:
     return ReleaseUnsafeError(f"The release failed its verification: {what}. Nothing was published.")
 
 
@@ -153,14 +155,14 @@ def verify_real_people(
         held = pl.DataFrame({_GROUP: groups.astype(np.int64) + 1}).group_by(_GROUP).agg(pl.len().alias("held"))
         facts = facts.join(held, on=_GROUP, how="left")
         if facts["held"].null_count() or (facts["held"] != facts["people"]).any():
-            raise _unsafe("a group has other people than its counterfeits leave")
+            raise _make_error("a group has other people than its counterfeits leave")
     if (facts.group_by("shown").agg(pl.col("people").sum())["people"] < min_real).any():
-        raise _unsafe(f"quasi-identifiers are shown of fewer than {min_real} real people")
+        raise _make_error(f"quasi-identifiers are shown of fewer than {min_real} real people")
     thin = facts.with_columns(
         pl.col("people").sum().over("values").alias("all_people"), pl.len().over("values").alias("all_groups")
     ).filter((pl.col("people") < min_real) & (pl.col("all_people") >= min_real * pl.col("all_groups")))
     if thin.height:
-        raise _unsafe(f"{thin.height} group(s) have fewer than {min_real} real people, although there are enough")
+        raise _make_error(f"{thin.height} group(s) have fewer than {min_real} real people, although there are enough")
 
 
 def verify_invariance(
@@ -206,7 +208,7 @@ def verify_invariance(
     )
     compared = held.join(shown.group_by("group").agg(pl.col("value").sort()), on="group").join(sets, on="signature")
     if compared.height != held.height or (compared["value"] != compared["expected"]).any():
-        raise _unsafe("people would be published with another set of sensitive values than before")
+        raise _make_error("people would be published with another set of sensitive values than before")
 
 
 def verify_truth(
@@ -240,7 +242,7 @@ def verify_truth(
     row_of = np.full(int(max(numbers.max(), group.max())) + 1, -1, dtype=np.int64)
     row_of[numbers] = np.arange(len(numbers))
     if (row_of[group] < 0).any():
-        raise _unsafe("somebody's group is not there")
+        raise _make_error("somebody's group is not there")
     check_faithful(
         published.select(quasi_identifiers)[pl.Series(row_of[group].astype(np.uint32))],
         people,
@@ -252,12 +254,12 @@ def verify_truth(
         pair = people.get_column(name), published.get_column(name)
         same = pair[0].dtype == pair[1].dtype and not pair[0].dtype.is_float()
         for columns, column in zip((true, told), pair, strict=True):
-            columns.append(column if same else _plain_text(column))
+            columns.append(column if same else _to_plain_text(column))
     if pl.DataFrame(true).join(pl.DataFrame(told), on=[_GROUP, *sensitive], how="anti").height:
-        raise _unsafe("somebody's sensitive value is not in the person's group")
+        raise _make_error("somebody's sensitive value is not in the person's group")
 
 
-def _plain_text(values: pl.Series) -> pl.Series:
+def _to_plain_text(values: pl.Series) -> pl.Series:
     """Return values as text, whole floats like integers."""
     if not values.dtype.is_float():
         return values.cast(pl.String)
@@ -266,7 +268,7 @@ def _plain_text(values: pl.Series) -> pl.Series:
     return integers.zip_with(whole, values.cast(pl.Float64).cast(pl.String))
 
 
-def people_by_signature(
+def count_people_by_signature(
     published: pl.DataFrame, counterfeits: pl.DataFrame, sensitive: Sequence[Sequence[str]]
 ) -> dict[frozenset[tuple[str, ...]], int]:
     """Return how many people the groups with each signature hold, from the published cells.

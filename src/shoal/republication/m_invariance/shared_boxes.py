@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["runs_of_groups"]
+__all__ = ["form_runs"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -37,7 +37,7 @@ class Runs:
         """The box of each group."""
         return np.repeat(self.boxes, np.diff(self.starts))
 
-    def evened(self, group_of: NDArray[np.int32], is_real: NDArray[np.bool_]) -> NDArray[np.int32]:
+    def even_out(self, group_of: NDArray[np.int32], is_real: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Return the group of each place, when each run shares its counterfeits out evenly among its groups.
 
         Parameters
@@ -73,7 +73,7 @@ class _Run(NamedTuple):
     high: tuple[int, ...]
 
 
-def runs_of_groups(
+def form_runs(
     codes: NDArray[np.int32],
     group_of: NDArray[np.int32],
     heights: NDArray[np.int64],
@@ -115,19 +115,19 @@ def runs_of_groups(
             for group in range(begin, end)
         )
         each = int(people[begin:end].sum()) >= least * (end - begin)
-        runs = _joined(singles, weights.tolist(), least, each=each)
+        runs = _join_groups(singles, weights.tolist(), least, each=each)
         starts.append(np.array([run.start for run in runs], dtype=np.int64))
     first = np.concatenate(starts)
     low, high = np.minimum.reduceat(low, first), np.maximum.reduceat(high, first)
-    boxes = _shared(low, high, np.add.reduceat(people, first), weights, least)
+    boxes = _share_boxes(low, high, np.add.reduceat(people, first), weights, least)
     return Runs(starts=np.append(first, count), boxes=boxes)
 
 
-def _joined(singles: Iterator[_Run], weights: Sequence[int], least: int, *, each: bool) -> list[_Run]:
+def _join_groups(singles: Iterator[_Run], weights: Sequence[int], least: int, *, each: bool) -> list[_Run]:
     """Join the groups of a bucket into runs with enough people, in each group or in all; the last may have fewer."""
 
     def extra(one: _Run, other: _Run) -> int:
-        both = _union(one, other)
+        both = _unite(one, other)
         return sum(sign * run.groups * _length(run, weights) for sign, run in ((1, both), (-1, one), (-1, other)))
 
     done: list[_Run] = []
@@ -138,14 +138,14 @@ def _joined(singles: Iterator[_Run], weights: Sequence[int], least: int, *, each
             if following is None and not done:
                 break
             if following is None or (done and extra(done[-1], run) <= extra(run, following)):
-                run = _union(done.pop(), run)
+                run = _unite(done.pop(), run)
             else:
-                run, following = _union(run, following), next(singles, None)
+                run, following = _unite(run, following), next(singles, None)
         done.append(run)
     return done
 
 
-def _union(one: _Run, other: _Run) -> _Run:
+def _unite(one: _Run, other: _Run) -> _Run:
     return _Run(
         one.start,
         one.groups + other.groups,
@@ -159,7 +159,7 @@ def _length(run: _Run, weights: Sequence[int]) -> int:
     return sum(w * (high - low) for w, low, high in zip(weights, run.low, run.high, strict=True))
 
 
-def _shared(
+def _share_boxes(
     low: NDArray[np.int64],
     high: NDArray[np.int64],
     people: NDArray[np.int64],

@@ -1,8 +1,8 @@
-"""What a question asks of one column, held against the sub-domains that its cells stand for.
+"""Evaluation of a query's conditions on one column against the sub-domains of published cells.
 
-Two things are said of the people behind a cell, and hold for all values that it allows (numbers between the digits that
-are shown, times within a day, a missing value under a star): whether somebody's value may fulfil the conditions, and
-whether everybody's must.
+A cell stands for several values: numbers between the digits that are shown, times within a day, or any value under a
+star. For each cell two answers hold for all of these values: whether a person's value may satisfy the conditions, and
+whether it must.
 """
 
 from __future__ import annotations
@@ -26,46 +26,47 @@ if TYPE_CHECKING:
     from shoal.verification.published_columns import ReadColumn
     from shoal.verification.scales import Position
 
-__all__ = ["Asked", "common", "position_in"]
+__all__ = ["ColumnPredicate", "intersect", "find_position"]
 
 _LONGEST_CODE = 12
-"""Codes may have lost their leading zeros up to this length."""
+"""Longest code that is tried with leading zeros, because a file may have lost them."""
 
 
-class Judged(NamedTuple):
-    """What is certain of the people behind a cell."""
+class Certainty(NamedTuple):
+    """What a cell implies for the people of its group."""
 
     may: bool
-    """Whether somebody's value may fulfil the conditions."""
+    """Whether a person's value may satisfy the conditions."""
     must: bool
-    """Whether everybody's does."""
+    """Whether every person's value satisfies them."""
 
 
 _TRUTH = {"true": "True", "false": "False"}
-"""How files of untouched truth values write them, and how recoded cells do."""
+"""Spelling of truth values in files (key) and in recoded cells (value)."""
 _MISSING = Listed(texts=(None,))
-_EVERYBODY, _PERHAPS, _NOBODY = (Judged(*answers) for answers in ((True, True), (True, False), (False, False)))
+_CERTAIN, _POSSIBLE, _IMPOSSIBLE = (Certainty(*answers) for answers in ((True, True), (True, False), (False, False)))
 
 
-class Asked:
-    """Conditions on one column, all of which a value must fulfil.
+class ColumnPredicate:
+    """The conjunction of a query's conditions on one column.
 
     Parameters
     ----------
     column : ReadColumn
-        The column.
+        The published column.
     conditions : sequence of Condition
-        The conditions.
+        The conditions; a value must satisfy all of them.
     star : SubDomain, optional
-        What a star stands for, where the caller says that; anything, a missing value too, by default.
+        The values that a star stands for. By default any value, including a missing one.
     empty_is_missing : bool
-        Whether the table was read from a format in which an empty text is a missing value, such as CSV: a missing value
-        may be an empty text then, which fulfils what a missing value does not.
+        Whether the table was read from a format such as CSV, in which an empty text is a missing value. If so, a
+        missing
+        value may be an empty text, which can satisfy conditions that a missing value cannot.
 
     Raises
     ------
     ParameterError
-        Where a condition compares numbers or dates with something else.
+        If a condition compares numbers or dates with something else.
     """
 
     def __init__(
@@ -76,51 +77,57 @@ class Asked:
         *,
         empty_is_missing: bool = False,
     ) -> None:
+        # Cells may write truth values in another way than files do.
         self._column, self._star, self._empty_is_missing = column, star, empty_is_missing
         self._words = _TRUTH if {*column.labels} <= {*_TRUTH, *_TRUTH.values(), None, column.star} else {}
-        conditions = [self._spelled(one) for one in conditions]
+        conditions = [self._normalize(one) for one in conditions]
         self.conditions = conditions
-        """The conditions, as they are compared with what cells show."""
+        """The conditions, in the form in which cells are read."""
+        # Separate lists of values, excluded values and ranges.
         self._lists = [one.values for one in conditions if one.values is not None and not one.negated]
         self.excluded = [text for one in conditions if one.values is not None and one.negated for text in one.values]
         """The values that conditions exclude."""
         self._ranges = [one for one in conditions if one.values is None]
         self._coarser = column.meaning.kind in ("prefix", "three-digit-zip")
-        self.span = self._within()
-        """Where the ranges meet on the scale of the column; everywhere where there is none."""
+        self.span = self._intersect_ranges()
+        """Intersection of all ranges on the scale of the column; unbounded if there is no range."""
 
     @cached_property
     def wanted(self) -> list[str] | None:
-        """The values named by conditions that fulfil all of them; None where no condition names values."""
+        """Values that conditions name and that satisfy all of them, or None if no condition names values."""
         if not self._lists:
             return None
         named = dict.fromkeys(text for values in self._lists for text in values)
-        return [text for text in named if self._of_value(text).may]
+        return [text for text in named if self._evaluate_value(text).may]
 
-    def judged(self, label: str | None) -> Judged:
-        """Return what is certain of the people with a cell."""
-        found = self._of(self._column.sub_domain(label), coarser=self._coarser)
+    def evaluate(self, label: str | None) -> Certainty:
+        """Evaluate the conditions for all values that a cell stands for."""
+        found = self._evaluate(self._column.sub_domain(label), coarser=self._coarser)
         if label is None:
             return found
-        # Who names a cell as it stands may mean a value that reads like it.
-        named = any(label in values for values in self._lists)
-        return Judged(found.may or named, found.must and label not in self.excluded)
+        # A condition may also name the text of the cell itself.
 
-    def _of(self, found: SubDomain, *, coarser: bool) -> Judged:
+        named = any(label in values for values in self._lists)
+        return Certainty(found.may or named, found.must and label not in self.excluded)
+
+    def _evaluate(self, found: SubDomain, *, coarser: bool) -> Certainty:
+        # A star stands for the declared domain, or for anything.
+        """Evaluate the conditions for a sub-domain."""
         if isinstance(found, Everything):
             if self._star is None or not found.missing:
-                return _PERHAPS
-            return self._of(self._star, coarser=False)
+                return _POSSIBLE
+            return self._evaluate(self._star, coarser=False)
+        # A union is certain only if every part is.
         if isinstance(found, AnyOf):
-            return _together([self._of(part, coarser=coarser) for part in found.parts])
+            return _combine([self._evaluate(part, coarser=coarser) for part in found.parts])
         if isinstance(found, Masked) or (coarser and found != _MISSING):
-            return self._of_unknown(found)
+            return self._evaluate_masked(found)
         if isinstance(found, Listed):
-            return _together([self._of_value(text) for text in found.texts])
-        return self._of_span(found) if isinstance(found, Span) and not self._coarser else _PERHAPS
+            return _combine([self._evaluate_value(text) for text in found.texts])
+        return self._evaluate_span(found) if isinstance(found, Span) and not self._coarser else _POSSIBLE
 
-    def _spelled(self, asked: Condition) -> Condition:
-        """Return a condition with its values written as the cells are read."""
+    def _normalize(self, asked: Condition) -> Condition:
+        """Rewrite the values of a condition in the form in which cells are read."""
 
         def plain(text: str) -> str:
             return self._words.get(text, self._column.meaning.plain(text))
@@ -132,21 +139,21 @@ class Asked:
             values=None if asked.values is None else tuple(map(plain, asked.values)),
         )
 
-    # One value.
-
-    def _of_value(self, text: str | None) -> Judged:
+    def _evaluate_value(self, text: str | None) -> Certainty:
+        """Evaluate the conditions for one value."""
         text = None if text is None else self._words.get(text, text)
         if text is None:
-            return _PERHAPS if self._empty_is_missing and self._of_value("").may else _NOBODY
+            return _POSSIBLE if self._empty_is_missing and self._evaluate_value("").may else _IMPOSSIBLE
         if not all(self._in_range(text, one) for one in self._ranges):
-            return _NOBODY
-        answers = [max(map(self._same, values, [text] * len(values))) for values in self._lists]
-        answers += [1 - self._same(value, text) for value in self.excluded]
+            return _IMPOSSIBLE
+        # Listed values must be equal to it, and excluded values different from it.
+        answers = [max(map(self._compare, values, [text] * len(values))) for values in self._lists]
+        answers += [1 - self._compare(value, text) for value in self.excluded]
         least = min(answers, default=1.0)
-        return _EVERYBODY if least == 1 else _PERHAPS if least else _NOBODY
+        return _CERTAIN if least == 1 else _POSSIBLE if least else _IMPOSSIBLE
 
-    def _same(self, asked: str, text: str) -> float:
-        """Return 1 where two values are the same, 0 where they are not, and a half where one may ask (2139, 02139)."""
+    def _compare(self, asked: str, text: str) -> float:
+        """Compare two values: 1 if equal, 0 if not, 0.5 if one may be a spelling of the other (2139 and 02139)."""
         if asked == text:
             return 1.0
         one, other = self._position(asked), self._position(text)
@@ -158,17 +165,17 @@ class Asked:
         return 1.0 if is_plain_number(asked) and is_plain_number(text) else 0.5
 
     def _in_range(self, text: str, asked: Condition) -> bool:
+        """Check whether a value lies in the range of a condition."""
         position = self._position(text)
         if position is None:
             return asked.holds(text)
         return _holds_position(self._range(asked), position)
 
-    # A stretch of a scale.
-
     def _position(self, text: str) -> Position | None:
-        return position_in(self._column, text)
+        return find_position(self._column, text)
 
-    def _within(self) -> Span:
+    def _intersect_ranges(self) -> Span:
+        """Intersect the ranges of all conditions on the scale of the column."""
         span = Span(low=None, high=None)
         if self._column.scale == "text" or self._coarser:
             return span
@@ -177,10 +184,11 @@ class Asked:
             if self._position(text) is None and text not in shown:
                 raise self._mismatch()
         for one in self._ranges:
-            span = common(span, self._range(one))
+            span = intersect(span, self._range(one))
         return span
 
     def _range(self, asked: Condition) -> Span:
+        """Convert the range of a condition to the scale of the column."""
         ends = [None if end is None else self._position(end) for end in (asked.low, asked.high)]
         if (ends[0] is None) != (asked.low is None) or (ends[1] is None) != (asked.high is None):
             raise self._mismatch()
@@ -192,54 +200,59 @@ class Asked:
         )
 
     def _mismatch(self) -> ParameterError:
+        """Create the error for a condition that does not fit the scale of the column."""
         kinds = {"number": "numbers", "date": "dates such as 2020-01-31", "time": "times such as 12:30"}
         return ParameterError(
             f"The question compares a column of {kinds.get(self._column.scale, 'names')} with something else."
         )
 
-    def _of_span(self, found: Span) -> Judged:
-        both = common(found, self.span)
+    def _evaluate_span(self, found: Span) -> Certainty:
+        """Evaluate the conditions for an interval."""
+        both = intersect(found, self.span)
         if is_empty(both):
-            return _NOBODY
+            return _IMPOSSIBLE
+        # An interval satisfies ranges if it lies within them and contains no excluded value.
         alone = found.low is not None and found.low == found.high
         out = [position for position in map(self._position, self.excluded) if position is not None]
         within = both == found and not any(_holds_position(found, position) for position in out)
+        # If values are listed, only an interval of a single point can be certain.
         if self.wanted is not None:
             points = [position for position in map(self._position, self.wanted) if position is not None]
             may = any(_holds_position(both, position) for position in points)
-            return Judged(may, may and alone and within)
-        return Judged(may=within or not alone, must=within)
+            return Certainty(may, may and alone and within)
+        return Certainty(may=within or not alone, must=within)
 
-    # What no scale says: masks, and what is left of a code.
-
-    def _of_unknown(self, found: SubDomain) -> Judged:
+    def _evaluate_masked(self, found: SubDomain) -> Certainty:
+        """Evaluate the conditions for a mask or a shortened code, which has no place on a scale."""
         if self.wanted is not None:
-            return Judged(self._covers_one(found, self.wanted), must=False)
+            return Certainty(self._covers_any(found, self.wanted), must=False)
         if self._ranges or not self.excluded:
-            return _PERHAPS
-        return Judged(may=True, must=not self._covers_one(found, self.excluded))
+            return _POSSIBLE
+        return Certainty(may=True, must=not self._covers_any(found, self.excluded))
 
-    def _covers_one(self, found: SubDomain, texts: Sequence[str]) -> bool:
-        spelled = pl.Series([one for text in texts for one in _spellings(text)], dtype=pl.String)
+    def _covers_any(self, found: SubDomain, texts: Sequence[str]) -> bool:
+        """Check whether a sub-domain contains any of the texts, in any spelling."""
+        spelled = pl.Series([one for text in texts for one in _list_spellings(text)], dtype=pl.String)
         column = self._column
         scale = column.scale if self._coarser else "text"
         return len(ranks_of(found, Values(column.meaning.transformed(spelled), scale)).listed()) > 0
 
 
-def _together(parts: Sequence[Judged]) -> Judged:
-    return Judged(any(one.may for one in parts), bool(parts) and all(one.must for one in parts))
+def _combine(parts: Sequence[Certainty]) -> Certainty:
+    """Combine the answers for the parts of a union."""
+    return Certainty(any(one.may for one in parts), bool(parts) and all(one.must for one in parts))
 
 
-def position_in(column: ReadColumn, text: str) -> Position | None:
-    """Return where a value of a question lies on the scale of a column; None where it has no place there."""
+def find_position(column: ReadColumn, text: str) -> Position | None:
+    """Locate a value of a query on the scale of a column. Return None if it has no position there."""
     if column.scale == "date" and moment_of(text) is None and column.meaning.facts.get("format") is not None:
         day = column.meaning.transformed(pl.Series([text]))
         return None if day[0] is None else moment_of(str(day[0]))
     return column.position_of(text)
 
 
-def _spellings(text: str) -> Iterator[str]:
-    """Yield the ways in which a code may be written of which this is one."""
+def _list_spellings(text: str) -> Iterator[str]:
+    """Yield the spellings of a code: the text itself and, if it is a whole number, its forms with leading zeros."""
     yield text
     number = number_of(text)
     if number is not None and number.denominator == 1 and number >= 0:
@@ -247,17 +260,17 @@ def _spellings(text: str) -> Iterator[str]:
         yield from (digits.zfill(length) for length in range(len(digits), _LONGEST_CODE + 1))
 
 
-def common(one: Span, other: Span) -> Span:
-    """Return where two spans meet; one whose ends are the wrong way round where they do not."""
-    low, low_included = _stricter((one.low, one.low_included), (other.low, other.low_included), sign=1)
-    high, high_included = _stricter((one.high, one.high_included), (other.high, other.high_included), sign=-1)
+def intersect(one: Span, other: Span) -> Span:
+    """Intersect two spans. The ends of the result are reversed if the spans are disjoint."""
+    low, low_included = _choose_stricter((one.low, one.low_included), (other.low, other.low_included), sign=1)
+    high, high_included = _choose_stricter((one.high, one.high_included), (other.high, other.high_included), sign=-1)
     return Span(low=low, high=high, low_included=low_included, high_included=high_included)
 
 
-def _stricter(
+def _choose_stricter(
     one: tuple[Position | None, bool], other: tuple[Position | None, bool], *, sign: int
 ) -> tuple[Position | None, bool]:
-    """Return the end that leaves less, of lower ends (sign 1) or of upper ends (sign -1)."""
+    """Choose the end that excludes more, of two lower ends (sign 1) or two upper ends (sign -1)."""
     if one[0] is None or other[0] is None:
         return other if one[0] is None else one
     if one[0] == other[0]:
@@ -266,11 +279,12 @@ def _stricter(
 
 
 def is_empty(span: Span) -> bool:
-    """Return whether no position lies in a span."""
+    """Check whether a span contains no position."""
     if span.low is None or span.high is None:
         return False
     return span.low > span.high or (span.low == span.high and not (span.low_included and span.high_included))
 
 
 def _holds_position(span: Span, position: Position) -> bool:
-    return not is_empty(common(span, Span(low=position, high=position)))
+    """Check whether a span contains a position."""
+    return not is_empty(intersect(span, Span(low=position, high=position)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.republication.m_invariance.invariance_kernel import largest_alpha
+from shoal.republication.m_invariance.invariance_kernel import find_largest_alpha
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
     Counts = NDArray[np.int64]
 
-__all__ = ["assignments_of_near"]
+__all__ = ["plan_near_assignments"]
 
-_FEWEST_ROWS = 20
+_MIN_ROWS_PER_VALUE = 20
 """With fewer rows for each value, signatures would be too many for what they gain: each is a bucket that will lack
 something at every later release (`benchmarks/republish.py`)."""
-_ROUNDS = 30
+_MAX_ROUNDS = 30
 """Rounds of column generation; tables with fifty values were done after twelve."""
-_WIDEST = 3
+_MAX_REACH = 3
 """Signatures of m values may reach over so many times m values; wider ones are left to the paper's assignment."""
-_LEFT_OVER = 1000.0
+_LEFTOVER_COST = 1000.0
 """What a row costs that no signature takes: more than any signature can."""
-_GAIN = 1e-7
+_MIN_GAIN = 1e-7
 
 
-def assignments_of_near(rest: Counts, m: int) -> Steps:
+def plan_near_assignments(rest: Counts, m: int) -> Steps:
     """Return steps that assign rows to buckets of m values that lie near each other.
 
     A linear program shares all rows out so that the mean reach of a signature (its last value less its first one) is
@@ -50,42 +50,42 @@ def assignments_of_near(rest: Counts, m: int) -> Steps:
     Returns
     -------
     list of (int, array)
-        As `shoal.republication.m_invariance.balancing.assignments`.
+        As `shoal.republication.m_invariance.balancing.plan_assignments`.
     """
     present = np.flatnonzero(rest)
-    if len(present) <= m or int(rest.sum()) < _FEWEST_ROWS * len(present):
+    if len(present) <= m or int(rest.sum()) < _MIN_ROWS_PER_VALUE * len(present):
         return []
-    sets, heights = _program(rest[present], m)
+    sets, heights = _solve_program(rest[present], m)
     left = rest.copy()
     steps: Steps = []
     for place in np.argsort(-heights, kind="stable").tolist():
         chosen = present[list(sets[place])].astype(np.int32)
         order = np.argsort(-left, kind="stable")
-        alpha = min(int(heights[place] + _GAIN), int(largest_alpha(left, order, chosen, m)))
+        alpha = min(int(heights[place] + _MIN_GAIN), int(find_largest_alpha(left, order, chosen, m)))
         if alpha > 0:
             left[chosen] -= alpha
             steps.append((alpha, chosen))
     return steps
 
 
-def _program(counts: Counts, m: int) -> tuple[list[tuple[int, ...]], NDArray[np.float64]]:
+def _solve_program(counts: Counts, m: int) -> tuple[list[tuple[int, ...]], NDArray[np.float64]]:
     """Return sets of m values, and how many rows of each value each takes in the linear program's solution."""
     from scipy.optimize import linprog
 
     values = len(counts)
     reach: dict[tuple[int, ...], float] = {}
     _add_sets(reach, counts.astype(np.float64), m, price=None)
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         sets = list(reach)
         takes = np.zeros((values, len(sets) + values))
         for place, chosen in enumerate(sets):
             takes[list(chosen), place] = 1
         takes[:, len(sets) :] = np.eye(values)
-        cost = np.array([*(reach[one] for one in sets), *[_LEFT_OVER] * values])
+        cost = np.array([*(reach[one] for one in sets), *[_LEFTOVER_COST] * values])
         found = linprog(cost, A_eq=takes, b_eq=counts, method="highs")
         if found.x is None:
             return [], np.zeros(0)
-        if not _add_sets(reach, found.eqlin.marginals, m, price=_GAIN):
+        if not _add_sets(reach, found.eqlin.marginals, m, price=_MIN_GAIN):
             break
     return sets, found.x[: len(sets)]
 
@@ -94,7 +94,7 @@ def _add_sets(reach: dict[tuple[int, ...], float], worth: NDArray[np.float64], m
     """Add the set of the m most valuable values within each window, if it is worth more than its reach and `price`."""
     before = len(reach)
     for first in range(len(worth) - m + 1):
-        for last in range(first + m, min(first + _WIDEST * m, len(worth)) + 1):
+        for last in range(first + m, min(first + _MAX_REACH * m, len(worth)) + 1):
             window = np.arange(first, last)
             chosen = np.sort(window[np.argsort(-worth[window], kind="stable")[:m]])
             width = float(chosen[-1] - chosen[0])

@@ -1,7 +1,7 @@
-"""The stages of a release of a series: linked rows, groups and their published cells, the verified release.
+"""The stages of a release of a series: generalize and recode the linked rows, then verify the published cells.
 
-They are those of `shoal.pipeline.run`, with types of their own: a series adds counterfeits, and verifies a release
-against what it remembers. `LinkedTable` stands for what is prepared.
+`shoal.pipeline` has the same stages for single releases. A series has types of its own because it adds counterfeits
+and verifies a release against the memory of the ledger; `LinkedTable` takes the place of the prepared table.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from shoal.metrics.certainty import gcp
 from shoal.pipeline.prepare import generator
 from shoal.republication.m_invariance.generalization import generalize
 from shoal.republication.m_invariance.verification import (
-    group_sizes,
+    count_group_sizes,
     verify_invariance,
     verify_real_people,
     verify_release,
     verify_truth,
 )
-from shoal.republication.published_rows import published_tables, value_order
+from shoal.republication.published_rows import build_published_tables, sort_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,26 +36,26 @@ if TYPE_CHECKING:
     from shoal.republication.linkage import LinkedTable
     from shoal.republication.m_invariance.generalization import Generalization
 
-__all__ = ["generalize_and_recode", "verified_publication"]
+__all__ = ["generalize_and_recode", "verify_publication"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class MadeRelease:
-    """A release whose published cells were verified."""
+class VerifiedRelease:
+    """A release whose published cells passed verification."""
 
     groups: Generalization
     """The group of each row, and the counterfeits."""
     frame: pl.DataFrame
     """The published table."""
     counterfeit_frame: pl.DataFrame
-    """How many counterfeits the groups have."""
+    """Number of counterfeits of each group."""
     recoding: Recoding
-    """What every box of groups publishes."""
+    """The published cells of each box of groups."""
     achieved: Mapping[str, Any]
-    """The privacy measured on the published cells."""
+    """Privacy measured on the published cells."""
     risk: Mapping[str, Mapping[str, Any]]
-    """How easily a person's row is found, `before`, in the rows as they came, and `after`, in the published cells; a
-    counterfeit counts as a row of its group, from which nobody can tell it."""
+    """Re-identification risk `before` (in the input rows) and `after` (in the published cells). A counterfeit counts
+    as a row of its group because readers cannot distinguish the two."""
 
     @property
     def cost(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class MadeRelease:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class RecodedPublication:
-    """The groups of linked rows, and what they would publish. Nothing of it is verified yet."""
+    """Groups of linked rows and the cells that they would publish, not yet verified."""
 
     linked: LinkedTable
     series: RecordedSeries
@@ -84,11 +84,11 @@ class RecodedPublication:
     frame: pl.DataFrame
     """The table to publish."""
     counterfeit_frame: pl.DataFrame
-    """How many counterfeits the groups have."""
+    """Number of counterfeits of each group."""
     recoding: Recoding
-    """What every box of groups publishes."""
+    """The published cells of each box of groups."""
     min_real: int
-    """How many real people every box must have."""
+    """Minimum number of real people of each box."""
 
 
 def generalize_and_recode(
@@ -99,13 +99,13 @@ def generalize_and_recode(
     Parameters
     ----------
     linked : LinkedTable
-        The rows, and what the series remembers of their people.
+        The linked rows.
     series : RecordedSeries
         The series.
     signatures : {"any", "near"}
-        Whether the values of new signatures are to lie near each other.
+        Whether the values of new signatures should lie near each other.
     min_real : int
-        How many real people every box of quasi-identifiers must have.
+        Minimum number of real people of each box of quasi-identifiers.
     seed : int, optional
         For reproducible experiments; by default randomness comes from the operating system.
     clock : Clock
@@ -114,7 +114,7 @@ def generalize_and_recode(
     Raises
     ------
     InfeasibleError
-        Where the new rows are not m-eligible, or the people are fewer than `min_real`.
+        If the new rows are not m-eligible, or there are fewer people than `min_real`.
     """
     table = linked.table
     with clock.step("generalize"):
@@ -127,12 +127,12 @@ def generalize_and_recode(
             m=series.m,
             rng=generator(seed),
             balancing=series.counterfeits,
-            near=value_order(linked.values) if signatures == "near" else None,
+            near=sort_values(linked.values) if signatures == "near" else None,
             min_real=min_real,
             progress=clock.progress,
         )
     with clock.step("recode"):
-        frame, counterfeit_frame, recoding = published_tables(table, linked.sensitive, linked.values, made)
+        frame, counterfeit_frame, recoding = build_published_tables(table, linked.sensitive, linked.values, made)
     return RecodedPublication(
         linked=linked,
         series=series,
@@ -144,23 +144,25 @@ def generalize_and_recode(
     )
 
 
-def verified_publication(recoded: RecodedPublication, clock: Clock) -> MadeRelease:
-    """Verify what would be published: the cells by themselves, and against what the series remembers.
+def verify_publication(recoded: RecodedPublication, clock: Clock) -> VerifiedRelease:
+    """Verify the published cells by themselves, and against the memory of the series.
 
     Parameters
     ----------
     recoded : RecodedPublication
+        The cells to verify.
     clock : Clock
         Measures the step "verify".
 
     Raises
     ------
     ReleaseUnsafeError
-        Where the release failed its verification.
+        If the release fails verification.
     """
     linked, series, made = recoded.linked, recoded.series, recoded.groups
     known = linked.memory.signatures
     with clock.step("verify"):
+        # m-uniqueness of the published cells.
         achieved = verify_release(
             recoded.frame,
             recoded.counterfeit_frame,
@@ -168,6 +170,7 @@ def verified_publication(recoded: RecodedPublication, clock: Clock) -> MadeRelea
             sensitive=series.columns.sensitive,
             m=series.m,
         )
+        # Every known person keeps the signature, and every cell is true.
         verify_invariance(
             groups=made.groups,
             sensitive=linked.sensitive,
@@ -183,6 +186,7 @@ def verified_publication(recoded: RecodedPublication, clock: Clock) -> MadeRelea
             quasi_identifiers=series.columns.quasi_identifiers,
             sensitive=series.columns.sensitive,
         )
+        # Boxes with enough real people, and no lost or extra row.
         if recoded.min_real > 1:
             verify_real_people(
                 recoded.frame,
@@ -194,8 +198,8 @@ def verified_publication(recoded: RecodedPublication, clock: Clock) -> MadeRelea
             )
         if recoded.frame.height != linked.table.rows + made.counterfeits:
             raise InternalError("a release has more or fewer rows than were to be published")
-        sizes = group_sizes(recoded.frame)
-    return MadeRelease(
+        sizes = count_group_sizes(recoded.frame)
+    return VerifiedRelease(
         groups=made,
         frame=recoded.frame,
         counterfeit_frame=recoded.counterfeit_frame,
@@ -206,4 +210,5 @@ def verified_publication(recoded: RecodedPublication, clock: Clock) -> MadeRelea
 
 
 def _risk(sizes: Mapping[int, int], m: int) -> dict[str, Any]:
+    """Summarize the re-identification risk for class sizes."""
     return reidentification(sizes, k=m).to_dict()

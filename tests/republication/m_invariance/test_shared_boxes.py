@@ -139,14 +139,14 @@ def test_fewer_people_than_are_asked_for_are_an_error():
 )
 def test_shared_boxes_leave_one_in_m_to_somebody_who_knows_the_algorithm(tables, kinds, m, min_real, monkeypatch):
     found = []
-    runs_of_groups = generalization.runs_of_groups
+    form_runs = generalization.form_runs
 
     def counted(*arguments):
-        runs = runs_of_groups(*arguments)
+        runs = form_runs(*arguments)
         found.append((len(runs.box_of_group), len(set(runs.boxes.tolist()))))
         return runs
 
-    monkeypatch.setattr(generalization, "runs_of_groups", counted)
+    monkeypatch.setattr(generalization, "form_runs", counted)
     assert greatest_confidence(LINE, tables, kinds=kinds, m=m, min_real=min_real) == Fraction(1, m)
     assert any(groups > boxes for groups, boxes in found), "groups share boxes"
 
@@ -256,7 +256,7 @@ def test_a_release_without_enough_people_is_not_published(tmp_path, monkeypatch)
     with shoal.Ledger(tmp_path / "a.db", create=True) as ledger:
         series = ledger.start("s", m=4, identifier="id", quasi_identifiers=["age"], sensitive="s")
         series.publish(first, tmp_path / "1", seed=1)
-        monkeypatch.setattr("shoal.republication.making.generalize", ignoring)
+        monkeypatch.setattr("shoal.republication.release_stages.generalize", ignoring)
         with pytest.raises(ReleaseUnsafeError, match="quasi-identifiers are shown of fewer than 2 real people"):
             series.publish(second, tmp_path / "2", seed=2, min_real=2)
         assert not (tmp_path / "2").exists()
@@ -267,7 +267,7 @@ def test_verifying_a_series_counts_real_people_again(tmp_path, monkeypatch):
     with shoal.Ledger(tmp_path / "a.db", create=True) as ledger:
         series = ledger.start("s", m=4, identifier="id", quasi_identifiers=["age"], sensitive="s")
         series.publish(first, tmp_path / "1", seed=1)
-        monkeypatch.setattr("shoal.republication.making.generalize", ignoring)
-        monkeypatch.setattr("shoal.republication.making.verify_real_people", lambda *_, **__: None)
+        monkeypatch.setattr("shoal.republication.release_stages.generalize", ignoring)
+        monkeypatch.setattr("shoal.republication.release_stages.verify_real_people", lambda *_, **__: None)
         series.publish(second, tmp_path / "2", seed=2, min_real=2)
         assert any("fewer than 2 real people" in problem for problem in series.verify().problems)

@@ -13,15 +13,15 @@ from scipy.optimize import linprog
 
 import shoal
 from shoal.republication import Signatures, generalize
-from shoal.republication.m_invariance import generalization, near
-from shoal.republication.m_invariance.balancing import assignments, largest_m
+from shoal.republication.m_invariance import generalization, near_signatures
+from shoal.republication.m_invariance.balancing import find_largest_m, plan_assignments
 
 
 def random_counts(rng, values, m):
     """Return m-eligible numbers of rows."""
     while True:
         counts = rng.integers(20, 200, values)
-        if largest_m(counts) >= m:
+        if find_largest_m(counts) >= m:
             return counts
 
 
@@ -35,9 +35,13 @@ def test_the_program_is_as_good_as_the_one_over_all_sets(seed):
     rng = np.random.default_rng(seed)
     m = int(rng.integers(2, 5))
     counts = random_counts(rng, int(rng.integers(m + 1, 8)), m)
-    sets, heights = near._program(counts, m)
+    sets, heights = near_signatures._solve_program(counts, m)
     found = sum(height * (max(one) - min(one)) for one, height in zip(sets, heights, strict=True))
-    every = [one for one in itertools.combinations(range(len(counts)), m) if one[-1] - one[0] < near._WIDEST * m]
+    every = [
+        one
+        for one in itertools.combinations(range(len(counts)), m)
+        if one[-1] - one[0] < near_signatures._MAX_REACH * m
+    ]
     takes = np.array([[value in one for one in every] for value in range(len(counts))], dtype=float)
     best = linprog([one[-1] - one[0] for one in every], A_eq=takes, b_eq=counts)
     assert found == pytest.approx(best.fun)
@@ -48,32 +52,32 @@ def test_what_is_left_after_each_step_is_eligible_and_reaches_are_shorter_than_i
     rng = np.random.default_rng(seed)
     m = int(rng.integers(2, 6))
     counts = random_counts(rng, int(rng.integers(2 * m, 30)), m)
-    steps = near.assignments_of_near(counts, m)
+    steps = near_signatures.plan_near_assignments(counts, m)
     left = counts.copy()
     for alpha, chosen in steps:
         assert len(chosen) == m
         assert (np.diff(chosen) > 0).all()
         left[chosen] -= alpha
         assert left.min() >= 0
-        assert not left.any() or largest_m(left) >= m
+        assert not left.any() or find_largest_m(left) >= m
     assert left.sum() < 0.05 * counts.sum()
-    assert mean_reach(steps) < mean_reach(assignments(counts, m, rng))
+    assert mean_reach(steps) < mean_reach(plan_assignments(counts, m, rng))
 
 
 def test_a_value_whose_partners_are_far_away_keeps_enough_of_them():
     counts = np.array([1_000, *[30] * 5, *[40] * 25])  # most of the first value's rows need partners beyond any window
-    steps = near.assignments_of_near(counts, 2)
+    steps = near_signatures.plan_near_assignments(counts, 2)
     left = counts.copy()
     for alpha, chosen in steps:
         left[chosen] -= alpha
-        assert largest_m(left) >= 2
+        assert find_largest_m(left) >= 2
     assert steps
     assert left[0] > 500
 
 
 def test_few_rows_and_few_values_are_left_to_the_papers_way():
-    assert near.assignments_of_near(np.array([9, 9, 9, 9, 9]), 2) == []
-    assert near.assignments_of_near(np.array([0, 900, 900, 0]), 2) == []
+    assert near_signatures.plan_near_assignments(np.array([9, 9, 9, 9, 9]), 2) == []
+    assert near_signatures.plan_near_assignments(np.array([0, 900, 900, 0]), 2) == []
 
 
 def test_the_order_that_is_given_decides_which_values_are_near():
@@ -97,11 +101,11 @@ def test_the_order_that_is_given_decides_which_values_are_near():
 
 def test_positions_are_shares_of_the_rows():
     codes = np.array([[0, 3], [0, 3], [0, 3], [2, 3], [5, 3], [5, 3]])
-    positions = generalization._positions(codes)
+    positions = generalization._compute_positions(codes)
     # The middles of the rows with the codes 0, 2 and 5 lie behind 1.5, 3.5 and 5 of the six rows.
     assert positions[:, 0].tolist() == [0, 0, 0, int(generalization._FINEST * 2 / 3.5), *[generalization._FINEST] * 2]
     assert not positions[:, 1].any()
-    assert generalization._positions(codes[:0]).shape == (0, 2)
+    assert generalization._compute_positions(codes[:0]).shape == (0, 2)
 
 
 @pytest.mark.parametrize(("order", "partner"), [(None, 3), (np.arange(4), 2)])
@@ -149,17 +153,17 @@ def test_another_word_is_an_error(tmp_path):
 
 
 @pytest.fixture
-def cached_program(monkeypatch):
+def cached_solve_program(monkeypatch):
     """Let small tables have near values, too, and remember what the program found for some numbers of rows."""
-    monkeypatch.setattr(near, "_FEWEST_ROWS", 0)
-    program, asked = near._program, []
+    monkeypatch.setattr(near_signatures, "_MIN_ROWS_PER_VALUE", 0)
+    program, asked = near_signatures._solve_program, []
 
     @cache
     def of(counts, m):
         asked.append(counts)
         return program(np.array(counts), m)
 
-    monkeypatch.setattr(near, "_program", lambda counts, m: of(tuple(counts.tolist()), m))
+    monkeypatch.setattr(near_signatures, "_solve_program", lambda counts, m: of(tuple(counts.tolist()), m))
     return asked
 
 
@@ -171,8 +175,8 @@ def cached_program(monkeypatch):
         pytest.param([[0, 1], [0], [0, 2, 3, 4, 5]], id="one stays alone"),
     ],
 )
-def test_near_values_leave_one_in_m_to_somebody_who_knows_the_algorithm(tables, cached_program):
+def test_near_values_leave_one_in_m_to_somebody_who_knows_the_algorithm(tables, cached_solve_program):
     from tests.republication.m_invariance.test_posterior import LINE, greatest_confidence
 
     assert greatest_confidence(LINE, tables, kinds=3, m=2, near=np.arange(3)) == Fraction(1, 2)
-    assert cached_program, "the program chose signatures"
+    assert cached_solve_program, "the program chose signatures"

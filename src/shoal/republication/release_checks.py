@@ -1,0 +1,75 @@
+"""Checks of a release against the record of its series before files are written or recorded, and notes about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import LedgerError
+from shoal.republication.ledger import journal
+from shoal.republication.series_audit import find_unknown_releases, is_foreign
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from shoal.republication.ledger.records import RecordedSeries
+    from shoal.republication.publication import PublicationCertificate
+
+__all__ = ["check_stands", "describe_counts", "merge_files", "refuse_unknown_releases"]
+
+
+def check_stands(series: RecordedSeries, certificate: PublicationCertificate) -> None:
+    """Check that the ledger has recorded a release as published; otherwise the next release would not fit it."""
+    number = certificate.number
+    held = next((one for one in series.releases if one.number == number), None)
+    if held is not None and held.state == "withdrawn":
+        raise LedgerError(
+            f"Release {number} of the series '{series.name}' was taken back, and is not written: the next release does "
+            "not fit it. Write the one that was published in its place."
+        )
+    if held is None or held.state != "published" or held.input_sha256 != certificate.input["sha256"]:
+        raise LedgerError(
+            f"Release {number} of the series '{series.name}' is not the one that the ledger knows by this number, and "
+            "is not written. If the ledger was restored from a backup, restore a newer one."
+        )
+
+
+def refuse_unknown_releases(series: RecordedSeries, target: Path) -> None:
+    """Check that the ledger knows all releases of the series next to the target folder."""
+    unknown = find_unknown_releases(series, [target])
+    if unknown and is_foreign(series, unknown[0]):
+        raise LedgerError(
+            f"'{unknown[0]}' holds a release of another series named '{series.name}', of a ledger that this one does "
+            "not know: perhaps it was lost, and this one started in its place. Nothing was published. Restore that "
+            "ledger from a backup. If these are releases of other people, publish into another folder, or start a "
+            "series of another name."
+        )
+    if unknown:
+        raise LedgerError(
+            f"'{unknown[0]}' holds a release of the series '{series.name}' that the ledger does not know: the ledger "
+            "was restored from an older backup, or the folder is of another ledger. Nothing was published. Restore a "
+            "newer backup, or take the folder away if it is not of this series."
+        )
+
+
+def merge_files(
+    held: Mapping[str, Mapping[str, Any]], added: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Mapping[str, Any]]:
+    """Merge the file hashes of a release with those of another copy, which may have the same file names."""
+    files = dict(held)
+    for name, facts in added.items():
+        earlier = journal.get_recorded_digests(held[name]) - {facts["sha256"]} if name in held else set()
+        files[name] = {**facts, **({"others": sorted(earlier)} if earlier else {})}
+    return files
+
+
+def describe_counts(counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield notes for the publisher about a release, as sentences."""
+    sentences = (
+        ("missing_sensitive", "{} row(s) are left out because they miss a sensitive value."),
+        ("changed_quasi_identifiers", "{} people have other quasi-identifiers than the last time they were published."),
+        ("returned", "{} people return after a gap; they keep the signature that they had."),
+    )
+    for name, sentence in sentences:
+        if counts[name]:
+            yield sentence.format(f"{counts[name]:,}")
