@@ -37,6 +37,7 @@ MODULES = (
     "durations",
     "effort",
     "emd",
+    "ends",
     "estimators",
     "exact",
     "figure7",
@@ -609,6 +610,17 @@ def test_what_people_wait_for_is_measured(benchmarks, settings, monkeypatch):
     assert 0.05 < page.measured < 60
     assert 1 < added.measured < 20
     assert listed(benchmarks, "waiting", {one.what.replace("3,000 rows", "1,000,000 rows") for one in part.targets})
+
+
+def test_ends_of_intervals_are_measured(benchmarks, settings, monkeypatch):
+    frame = pl.DataFrame({"age": [20 + row * 7 % 50 for row in range(120)], "told": [row % 3 for row in range(120)]})
+    monkeypatch.setattr(benchmarks.ends, "_tables", lambda settings: [("Adult, cut", frame, ("age",))])
+    part = benchmarks.ends.measure(settings)
+    (rows,) = (figure["rows"] for figure in part.figures.values())
+    assert [row[1] for row in rows] == ["mondrian", "hilbert", "cluster"]
+    assert all(row[4] >= row[3] > 0 for row in rows), "wider ends never lose less"
+    assert [one.measured >= 1 for one in part.targets] == [True] * 3
+    assert listed(benchmarks, "ends", {one.what for one in part.targets})
 
 
 def test_a_ledger_is_measured_over_a_series(benchmarks, settings, monkeypatch):

@@ -38,12 +38,12 @@ RARE = {
     "grouping": {"spread_out", "carve_parts", "connected_sets", "lightest_set"},
     "metrics": {"count_rows", "estimate_rows"},
     "republication": {"balance_in_order", "largest_alpha"},
-    "table": {"shuffle_parts"},
+    "table": {"first_of_cells", "shuffle_parts", "split_rows"},
 }
 """Loops of rare requests: distances between values proven optimal, matchings by another way than the solver's, cells
 that cover cells of a population, maps and labels that need a search, counting queries of the library, supply that runs
-out, sets of near values, insensitive columns in pieces; `acceptable` is called by other loops. Their first use
-compiles them."""
+out, sets of near values, insensitive columns in pieces, rows of unsorted tables; `acceptable` is called by other loops.
+Their first use compiles them."""
 
 
 def test_what_first_runs_need_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

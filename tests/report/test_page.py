@@ -295,7 +295,7 @@ def test_a_proof_is_marked_as_one() -> None:
     text = " ".join(Elements(render_public(public(**proof))).text.split())
     for said in (
         "What it cost, and what it must cost",
-        "What the bound may tell what it may tell",
+        "What the bound may tell The algorithm, its costs, bounds and ratios depend on the original table",
         "None: the search was stopped before it proved anything.",
     ):
         assert said in text

@@ -35,7 +35,8 @@ from shoal.hierarchy import (
     TopCode,
     quantile_hierarchy,
 )
-from shoal.pipeline import stages
+from shoal.pipeline import recoded
+from shoal.pipeline import verify as checking
 from shoal.verification import check_faithful, declared_meanings
 from shoal.verification.meaning import KINDS
 
@@ -242,7 +243,7 @@ def arguments(case: Case, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, ...]:
         check_faithful(*args, **named)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stages, "check_faithful", spy)
+        patch.setattr(checking, "check_faithful", spy)
         case.release()
     ((args, named),) = seen
     return args, named
@@ -316,9 +317,9 @@ def test_an_untrue_release_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
         frame, rows = real(*args, **named)
         return frame, rows[::-1].copy()
 
-    real = stages.published_frame
+    real = recoded.published_frame
     table = pl.DataFrame({"age": [20, 20, 20, 60, 60, 60], "s": ["a", "b", "c"] * 2})
-    monkeypatch.setattr(stages, "published_frame", swapped)
+    monkeypatch.setattr(recoded, "published_frame", swapped)
     with pytest.raises(ReleaseUnsafeError, match=r"6 of 'age'") as caught:
         shoal.anonymize(table, quasi_identifiers=["age"], sensitive="s", privacy=shoal.KAnonymity(3))
     assert "20" not in str(caught.value)
