@@ -77,7 +77,8 @@ def with_values(
         The rows of the release are not those of the table.
     """
     whole, names = recoded.whole, schema.insensitive
-    cells = whole.opened.as_it_came[list(dict.fromkeys(schema.quasi_identifiers + schema.sensitive))]
+    named = dict.fromkeys(schema.quasi_identifiers + schema.sensitive + schema.unit_columns)
+    cells = whole.opened.as_it_came[list(named)]
     counts, store = whole.opened.counts, release.store
     assert isinstance(store, StreamedRows)  # of a table that was read in pieces
     cell_of_run = whole.rows[recoded.cells[np.asarray(release.rows)]]

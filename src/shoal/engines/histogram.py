@@ -79,7 +79,7 @@ def _opened(source: CountedTable, cells: pl.DataFrame, times: str) -> OpenedData
 
 def _names_of(source: CountedTable, schema: Schema) -> tuple[list[str], str]:
     """Return the columns to count by, and a name for the counts that no column has."""
-    names = list(dict.fromkeys(schema.quasi_identifiers + schema.sensitive))
+    names = list(dict.fromkeys(schema.quasi_identifiers + schema.sensitive + schema.unit_columns))
     if not names:
         raise DataError("No column is left to count. Name quasi-identifiers or sensitive columns.")
     return names, _unlike("rows", source.columns)

@@ -12,6 +12,7 @@ from shoal.engines.choice import streaming_obstacle
 from shoal.findings import persons_of
 from shoal.io import collected
 from shoal.pipeline.memory_budget import MemoryBudget
+from shoal.pipeline.units import missing_units
 from shoal.release.row_store import MemoryRows
 from shoal.release.run_rows import RunRows, rows_of_runs
 from shoal.verification import check_same_rows
@@ -69,7 +70,8 @@ class InMemory:
         """
         import polars as pl
 
-        names = list(dict.fromkeys(request.schema.quasi_identifiers + request.schema.sensitive))
+        schema = request.schema
+        names = list(dict.fromkeys(schema.quasi_identifiers + schema.sensitive + schema.unit_columns))
         if not self._may_be_counted(request, names):
             return self.opened
         # By number, because Polars takes the name "*" for all columns.
@@ -82,7 +84,7 @@ class InMemory:
         cells = cells.sort(keys)
         counts = cells["rows"].to_numpy()
         cells = cells[keys].rename(dict(zip(keys, names, strict=True)))
-        cells = cells.with_columns(pl.lit(None).alias(name) for name in request.schema.direct_identifiers)
+        cells = cells.with_columns(pl.lit(None).alias(name) for name in schema.direct_identifiers)
         return replace(self.opened, frame=cells, counts=counts)
 
     def _may_be_counted(self, request: Request, names: list[str]) -> bool:
@@ -93,6 +95,8 @@ class InMemory:
         if frame.height < _MANY_ROWS or len(schema.sensitive) > 1 or request.preferences or not names:
             return False
         if schema.insensitive or streaming_obstacle(request) is not None:  # rows differ in insensitive columns
+            return False
+        if missing_units(frame, schema.units).any():  # rows that miss their unit stand alone
             return False
         types = [frame.schema[name] for name in names]
         if any(kind in (pl.Object, pl.Binary) or kind.is_nested() for kind in types):

@@ -329,6 +329,9 @@ class PrivacyModel(ABC):
 class GroupModel(PrivacyModel):
     """A predicate that every group of a release must satisfy."""
 
+    of_units: ClassVar[bool] = False
+    """Whether the model is about the units that are protected (persons, households) rather than a sensitive attribute:
+    the values that it needs are the units whose the rows are."""
     compares_with_table: ClassVar[bool] = False
     """Whether a group's distribution must resemble the table's. If so, groups that sample the table proportionally
     satisfy the model."""

@@ -18,6 +18,7 @@ from shoal.models.base import GroupCounts, GroupModel, TableModel
 from shoal.models.feasible import SensitiveCounts
 from shoal.models.rationals import neighbours
 from shoal.models.release_counts import ReleaseCounts
+from shoal.models.units import counts_units, models_of_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,10 +69,25 @@ class Requirement:
     """The requested models."""
     sensitive: tuple[str, ...]
     """Names of the sensitive attributes; a model that needs one applies to each of them."""
+    units: tuple[str, ...] = ()
+    """Names of the protected kinds of units; a model that counts units applies to each of them."""
 
     @classmethod
-    def of(cls, models: PrivacyModel | Sequence[PrivacyModel], sensitive: Sequence[str]) -> Requirement:
+    def of(
+        cls,
+        models: PrivacyModel | Sequence[PrivacyModel],
+        sensitive: Sequence[str],
+        units: Sequence[Sequence[str]] = (),
+    ) -> Requirement:
         """Create a requirement from one model or several.
+
+        Parameters
+        ----------
+        models : PrivacyModel or sequence of PrivacyModel
+        sensitive : sequence of str
+            Names of the sensitive attributes.
+        units : sequence of sequence of str
+            The columns that identify each kind of unit to protect; k-anonymity then counts units.
 
         Raises
         ------
@@ -98,13 +114,34 @@ class Requirement:
         populations = {model.people for model in listed if isinstance(model, TableModel)} - {None}
         if len(populations) > 1:
             raise ParameterError("All models that refer to a population must be given the same population table.")
-        return cls(models=listed, sensitive=tuple(sensitive))
+        return cls(models=listed, sensitive=tuple(sensitive), units=tuple(" + ".join(kind) for kind in units))
 
     @cached_property
     def parts(self) -> tuple[PrivacyModel, ...]:
         """The models to check: a model that is defined in terms of others is replaced by them."""
+        if self.units:
+            return tuple(part for model in self.models for part in models_of_units(model))
         # User-defined objects that are not checked yet may lack `parts`.
         return tuple(part for model in self.models for part in getattr(model, "parts", (model,)))
+
+    @cached_property
+    def counts_units(self) -> bool:
+        """Whether some model counts units."""
+        return any(model.of_units for model in self.group_models)
+
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes whose values models count: the kinds of units if a model counts them, then sensitive ones."""
+        if not self.counts_units:
+            return self.sensitive
+        return self.units + (self.sensitive if any(_uses_values(model) for model in self.group_models) else ())
+
+    def positions_of(self, model: GroupModel) -> range:
+        """Find the positions of the attributes that a model applies to; 0 for a model of group sizes alone."""
+        begin = len(self.units) if self.counts_units else 0
+        if model.of_units:
+            return range(begin)
+        return range(begin, len(self.attributes)) if model.needs_sensitive else range(1)
 
     @cached_property
     def population(self) -> PopulationTable | None:
@@ -147,19 +184,23 @@ class Requirement:
         return max(sizes)
 
     def to_list(self) -> list[dict[str, Any]]:
-        """Serialize the models as in a certificate."""
-        return [model.to_dict() for model in self.models]
+        """Serialize the models as in a certificate, with what each of them is about if units are protected."""
+        if not self.units:
+            return [model.to_dict() for model in self.models]
+        return [{**model.to_dict(), "of": "persons" if counts_units(model) else "records"} for model in self.models]
 
     def frequency_form(self) -> FrequencyForm | None:
         """Combine all models of groups into one `FrequencyForm` if that is exact, else return None."""
         k, l = 1, Fraction(1)
+        bounded: set[int] = set()
         for model in self.group_models:
             form = model.frequency_form()
             if form is None:
                 return None
             k, l = max(k, form[0]), max(l, form[1])
-        # A frequency bound on several attributes has no such form.
-        if l > 1 and len(self.sensitive) != 1:
+            bounded.update(self.positions_of(model) if form[1] > 1 else ())
+        # A frequency bound on several attributes, or not on the first one, has no such form.
+        if l > 1 and bounded != {0}:
             return None
         return FrequencyForm(k=k, l=l, sensitive=0 if l > 1 else None)
 
@@ -178,20 +219,21 @@ class Requirement:
         """
         forms: list[tuple[int, LinearForm]] = []
         for model in self.group_models:
-            for position in range(len(self.sensitive)) if model.needs_sensitive else range(1):
+            for position in self.positions_of(model):
                 form = model.linear_form(tables[position])
                 # `is_linear` is a precondition.
                 assert form is not None
                 forms.append((position, form))
         return tuple(forms)
 
-    def drawing_order(self, table: Population) -> NDArray[np.integer]:
+    def drawing_order(self, table: Population, position: int = 0) -> NDArray[np.integer]:
         """Order the codes of an attribute so that similar values are adjacent.
 
-        The first model with such an order decides. If there is none, values are ordered by descending frequency.
+        The first model of the attribute at `position` with such an order decides. If there is none, values are ordered
+        by descending frequency.
         """
         for model in self.group_models:
-            order = model.drawing_order(table)
+            order = model.drawing_order(table) if position in self.positions_of(model) else None
             if order is not None:
                 return order
         return np.argsort(-table.totals, kind="stable")
@@ -208,8 +250,7 @@ class Requirement:
         clauses: list[tuple[int, Rule]] = []
         for model in self.group_models:
             # A model without a sensitive attribute is compiled once.
-            positions = range(len(self.sensitive)) if model.needs_sensitive else range(1)
-            for position in positions:
+            for position in self.positions_of(model):
                 clauses.extend((position, rule) for rule in model.rules(tables[position]))
         return tuple(clauses)
 
@@ -225,10 +266,10 @@ class Requirement:
                 raise InfeasibleError("No release can satisfy ", whole, f": {whole.best_feasible(tables[0])}.")
         # Models of groups, for each sensitive attribute.
         for model in self.group_models:
-            positions = range(len(self.sensitive)) if model.needs_sensitive else range(1)
+            positions = self.positions_of(model)
             if model.needs_sensitive:
                 for position in positions:
-                    model.check_values(tables[position].domain, attribute=self.sensitive[position])
+                    model.check_values(tables[position].domain, attribute=self.attributes[position])
             refused = [
                 position
                 for position in positions
@@ -244,13 +285,18 @@ class Requirement:
         # Attributes with the same best parameter share a clause.
         best: dict[str, list[str]] = {}
         for position in refused:
-            best.setdefault(model.best_feasible(tables[position]), []).append(self.sensitive[position])
+            best.setdefault(model.best_feasible(tables[position]), []).append(self.attributes[position])
         # Quoted in the order of the attributes.
         said = ";".join(f" of {quote_columns(names)}: {value}" for value, names in best.items())
         advice = model.advise(
             [
                 SensitiveCounts(name=name, rows=table.rows, height=table.height, distinct=table.distinct)
-                for name, table in zip(self.sensitive, tables, strict=True)
+                for name, table in zip(self.attributes, tables, strict=True)
             ]
         )
         return InfeasibleError("No release can satisfy ", model, f"{said}.", *([" ", advice] if advice else []))
+
+
+def _uses_values(model: GroupModel) -> bool:
+    """Return whether a model is about sensitive values."""
+    return model.needs_sensitive and not model.of_units

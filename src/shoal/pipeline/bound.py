@@ -58,7 +58,7 @@ def bounds(
     """
     prepared, recoding, guarantee = recoded.prepared, recoded.recoding, recoded.partition.guarantee
     with clock.step("bound"):
-        bound = lower_bound(prepared.table, prepared.request.requirement, target=recoding.recoded_cells)
+        bound = lower_bound(prepared.asked, prepared.request.requirement, target=recoding.recoded_cells)
         bound = bound.sharpened(guarantee)
         if bound.stars > recoding.recoded_cells:
             raise InternalError("a lower bound exceeds what a release costs")

@@ -58,7 +58,7 @@ def certified(
         Measures the step "certify".
     """
     prepared, whole, request = recoded.prepared, recoded.whole, recoded.prepared.request
-    published, entries, achieved = verified
+    published, entries, achieved, units = verified
     with clock.step("certify"):
         digest, salt = _input_hash(whole)
         metrics = Metrics(
@@ -70,7 +70,7 @@ def certified(
         )
         cost = Cost.of(recoded.recoding, bounds[0], gcp=metrics.gcp, least=bounds[1])
         risk = _risk(prepared, achieved)
-        persons = source.persons(whole.opened, whole.rows, request.schema)
+        persons = () if request.schema.units else source.persons(whole.opened, whole.rows, request.schema)
         warnings = (
             *_published_warnings(published, prepared.counts[entries], prepared, achieved),
             *original_warnings(persons, prepared.opened.unread),
@@ -91,6 +91,7 @@ def certified(
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
         fitting=prepared.fitting(recoded.forms),
+        units=units,
         meanings=prepared.meanings,
     )
 

@@ -170,7 +170,7 @@ class _Judge:
                 population=population,
             )
             for model in self._requirement.group_models:
-                if position == 0 or model.needs_sensitive:
+                if position in self._requirement.positions_of(model):
                     result[found] &= model.acceptable(counted)
         return result
 

@@ -67,7 +67,7 @@ class Encoded:
                 check_coverage(column, self.trees[column.name])
         told = ((column.name, column.dictionary) for column in self.table.sensitive)
         check_read_apart(told, may_normalize=may_normalize)
-        requirement.check_feasible(populations_of(self.table), people)
+        requirement.check_feasible(populations_of(self.table.with_attributes(requirement.attributes)), people)
 
     def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> Encoded:
         """Return some rows, which may be named several times and stand for so many rows of the input each."""
@@ -91,12 +91,22 @@ class Encoded:
         )
 
 
-def encoded_table(frame: pl.DataFrame, counts: NDArray[np.int64], request: Request, clock: Clock) -> Encoded:
-    """Coarsen and encode the rows to publish, each of which stands for so many rows of the input."""
+def encoded_table(
+    frame: pl.DataFrame, counts: NDArray[np.int64], request: Request, clock: Clock, *, units: tuple[Column, ...] = ()
+) -> Encoded:
+    """Coarsen and encode the rows to publish, each of which stands for so many rows of the input.
+
+    Parameters
+    ----------
+    frame, counts, request, clock
+        The rows, and how many rows of the input each of them stands for.
+    units : tuple of Column
+        Whose they are, for each kind of unit that is protected.
+    """
     told = frame.get_column(request.schema.sensitive[0]) if request.schema.sensitive else None
     encoded = encoded_columns(frame, request.schema, request, told, clock)
     with clock.step("encode"):
-        table = replace(encoded.table, counts=counts)
+        table = replace(encoded.table, counts=counts, units=units)
         return replace(encoded, table=table, before=_columns_before(frame, request.coarsenings))
 
 

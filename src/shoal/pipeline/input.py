@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from shoal._core.facts import Fact
     from shoal.io import Forms
     from shoal.models import Requirement
+    from shoal.table import Column
 
 __all__ = ["JudgedTable", "OpenedData", "judged", "open_data", "open_population", "understood"]
 
@@ -54,6 +55,12 @@ class OpenedData(Unpicklable):
     counts: NDArray[np.int64]
     """How many rows of the input each row of the frame stands for. Where rows that are alike are there once, columns
     that are not looked at are empty."""
+    units: tuple[Column, ...] = ()
+    """Whose each row of the frame is, for each kind of unit that is protected; see `shoal.pipeline.units`."""
+
+    def units_of(self, rows: NDArray[np.integer]) -> tuple[Column, ...]:
+        """Return whose some rows of the frame are."""
+        return tuple(column.gather(rows) for column in self.units)
 
     @property
     def rows(self) -> int:
@@ -63,7 +70,7 @@ class OpenedData(Unpicklable):
     def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> OpenedData:
         """Return some rows of the frame, which may be named several times and stand for so many rows each."""
         written = None if self.written is None else self.written[rows]
-        return replace(self, frame=self.frame[rows], written=written, counts=counts)
+        return replace(self, frame=self.frame[rows], written=written, counts=counts, units=self.units_of(rows))
 
     def normalized(self, names: Sequence[str]) -> OpenedData:
         """Return the input with normalized text in some columns: it stands in the place of what came in."""

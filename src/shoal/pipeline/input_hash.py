@@ -54,6 +54,7 @@ def input_hash(
     salt = new_salt() if salt is None else salt
     if table.rows != frame.height:
         table = encoded_as_it_came(frame, table.schema, counts)
+    table = replace(table, units=())  # a release shows nothing of them
     order = canonical_order(table) if table.told_apart or beside is not None else None
     columns = {} if beside is None or order is None else beside(order)
     return fingerprint(table, order, key=bytes.fromhex(salt), beside=columns), salt
@@ -61,4 +62,5 @@ def input_hash(
 
 def encoded_as_it_came(frame: pl.DataFrame, schema: Schema, counts: NDArray[np.int64] | None = None) -> Table:
     """Return the columns of an input that may be published, encoded before any coarsening."""
-    return replace(encode(frame[list(schema.published)], replace(schema, direct_identifiers=())), counts=counts)
+    published = replace(schema, direct_identifiers=(), units=())
+    return replace(encode(frame[list(schema.published)], published), counts=counts)

@@ -68,7 +68,7 @@ def partition(prepared: Prepared, source: Source, clock: Clock) -> Partitioned:
     DataError
         The rows do not fit into the memory, not even in parts.
     """
-    request, table = prepared.request, prepared.table
+    request, table = prepared.request, prepared.asked
     with clock.step("partition"):
         division = divided(table, request.requirement, request.chosen, source.budget, undivided=_undivided(request))
         entries = _Entries(table, division.aside)
@@ -113,7 +113,7 @@ def _solved(
 
 def _rows_of(prepared: Prepared, part: TablePart, division: Division) -> tuple[NDArray[np.integer], Table]:
     """Return the rows of a part as an algorithm sees them, each of which stands for itself, and the cell of each."""
-    table = prepared.table
+    table = prepared.asked
     if division.whole and table.one_each:  # they are in an order that tells nothing already
         rows = replace(table, counts=None)
         rows.__dict__["classes"] = replace(table.classes, weights=None)

@@ -17,6 +17,7 @@ from shoal.errors import DataError
 from shoal.pipeline.encoded import Encoded, encoded_table
 from shoal.pipeline.input import understood
 from shoal.pipeline.population import people_of_nodes, population_of
+from shoal.pipeline.units import with_units
 from shoal.recoding import canonical_order
 from shoal.verification import declared_meanings
 
@@ -77,6 +78,11 @@ class Prepared:
         """The table as algorithms see it: its different rows with counts."""
         return self.encoded.table
 
+    @cached_property
+    def asked(self) -> Table:
+        """The table with the units and sensitive attributes that the requirement concerns: what is partitioned."""
+        return self.table.with_attributes(self.request.requirement.attributes)
+
     @property
     def counts(self) -> NDArray[np.int64]:
         """How many rows of the input each row of `table` stands for."""
@@ -107,7 +113,7 @@ class Prepared:
     def problem(self, clock: Clock) -> Problem:
         """Return the table, what its release must satisfy, and how it will be recoded."""
         return Problem(
-            table=self.table,
+            table=self.asked,
             requirement=self.request.requirement,
             rng=self.rng,
             progress=clock.progress,
@@ -148,6 +154,7 @@ def interpret(
     dates, decimal
         As for `shoal.anonymize`.
     """
+    opened = with_units(opened, request.schema.units, request.missing_person)
     _, rows = rows_to_publish(opened, request.schema, request.missing_sensitive)
     return understood(
         opened,
@@ -180,7 +187,7 @@ def prepare(opened: OpenedData, request: Request, clock: Clock) -> Prepared:
         No release can satisfy it.
     """
     frame, rows = rows_to_publish(opened, request.schema, request.missing_sensitive)
-    encoded = encoded_table(frame, opened.counts[rows], request, clock)
+    encoded = encoded_table(frame, opened.counts[rows], request, clock, units=opened.units_of(rows))
     with clock.step("encode"):
         return ready(encoded, request, opened, rows)
 

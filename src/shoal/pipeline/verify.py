@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.errors import InternalError
-from shoal.verification import check_faithful, check_shown_values, verify
+from shoal.verification import check_faithful, check_shown_values, number_units, verify
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shoal.pipeline.source import Source
     from shoal.verification import Achieved
 
-__all__ = ["Verified", "verify_published"]
+__all__ = ["Verified", "units_of_entries", "verify_published"]
 
 
 class Verified(NamedTuple):
@@ -29,6 +29,8 @@ class Verified(NamedTuple):
     """The row of the recoded table that each of them is of."""
     achieved: Achieved
     """What was measured of them."""
+    units: pl.DataFrame | None
+    """Whose each of them is, as numbers; None if no units are protected."""
 
 
 def verify_published(recoded: Recoded, source: Source, clock: Clock) -> Verified:
@@ -50,15 +52,33 @@ def verify_published(recoded: Recoded, source: Source, clock: Clock) -> Verified
     with clock.step("recode"):
         published, entries = recoded.published()
     with clock.step("verify"):
-        return Verified(published, entries, _checked(published, entries, recoded, source))
+        return _checked(published, entries, recoded, source)
 
 
-def _checked(published: pl.DataFrame, entries: NDArray[np.integer], recoded: Recoded, source: Source) -> Achieved:
+def units_of_entries(recoded: Recoded, entries: NDArray[np.integer]) -> pl.DataFrame | None:
+    """Read once more whose published rows are, by the values of the input; None if no units are protected.
+
+    Parameters
+    ----------
+    recoded : Recoded
+    entries : integer array
+        The row of the recoded table that each published row is of.
+    """
+    prepared = recoded.prepared
+    schema = prepared.request.schema
+    if not schema.units:
+        return None
+    rows = prepared.opened.frame[list(schema.unit_columns)][prepared.rows[entries]]
+    return number_units(rows, schema.units)
+
+
+def _checked(published: pl.DataFrame, entries: NDArray[np.integer], recoded: Recoded, source: Source) -> Verified:
     prepared = recoded.prepared
     request, schema, opened = prepared.request, prepared.request.schema, prepared.opened
     if published.height != prepared.table.rows:
         raise InternalError("a release has more or fewer rows than were to be published")
     rows, times = prepared.rows[entries], prepared.counts[entries]
+    units = units_of_entries(recoded, entries)
     achieved = verify(
         published,
         quasi_identifiers=schema.quasi_identifiers,
@@ -67,6 +87,7 @@ def _checked(published: pl.DataFrame, entries: NDArray[np.integer], recoded: Rec
         published=schema.published,
         times=times,
         fitting=prepared.fitting(),
+        units=units,
     )
     check_faithful(
         published,
@@ -88,4 +109,4 @@ def _checked(published: pl.DataFrame, entries: NDArray[np.integer], recoded: Rec
             times=times,
         )
     source.check_rows(recoded.whole.opened, opened.as_it_came[list(schema.published)][rows], times)
-    return achieved
+    return Verified(published, entries, achieved, units)

@@ -153,7 +153,8 @@ def canonical_order(table: Table) -> NDArray[np.int32]:
 
     Tied rows are identical.
     """
-    return _order(table, [(column.codes, column.size) for column in (*table.quasi_identifiers, *table.sensitive)])
+    columns = (*table.quasi_identifiers, *table.sensitive, *table.units)
+    return _order(table, [(column.codes, column.size) for column in columns])
 
 
 def _sorted(labels: pl.Series, codes: NDArray[Any], order: NDArray[np.intp] | None) -> tuple[pl.Series, NDArray[Any]]:

@@ -185,7 +185,10 @@ class ReleasePlan(Unpicklable):
             "private": _PRIVATE,
             "format": FORMAT,
             "shoal": __version__,
-            "columns": {role: list(getattr(self.schema, role)) for role in _ROLES},
+            "columns": {
+                **{role: list(getattr(self.schema, role)) for role in _ROLES},
+                **({"units": [list(kind) for kind in self.schema.units]} if self.schema.units else {}),
+            },
             "requested": [dict(model) for model in self.requested],
             "parameters": dict(self.parameters),
             "for_readers": dict(self.for_readers),
@@ -244,7 +247,8 @@ class ReleasePlan(Unpicklable):
 def _plan_in(facts: Mapping[str, Any]) -> ReleasePlan:
     if facts["format"] != FORMAT:
         raise ValueError("another format")
-    schema = Schema(**{role: tuple(facts["columns"][role]) for role in _ROLES})
+    units = tuple(tuple(kind) for kind in facts["columns"].get("units", ()))
+    schema = Schema(**{role: tuple(facts["columns"][role]) for role in _ROLES}, units=units)
     cells, values = _decoded(facts["forms"]["cells"]), _decoded(facts["classes"]["values"])
     pairs = {name: np.array(facts["pairs"][name], dtype=np.int64) for name in ("class", "form", "rows")}
     plan = ReleasePlan(
@@ -284,7 +288,7 @@ def _models_in(requested: Sequence[Mapping[str, Any]]) -> tuple[PrivacyModel, ..
             model = kind(**taken)
         except (ShoalError, TypeError):
             return None
-        if model.to_dict() != dict(described):
+        if model.to_dict() != {name: value for name, value in described.items() if name != "of"}:
             return None
         models.append(model)
     return tuple(models)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from shoal._core.threads import begun
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import read, to_disk, write_table
+from shoal.io import read, repeated, to_disk, write_table
 from shoal.verification import verify
 
 if TYPE_CHECKING:
@@ -47,11 +47,17 @@ class WrittenCheck:
     """Rows of the published table."""
     fitting: Fitting | None = None
     """Counts the members of a population that match written cells, if a model asks for that."""
+    units: pl.DataFrame | None = None
+    """Whose each distinct row of the release is, in the order in which these are written, if units are protected."""
 
     @property
     def reads_values(self) -> bool:
         """Whether a model looks at sensitive values, not only at which of them are equal."""
         return any(model.reads_values for model in self.requirement.models)
+
+    def of_rows(self, counts: NDArray[np.int64]) -> WrittenCheck:
+        """Return the check of all rows, each distinct one of which is written so many times."""
+        return self if self.units is None else replace(self, units=repeated(self.units, counts))
 
     def measure(self, written: pl.DataFrame, times: NDArray[np.int64] | None, columns: Sequence[str]) -> Achieved:
         """Verify what was read of a file: its rows, or its distinct rows with the number of times each occurs."""
@@ -63,6 +69,7 @@ class WrittenCheck:
             published=columns,
             fitting=self.fitting,
             times=times,
+            units=self.units,
         )
 
     def require(self, written: pl.DataFrame, times: NDArray[np.int64] | None = None) -> None:

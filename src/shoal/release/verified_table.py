@@ -59,6 +59,8 @@ class VerifiedTable(Unpicklable):
     """Functions that draw the coarsenings of columns as SVG, for the page."""
     fitting: Fitting | None = None
     """Private: counts the members of a population that match written cells, if a model asks for that."""
+    units: pl.DataFrame | None = None
+    """Private: whose each distinct row is, as numbers, one column for each kind of unit that is protected."""
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
     """Private: what the published cells of each quasi-identifier stand for."""
     trade_off: Callable[[], TradeOffFacts] | None = None

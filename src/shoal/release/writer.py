@@ -107,6 +107,7 @@ class _Files:
             achieved=release.certificate.achieved,
             rows=release.metrics.recoding.rows,
             fitting=release.fitting,
+            units=release.units,
         )
         release.store.verify_written(path, names=names, shown=self._shown, check=check)
         self.certificate = replace(self.certificate, files=wait_for_files())

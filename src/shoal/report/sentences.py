@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
@@ -42,15 +42,21 @@ def model_title(request: Mapping[str, Any]) -> str:
     """
     name = request["model"]
     model = _(name)
+    of = _OF_UNITS.get(request.get("of", ""))
+    whose = f", {_(of)}" if of else ""
     if "t" in request:
-        return f"{model} ({_distance(request)}), t = {number(request['t'])}"
+        return f"{model} ({_distance(request)}), t = {number(request['t'])}{whose}"
     variant = f" ({_(request['variant'])})" if request.get("variant") else ""
     parameters = [
         f"{_(name.replace('_', ' '))} = {number(value)}"
         for name, value in request.items()
-        if name not in ("model", "variant", "population") and value is not None
+        if name not in ("model", "variant", "population", "of") and value is not None
     ]
-    return ", ".join([f"{model}{variant}", *parameters])
+    return ", ".join([f"{model}{variant}", *parameters]) + whose
+
+
+_OF_UNITS = {"persons": marked("of persons"), "records": marked("of one record of a person")}
+"""What a model is about if persons may have several records."""
 
 
 MODELS = (
@@ -87,6 +93,8 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     k = number(request.get("k"))
     if request.get("model") in _OF_RELEASES:
         return _OF_RELEASES[request["model"]](request)
+    if "k" in request and request.get("of") == "persons":
+        return _promise_to_persons(request, sensitive)
     if "alpha" in request:
         return _(
             "Every group has at least {k} records, and no value of {what} makes up more than {share} of a group: "
@@ -97,12 +105,9 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
             "Every group has at least {k} records, and its values of {what} span a range of at least {e}: knowing the "
             "group does not pin the value down more closely than that."
         ).format(k=k, what=what, e=number(request["e"]))
-    if "beta" in request or "delta" in request:
-        return _promise_of_shares(request, what)
-    if "t" in request:
-        return _promise_of_closeness(request, what)
-    if "l" in request:
-        return _promise_of_diversity(request, what)
+    for letter, promised in _BY_LETTER.items():
+        if letter in request:
+            return promised(request, what)
     if "k" in request:
         return ngettext(
             "Every record has the same published quasi-identifiers as at least one other: whoever knows them of a "
@@ -112,6 +117,17 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
             request["k"] - 1,
         ).format(others=number(request["k"] - 1), k=k)
     return _("Every group of the release satisfies {model}.").format(model=model_title(request))
+
+
+def _promise_to_persons(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
+    said = _(
+        "Records with the same published quasi-identifiers are of at least {k} persons, none of whom has more than one "
+        "in {k} of them: whoever knows the quasi-identifiers of all records of a person takes a record for that "
+        "person's with a probability of at most one in {k}."
+    ).format(k=number(request["k"]))
+    if not request.keys() & {"alpha", "e"}:
+        return said
+    return f"{said} {promise({name: value for name, value in request.items() if name != 'of'}, sensitive)}"
 
 
 def _promise_of_average_risk(request: Mapping[str, Any]) -> str:
@@ -226,6 +242,15 @@ def _promise_of_closeness(request: Mapping[str, Any], what: str) -> str:
         "In every group the values of {what} are spread nearly as in the whole table: they would have to move by at "
         "most {share} of {measure}, on average over the records, to be spread the same."
     ).format(what=what, share=percent(float(t)), measure=measure)
+
+
+_BY_LETTER: Mapping[str, Callable[[Mapping[str, Any], str], str]] = {
+    "beta": _promise_of_shares,
+    "delta": _promise_of_shares,
+    "t": _promise_of_closeness,
+    "l": _promise_of_diversity,
+}
+"""What models of sensitive values promise, by a parameter that they have."""
 
 
 def _share(alpha: object) -> str:
@@ -383,10 +408,7 @@ def reservations(
             "It protects against someone who knows {known}. Whoever knows more of a person than that may learn more "
             "than is said here; which columns an adversary can know is the publisher's judgement."
         ).format(known=known),
-        _(
-            "Each record is taken for another person: of a person with several records more may be learned than is "
-            "said here, up to all that they say."
-        ),
+        _records_of_persons({request.get("of") for request in requested}),
     ]
     if insensitive:
         said.append(
@@ -423,6 +445,21 @@ def reservations(
         ),
         _("It does not hide that somebody is in the table, and it is no differential privacy."),
     ]
+
+
+def _records_of_persons(whose: Collection[str | None]) -> str:
+    """Return what is not promised to persons with several records, given what the models are about."""
+    if "records" in whose:
+        return _(
+            "What is said of sensitive values is about one record of a person: all records of a person together may "
+            "tell more, up to all that they say."
+        )
+    if "persons" in whose:
+        return _("Persons may have several records, and it does not limit what all records of a person tell together.")
+    return _(
+        "Each record is taken for another person: of a person with several records more may be learned than is said "
+        "here, up to all that they say."
+    )
 
 
 def reading(parameters: Mapping[str, Any]) -> list[str]:

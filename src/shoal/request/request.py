@@ -95,6 +95,41 @@ class Request:
         kind=tuple,
         key="columns",
     )
+    person: str | Sequence[str] | None = requestable(
+        "str or sequence of str, optional",
+        "The column, or several together, that identifies the person whose row it is, if persons have several rows. It "
+        "is read and never published. `KAnonymity(k)`, and the k of every other model, then counts persons: none has "
+        "more than one in k rows of a group. Models of sensitive values are about each record of a person.",
+        section="columns",
+        default=None,
+        flag="--person",
+        metavar="NAMES",
+        help="The column that identifies the person whose record it is (several columns together), never published: k "
+        "counts persons then.",
+        kind=tuple,
+        key="columns",
+    )
+    units: Sequence[str | Sequence[str]] = requestable(
+        "sequence of str or of sequences of str",
+        'Further kinds of units that must each be protected as persons are, such as households: `["household"]`.',
+        section="columns",
+        default=(),
+        flag="--unit",
+        metavar="NAMES",
+        help="Columns that identify further units, such as households, each of which is protected as persons are.",
+        kind=tuple,
+        key="columns",
+    )
+    missing_person: str = requestable(
+        '{"error", "own"}',
+        "What a row is whose person is missing: an error, or the row of a person of its own.",
+        section="columns",
+        default="error",
+        flag="--missing-person",
+        metavar="error|own",
+        help="A record whose person is missing is an error, or that of a person of its own.",
+        constraint=OneOf(("error", "own")),
+    )
     missing_sensitive: str = requestable(
         '{"error", "value", "drop"}',
         "What a missing sensitive value is: an error, a value like any other, or a reason to leave the row out.",
@@ -423,7 +458,14 @@ class Request:
     @cached_property
     def schema(self) -> Schema:
         """The role of each column."""
-        return roles(self.quasi_identifiers, self.sensitive, self.direct_identifiers, self.insensitive)
+        return roles(
+            self.quasi_identifiers,
+            self.sensitive,
+            self.direct_identifiers,
+            self.insensitive,
+            self.person,
+            self.units,
+        )
 
     @cached_property
     def models(self) -> PrivacyModel | Sequence[PrivacyModel]:
@@ -433,7 +475,7 @@ class Request:
     @cached_property
     def requirement(self) -> Requirement:
         """What every group, and the release, must satisfy."""
-        return Requirement.of(self.models, self.schema.sensitive)
+        return Requirement.of(self.models, self.schema.sensitive, self.schema.units)
 
     @cached_property
     def preferences(self) -> Preferences:
@@ -478,6 +520,8 @@ class Request:
             "keep_order": self.keep_order,
             "missing_sensitive": self.missing_sensitive,
         }
+        if self.schema.units:
+            facts["missing_person"] = self.missing_person
         return {**facts, "normalize": True} if self.normalize else facts
 
     @property

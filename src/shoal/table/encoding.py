@@ -18,7 +18,7 @@ from shoal.table.classes import EquivalenceClasses
 from shoal.table.natural_order import LONGEST_NUMBER, NUMBER, numeric_order
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Container, Mapping, Sequence
 
     import polars as pl
     from numpy.typing import NDArray
@@ -91,6 +91,11 @@ class Table(Unpicklable):
     """The insensitive columns as they came, row by row (no column where there is none)."""
     counts: NDArray[np.int64] | None = None
     """How many rows of the microdata each row stands for, where the table is cells with counts; None: one each."""
+    units: tuple[Column, ...] = ()
+    """Whose each row is, one column for each kind of unit that is protected. They are never published, and their
+    dictionaries hold numbers in place of values."""
+    unseen: bool = False
+    """Whether rows differ in columns that were left out."""
     totals: tuple[NDArray[np.int64], ...] | None = None
     """Where the table is a part of a larger one: the rows of that with each value of each sensitive attribute, by code
     (all of its rows, as those of one value, where there is no sensitive attribute). None: it is the whole table."""
@@ -108,7 +113,7 @@ class Table(Unpicklable):
     @property
     def told_apart(self) -> bool:
         """Whether rows differ in more than what classes and cells tell: algorithms do not see all columns then."""
-        return bool(self.insensitive.width) or len(self.sensitive) > 1
+        return bool(self.insensitive.width) or len(self.sensitive) > 1 or bool(self.units) or self.unseen
 
     @cached_property
     def classes(self) -> EquivalenceClasses:
@@ -123,6 +128,7 @@ class Table(Unpicklable):
             self,
             quasi_identifiers=tuple(column.gather(rows) for column in self.quasi_identifiers),
             sensitive=tuple(column.gather(rows) for column in self.sensitive),
+            units=tuple(column.gather(rows) for column in self.units),
             insensitive=self.insensitive[rows] if self.insensitive.width else self.insensitive,
             counts=None if self.counts is None else self.counts[rows],
         )
@@ -137,8 +143,22 @@ class Table(Unpicklable):
             rows=len(rows),
             quasi_identifiers=tuple(column.gather(rows) for column in self.quasi_identifiers),
             sensitive=tuple(column.gather(rows) for column in self.sensitive),
+            units=tuple(column.gather(rows) for column in self.units),
             counts=counts,
         )
+
+    def with_attributes(self, names: Sequence[str]) -> Table:
+        """Return the table with some of its units and sensitive attributes as its sensitive attributes, in this order.
+
+        Parameters
+        ----------
+        names : sequence of str
+            What a requirement counts the values of (`Requirement.attributes`).
+        """
+        if tuple(names) == tuple(column.name for column in self.sensitive):
+            return self
+        columns = {column.name: column for column in self.sensitive + self.units}
+        return replace(self, sensitive=tuple(columns[name] for name in names), units=(), unseen=self.told_apart)
 
     def with_quasi_identifiers(self, columns: Mapping[str, Column]) -> Table:
         """Return the table with other columns, of the same rows, in place of the quasi-identifiers of these names."""

@@ -15,7 +15,7 @@ __all__ = ["Schema", "roles"]
 
 REST = "rest"
 """In place of the insensitive columns: all that have no other role."""
-_ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")
+_ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "units")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,19 @@ class Schema:
     """Columns that name a person: never published."""
     insensitive: tuple[str, ...] = ()
     """Columns that are neither: published as they are, because the publisher says so."""
+    units: tuple[tuple[str, ...], ...] = ()
+    """Kinds of units to protect, such as persons and households: the columns that together identify whose a row is.
+    They are read and never published."""
+
+    @property
+    def unit_columns(self) -> tuple[str, ...]:
+        """The columns that identify units, each once."""
+        return tuple(dict.fromkeys(name for kind in self.units for name in kind))
+
+    @property
+    def private(self) -> tuple[str, ...]:
+        """The columns that are in no release."""
+        return self.direct_identifiers + self.unit_columns
 
     @property
     def published(self) -> tuple[str, ...]:
@@ -43,7 +56,7 @@ class Schema:
         """
         if self.insensitive != (REST,) or REST in columns:
             return self
-        named = {*self.quasi_identifiers, *self.sensitive, *self.direct_identifiers}
+        named = {*self.quasi_identifiers, *self.sensitive, *self.private}
         return replace(self, insensitive=tuple(name for name in columns if name not in named))
 
     def check(self, columns: Sequence[str]) -> None:
@@ -55,7 +68,7 @@ class Schema:
             Where a column is unknown, is named twice, or has no role.
         """
         self.check_known(columns)
-        named = {name for role in _ROLES for name in getattr(self, role)}
+        named = {name for role in _ROLES for name in self._columns_of(role)}
         without = [name for name in columns if name not in named]
         if without:
             shown = ", ".join(f"'{name}'" for name in without[:10]) + (" and more" if len(without) > 10 else "")
@@ -75,7 +88,7 @@ class Schema:
         """
         role_of: dict[str, str] = {}
         for role in _ROLES:
-            names = getattr(self, role)
+            names = self._columns_of(role)
             if len(names) > len(columns):  # some are cells, perhaps: no message shows one of them
                 raise ColumnError(
                     f"{len(names)} names are given ({_spoken(role)}), but the table has {len(columns)} column(s). Give "
@@ -96,9 +109,16 @@ class Schema:
                 "pattern. Rename it."
             )
 
+    def _columns_of(self, role: str) -> tuple[str, ...]:
+        columns: tuple[str, ...] = self.unit_columns if role == "units" else getattr(self, role)
+        return columns
+
+
+_SPOKEN = {"quasi_identifiers": "quasi-identifier", "direct_identifiers": "direct identifier", "units": "person"}
+
 
 def _spoken(role: str) -> str:
-    return {"quasi_identifiers": "quasi-identifier", "direct_identifiers": "direct identifier"}.get(role, role)
+    return _SPOKEN.get(role, role)
 
 
 def roles(
@@ -106,6 +126,8 @@ def roles(
     sensitive: str | Sequence[str] | None,
     direct_identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
+    person: str | Sequence[str] | None = None,
+    units: Sequence[str | Sequence[str]] = (),
 ) -> Schema:
     """Make a schema of the roles as callers give them: a name, several, or none."""
     named: dict[str, Any] = {
@@ -114,16 +136,26 @@ def roles(
         "direct_identifiers": direct_identifiers,
         "insensitive": insensitive,
     }
-    listed: dict[str, tuple[str, ...]] = {}
-    for role, names in named.items():
-        kind = type(names).__name__
-        if kind in _COLUMNS or not isinstance(names, Iterable):
-            raise ParameterError(f"The '{role}' parameter must be names of columns: a text or a list. Got {kind}.")
-        columns = (names,) if isinstance(names, str) else tuple(names)
-        if not all(isinstance(name, str) for name in columns):
-            raise ParameterError(f"The '{role}' parameter must be names of columns. Got something that is not text.")
-        listed[role] = columns
-    return Schema(**listed)
+    kinds = [] if person is None else [_names("person", person)]
+    several = (units,) if isinstance(units, str) else units
+    if type(units).__name__ in _COLUMNS or not isinstance(several, Iterable):
+        _names("units", units)
+    kinds += [_names("units", kind) for kind in several]
+    return Schema(
+        **{role: _names(role, names) for role, names in named.items()},
+        units=tuple(dict.fromkeys(kind for kind in kinds if kind)),
+    )
+
+
+def _names(role: str, names: Any) -> tuple[str, ...]:
+    """Return the columns that a parameter names: one, or several."""
+    kind = type(names).__name__
+    if kind in _COLUMNS or not isinstance(names, Iterable):
+        raise ParameterError(f"The '{role}' parameter must be names of columns: a text or a list. Got {kind}.")
+    columns = (names,) if isinstance(names, str) else tuple(names)
+    if not all(isinstance(name, str) for name in columns):
+        raise ParameterError(f"The '{role}' parameter must be names of columns. Got something that is not text.")
+    return columns
 
 
 _COLUMNS = ("Series", "Expr", "ChunkedArray")

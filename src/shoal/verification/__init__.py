@@ -13,6 +13,7 @@ from shoal.verification.node_names import names_read_as
 from shoal.verification.published_columns import ReadColumn, ReadTable, read_table
 from shoal.verification.same_rows import RowSums, check_same_rows
 from shoal.verification.shown_values import check_shown_values
+from shoal.verification.units import number_units
 from shoal.verification.verify import verify
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "failures",
     "measure",
     "names_read_as",
+    "number_units",
     "read_table",
     "verify",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 from shoal._messages import PYTHON
 from shoal.models.release_counts import ReleaseCounts
 from shoal.verification.counting import count_and_place_groups
+from shoal.verification.units import name_units
 from shoal.verification.verify import refused, refused_release
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def failures(
     *,
     times: NDArray[np.int64] | None = None,
     places: NDArray[np.int64] | None = None,
+    units: pl.DataFrame | None = None,
 ) -> tuple[Failure, ...]:
     """Return which models of a requirement a table fails, and in which groups; empty where it satisfies all.
 
@@ -108,8 +110,12 @@ def failures(
     times, places : int64 arrays, optional
         Where `frame` has rows that are alike only once: how often each stands in the table, and the row of the table,
         from 0, in which it does first. The rows are in the order of these.
+    units : polars.DataFrame, optional
+        Whose each row is, if the requirement counts units (`number_units`).
     """
-    counts, first_rows = count_and_place_groups(frame, quasi_identifiers, requirement.sensitive, times=times)
+    beside, named = name_units(frame, units)
+    asked = [named.get(name, name) for name in requirement.attributes]
+    counts, first_rows = count_and_place_groups(beside, quasi_identifiers, asked, times=times)
     if places is not None:
         first_rows = places[first_rows]
     numbers = np.argsort(np.argsort(first_rows)) + 1
@@ -131,8 +137,9 @@ def failures(
             )
             found.append(one)
     for model in requirement.group_models:
-        asked: Sequence[str | None] = requirement.sensitive if model.needs_sensitive else (None,)
-        for attribute, of_groups in zip(asked, counts, strict=False):
+        for position in requirement.positions_of(model):
+            of_groups = counts[position]
+            attribute = requirement.attributes[position] if model.needs_sensitive else None
             failing = np.flatnonzero(refused(model, of_groups))
             failing = failing[np.argsort(numbers[failing])]
             if len(failing):

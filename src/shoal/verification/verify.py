@@ -10,6 +10,7 @@ from shoal.errors import ReleaseUnsafeError
 from shoal.models.release_counts import ReleaseCounts
 from shoal.verification.achieved import Achieved, achieved
 from shoal.verification.counting import count_groups, people_of_groups
+from shoal.verification.units import name_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,7 @@ def verify(
     populations: Sequence[Population] | None = None,
     fitting: Fitting | None = None,
     times: NDArray[np.int64] | None = None,
+    units: pl.DataFrame | None = None,
 ) -> Achieved:
     """Check that every group of a release satisfies every model, and measure what the release achieves.
 
@@ -57,11 +59,13 @@ def verify(
         Counts the people of the population who fit groups, where a model asks for that.
     times : int64 array, optional
         How often each row stands in the release, where `frame` has rows that are alike only once.
+    units : polars.DataFrame, optional
+        Private: whose each row of `frame` is, one column for each kind of unit that is protected (`number_units`).
 
     Returns
     -------
     Achieved
-        The privacy that was measured.
+        The privacy that was measured of the published cells alone.
 
     Raises
     ------
@@ -77,8 +81,30 @@ def verify(
         )
     counts = count_groups(frame, quasi_identifiers, sensitive, populations, times=times)
     people = _people(frame, quasi_identifiers, requirement, fitting)
-    _check_models(counts, requirement, people)
+    of_units = _of_units(frame, quasi_identifiers, requirement, units, times)
+    by_position = {**dict(zip(sensitive, counts, strict=False)), **of_units}
+    asked = [by_position[name] for name in requirement.attributes] or counts
+    _check_models(asked, requirement, people)
     return achieved(counts, sensitive, requirement.models, people)
+
+
+def _of_units(
+    frame: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    requirement: Requirement,
+    units: pl.DataFrame | None,
+    times: NDArray[np.int64] | None,
+) -> dict[str, GroupCounts]:
+    """Count the rows of each unit in each group, for each kind of unit that some model counts."""
+    if not requirement.counts_units:
+        return {}
+    if units is None or tuple(units.columns) != requirement.units or units.height != frame.height:
+        raise ReleaseUnsafeError(
+            "The release was to be checked for units whose rows are not known. Nothing was published."
+        )
+    beside, named = name_units(frame, units)
+    counts = count_groups(beside, quasi_identifiers, list(named.values()), times=times)
+    return dict(zip(named, counts, strict=True))
 
 
 def _people(
@@ -114,13 +140,13 @@ def _check_models(counts: Sequence[GroupCounts], requirement: Requirement, peopl
     for whole in requirement.table_models:
         _check_release(whole, counts[0], people)
     for model in requirement.group_models:
-        asked = range(len(requirement.sensitive)) if model.needs_sensitive else range(1)
+        asked = requirement.positions_of(model)
         if not asked:
             raise ReleaseUnsafeError(model, " cannot be checked without a sensitive attribute. Nothing was published.")
         for position in asked:
             failing = refused(model, counts[position])
             if failing.any():
-                about = f" of '{requirement.sensitive[position]}'" if model.needs_sensitive else ""
+                about = f" of '{requirement.attributes[position]}'" if model.needs_sensitive else ""
                 raise ReleaseUnsafeError(
                     "The release fails ",
                     model,

@@ -161,7 +161,7 @@ def _acceptance_by_attribute(
     tables = populations_of(problem.table)
     # Models without a sensitive attribute are judged once, with the first attribute.
     for place, position in enumerate(attributes):
-        judges = [model for model in models if model.needs_sensitive or place == 0]
+        judges = [model for model in models if position in problem.requirement.positions_of(model)]
         yield _acceptable_vectors(judges, tables[position], counted[place])
 
 

@@ -162,7 +162,7 @@ class Judge:
             ),
             class_of_row=of_row,
             asked=compiled.asked._replace(starts=offset),
-            lasting=_lasting(problem.requirement, compiled.rules, len(table.sensitive)),
+            lasting=_lasting(problem.requirement, compiled.rules),
             release=compiled.release,
             people=problem.people,
             value_codes=value_codes,
@@ -177,13 +177,14 @@ class Judge:
         return f"Judge(classes={len(self.classes.sizes)}, rules={len(self.asked.rules)})"
 
 
-def _lasting(requirement: Requirement, rules: NDArray[np.int64], attributes: int) -> NDArray[np.int64]:
+def _lasting(requirement: Requirement, rules: NDArray[np.int64]) -> NDArray[np.int64]:
     """Select the clauses that a group satisfies if a part of it satisfies the requirement."""
     kept = [row for row in rules if row[0] in _LASTING and row[0] != RuleKind.SIZE]
     for model in requirement.group_models:
         distinct = model.necessary_distinct()
         if distinct > 1:
-            kept += [np.array([RuleKind.DISTINCT, at, distinct, 0, 0, 0]) for at in range(attributes)]
+            positions = requirement.positions_of(model)
+            kept += [np.array([RuleKind.DISTINCT, at, distinct, 0, 0, 0]) for at in positions]
     return np.array(kept, dtype=np.int64).reshape(-1, 6)
 
 

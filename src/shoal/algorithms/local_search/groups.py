@@ -467,8 +467,9 @@ def _kinds(problem: Problem) -> NDArray[np.int32]:
     if not any(model.needs_sensitive for model in problem.requirement.group_models):
         return kinds.astype(np.int32)
     # Refine the kinds by one sensitive attribute at a time.
-    for column, population in zip(problem.table.sensitive, populations_of(problem.table), strict=True):
+    populations = populations_of(problem.table)
+    for position, (column, population) in enumerate(zip(problem.table.sensitive, populations, strict=True)):
         ranks = np.empty(column.size, dtype=np.int64)
-        ranks[problem.requirement.drawing_order(population)] = np.arange(column.size)
+        ranks[problem.requirement.drawing_order(population, position)] = np.arange(column.size)
         _, kinds = np.unique(kinds * column.size + ranks[column.codes], return_inverse=True)
     return kinds.astype(np.int32)

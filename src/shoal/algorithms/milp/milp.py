@@ -255,7 +255,10 @@ def _is_acceptable(problem: Problem, types: RowTypes, shares: NDArray[np.int64])
     for model in problem.requirement.group_models:
         if not model.needs_sensitive and not model.acceptable(sizes).all():
             return False
-        for place, position in enumerate(types.attributes if model.needs_sensitive else ()):
+        asked = problem.requirement.positions_of(model) if model.needs_sensitive else ()
+        for place, position in enumerate(types.attributes):
+            if position not in asked:
+                continue
             one_hot = np.eye(len(tables[position].totals), dtype=np.int64)[types.values[:, place]]
             if not model.acceptable(counted_groups(shares @ one_hot, tables[position])).all():
                 return False

@@ -24,6 +24,8 @@ from shoal.pipeline.input import open_data, understood
 from shoal.pipeline.prepare import Prepared, drawn, rows_to_publish
 from shoal.pipeline.recoded import Recoded
 from shoal.pipeline.run import STEPS, verified
+from shoal.pipeline.units import with_units
+from shoal.pipeline.verify import units_of_entries
 from shoal.recoding import LARGEST_SET
 from shoal.release.plan import ReleasePlan
 from shoal.request.request import Request
@@ -137,7 +139,7 @@ def apply(
         opened = _meant(plan, opened, request)
     frame, rows = rows_to_publish(opened, schema, request.missing_sensitive)
     with clock.step("encode"):
-        table = replace(encode(frame, schema), counts=opened.counts[rows])
+        table = replace(encode(frame, schema), counts=opened.counts[rows], units=opened.units_of(rows))
         said = dict(plan.meanings)  # of what the cells stand for, as `verified` needs it
         encoded = Encoded(table=table, trees={}, automatic=frozenset(), coarsened=said, classes={}, pictures={})
         encoded.check(request.requirement, may_normalize=False)
@@ -168,7 +170,7 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
             ".",
         )
     asked = plan.parameters
-    requirement = Requirement.of(models, schema.sensitive)
+    requirement = Requirement.of(models, schema.sensitive, schema.units)
     if requirement.population is not None:
         raise ParameterError(
             "A plan serves no model that asks about a population: its people are compared with the forms of a release, "
@@ -181,6 +183,7 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
         sensitive=schema.sensitive,
         direct_identifiers=schema.direct_identifiers,
         insensitive=schema.insensitive,
+        units=schema.units,
         privacy=models,
         algorithm=PlannedForms(plan),
         recoding=asked["recoding"],
@@ -188,6 +191,7 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
         star=plan.star,
         keep_order=keep_order,
         missing_sensitive=asked["missing_sensitive"],
+        missing_person=asked.get("missing_person", "error"),
         normalize=asked.get("normalize", False),
         seed=seed,
         coarsen=_as_asked(plan),
@@ -217,6 +221,7 @@ def _meant(plan: ReleasePlan, opened: OpenedData, request: Request) -> OpenedDat
     read_as: Mapping[str, Mapping[str, str]] = plan.parameters.get("read_as") or {}
     text = [name for name in read_as if opened.frame.schema.get(name) == pl.String]
     decimals = {read_as[name]["decimal"] for name in text if "decimal" in read_as[name]}
+    opened = with_units(opened, request.schema.units, request.missing_person)
     _, rows = rows_to_publish(opened, request.schema, request.missing_sensitive)
     return understood(
         opened,
@@ -328,7 +333,8 @@ class _Dealt:
             recoded = dealt.recoded(clock)
             with clock.step("verify"):
                 published, entries = recoded.published()
-                found = failures(published, request.schema.quasi_identifiers, request.requirement)
+                units = units_of_entries(recoded, entries)
+                found = failures(published, request.schema.quasi_identifiers, request.requirement, units=units)
             if not found:
                 return recoded
             sentences = " ".join(one.sentence for one in found)

@@ -106,7 +106,9 @@ def tradeoff(
     request = request_of(tradeoff, request, options)
     models: tuple[Any, ...] = tuple(request.privacy) if isinstance(request.privacy, Iterable) else (request.privacy,)
     if models:
-        Requirement.of(models, request.schema.sensitive)  # before they are asked for their parameters
+        Requirement.of(
+            models, request.schema.sensitive, request.schema.units
+        )  # before they are asked for their parameters
     k, l = (request.k if k is None else k), (request.l if l is None else l)
     levels = _levels(_numbers("k", k, Integer(low=1)), _numbers("l", l, RationalIn(low=Fraction(1))), models)
     told = progress or silent
@@ -264,7 +266,9 @@ class _Work:
 
     def _released(self, request: Request, clock: Clock) -> Release:
         if request.climbs not in self.encoded:
-            self.encoded[request.climbs] = encoded_table(self.frame, self.opened.counts[self.rows], request, clock)
+            self.encoded[request.climbs] = encoded_table(
+                self.frame, self.opened.counts[self.rows], request, clock, units=self.opened.units_of(self.rows)
+            )
         encoded = self.encoded[request.climbs]
         with clock.step("encode"):
             prepared = ready(encoded, request, self.opened, self.rows)

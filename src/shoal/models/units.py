@@ -1,0 +1,93 @@
+"""k-anonymity of units: nobody has more than one in k rows of a group, however many rows each unit has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from shoal._core.validation import Integer, parameter, validate_declared
+from shoal.models.anonymity import KAnonymity, rare_rows
+from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
+from shoal.models.linear import LinearForm
+from shoal.models.rationals import at_most
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from shoal.models.base import PrivacyModel
+    from shoal.models.population import Population
+
+__all__ = ["UnitAnonymity", "counts_units", "models_of_units"]
+
+
+@dataclass(frozen=True, repr=False)
+class UnitAnonymity(GroupModel):
+    """No unit has more than one in k rows of a group, so that every group is of at least k units.
+
+    This is l-diversity by frequency with the unit in place of the sensitive value: r(u, G) / |G| <= 1 / k, with r(u, G)
+    the rows of unit u in the group G. It is monotone, and feasible if and only if no unit has more than n / k of all n
+    rows. `KAnonymity(k)` means this if a table has a person column.
+    """
+
+    k: int = field(metadata=parameter(Integer(low=1), "Units that every group has at least."))
+    """Units that every group has at least, >= 1; none of them has more than one in k of its rows."""
+
+    name: ClassVar[str] = "k-anonymity of persons"
+    of_units: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        validate_declared("UnitAnonymity", self)
+
+    def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
+        return at_most(groups.heights, int(self.k), groups.sizes, 1)
+
+    def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
+        # A k beyond the table refuses every group; it need not fit into 64 bits to do so.
+        return (Rule(kind=RuleKind.FREQUENCY, a=min(int(self.k), table.rows + 1), b=1),)
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {**KAnonymity(self.k).to_dict(), "of": "persons"}
+
+    def best_feasible(self, table: Population) -> str:  # noqa: D102
+        return (
+            f"one has {table.height} of the {table.rows} rows, so the largest feasible k is "
+            f"{table.rows // table.height}"
+        )
+
+    def frequency_form(self) -> tuple[int, Fraction] | None:  # noqa: D102
+        return 1, Fraction(int(self.k))
+
+    @property
+    def is_linear(self) -> bool:  # noqa: D102
+        return True
+
+    def linear_form(self, table: Population) -> LinearForm:  # noqa: D102
+        return LinearForm(rows=rare_rows(Fraction(1, int(self.k)), table))
+
+    def necessary_distinct(self) -> int:  # noqa: D102
+        return int(self.k)
+
+
+def models_of_units(model: PrivacyModel) -> tuple[PrivacyModel, ...]:
+    """Return the models that one means if units are protected: its k counts units.
+
+    Examples
+    --------
+    >>> from shoal.models import AlphaKAnonymity, LDiversity
+    >>> models_of_units(KAnonymity(5))
+    (UnitAnonymity(5),)
+    >>> models_of_units(AlphaKAnonymity(0.5, 5))
+    (AlphaKAnonymity(alpha=0.5, k=5), UnitAnonymity(5))
+    >>> models_of_units(LDiversity(2))
+    (LDiversity(2),)
+    """
+    if isinstance(model, KAnonymity):
+        return (UnitAnonymity(model.k),)
+    return (*model.parts, UnitAnonymity(model.k)) if counts_units(model) else model.parts  # type: ignore[attr-defined]
+
+
+def counts_units(model: PrivacyModel) -> bool:
+    """Return whether a model counts units if units are protected: it is about groups, and has a k."""
+    return isinstance(model, GroupModel) and hasattr(model, "k")

@@ -1,0 +1,73 @@
+"""Whose the rows of a published table are: the units that verification counts, read from the input once more.
+
+Nothing of the encoding is used: units are numbered here from the values of the input's columns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["name_units", "number_units"]
+
+_ROW = "row"
+
+
+def number_units(rows: pl.DataFrame, kinds: Sequence[Sequence[str]]) -> pl.DataFrame:
+    """Assign numbers to the units whose the rows of a table are.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame
+        The row of the input that each published row was made of, with the columns that identify units.
+    kinds : sequence of sequence of str
+        These columns, for each kind of unit.
+
+    Returns
+    -------
+    polars.DataFrame
+        A column for each kind, which has equal numbers for rows of one unit. A row that misses a value of such a column
+        is a unit of its own.
+
+    Examples
+    --------
+    >>> rows = pl.DataFrame({"id": ["a", "b", "a ", None, None]})
+    >>> number_units(rows, [("id",)])["id"].to_list()
+    [0, 1, 0, -4, -5]
+    """
+    return pl.DataFrame([_numbers(rows, names).alias(" + ".join(names)) for names in kinds])
+
+
+def name_units(frame: pl.DataFrame, units: pl.DataFrame | None) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Put units beside the columns of a published table, under names that none of these has.
+
+    Returns
+    -------
+    frame : polars.DataFrame
+    named : dict of str to str
+        The column of each kind of unit.
+    """
+    if units is None:
+        return frame, {}
+    longest = max(map(len, frame.columns), default=0)
+    named = {kind: f"{'unit':_<{longest}}_{place}" for place, kind in enumerate(units.columns)}
+    return frame.with_columns(units[kind].alias(name) for kind, name in named.items()), named
+
+
+def _numbers(rows: pl.DataFrame, names: Sequence[str]) -> pl.Series:
+    # By number, because Polars takes the name "*" for all columns.
+    keys = [str(number) for number in range(len(names))]
+    named = pl.DataFrame([rows.get_column(name).alias(key) for name, key in zip(names, keys, strict=True)])
+    # Two forms of one text are one unit, and text without a character is missing.
+    text = pl.selectors.by_dtype(pl.String, pl.Categorical, pl.Enum).cast(pl.String)
+    plain = named.with_columns(text.str.normalize("NFC").str.strip_chars(), pl.selectors.float().fill_nan(None))
+    plain = plain.with_columns(pl.col(pl.String).replace("", None))
+    plain = plain.with_row_index(_ROW).with_columns(pl.col(_ROW).cast(pl.Int64))
+    first = plain.group_by(keys).agg(pl.col(_ROW).min().alias("first"))
+    found = plain.join(first, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    missing = pl.any_horizontal(pl.col(key).is_null() for key in keys)
+    return found.select(pl.when(missing).then(-1 - pl.col(_ROW)).otherwise("first")).to_series()
