@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shoal.models.base import PrivacyModel
     from shoal.models.population import Population
 
-__all__ = ["UnitAnonymity", "counts_units", "models_of_units"]
+__all__ = ["counts_units", "models_of_units"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,33 +40,33 @@ class UnitAnonymity(GroupModel):
     def __post_init__(self) -> None:
         validate_declared("UnitAnonymity", self)
 
-    def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
+    def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:
         return at_most(groups.heights, int(self.k), groups.sizes, 1)
 
-    def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
+    def rules(self, table: Population) -> tuple[Rule, ...]:
         # A k beyond the table refuses every group; it need not fit into 64 bits to do so.
         return (Rule(kind=RuleKind.FREQUENCY, a=min(int(self.k), table.rows + 1), b=1),)
 
-    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+    def to_dict(self) -> dict[str, Any]:
         return {**KAnonymity(self.k).to_dict(), "of": "persons"}
 
-    def best_feasible(self, table: Population) -> str:  # noqa: D102
+    def best_feasible(self, table: Population) -> str:
         return (
             f"one has {table.height} of the {table.rows} rows, so the largest feasible k is "
             f"{table.rows // table.height}"
         )
 
-    def frequency_form(self) -> tuple[int, Fraction] | None:  # noqa: D102
+    def frequency_form(self) -> tuple[int, Fraction] | None:
         return 1, Fraction(int(self.k))
 
     @property
-    def is_linear(self) -> bool:  # noqa: D102
+    def is_linear(self) -> bool:
         return True
 
-    def linear_form(self, table: Population) -> LinearForm:  # noqa: D102
+    def linear_form(self, table: Population) -> LinearForm:
         return LinearForm(rows=rare_rows(Fraction(1, int(self.k)), table))
 
-    def necessary_distinct(self) -> int:  # noqa: D102
+    def necessary_distinct(self) -> int:
         return int(self.k)
 
 

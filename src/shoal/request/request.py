@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from shoal._core.validation import Boolean, Integer, OneOf, Optional, Symbol, parameters_of, validate_declared
 from shoal._messages import Suggestion
 from shoal.algorithms import ALGORITHMS, PREFERENCES, Preferences, choose
-from shoal.errors import ColumnError, ParameterError, near_matches
-from shoal.hierarchy import as_hierarchy
+from shoal.errors import ColumnError, ParameterError
 from shoal.models import Requirement, asked_models
 from shoal.recoding import LARGEST_SET, METHODS
+from shoal.request.hierarchies import trees_of
 from shoal.request.request_field import requestable
 from shoal.table import roles
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shoal.report import About
     from shoal.table import Schema
 
-__all__ = ["ENGINES", "Request", "fields_in", "trees_of"]
+__all__ = ["ENGINES", "Request", "fields_in"]
 
 ENGINES = ("auto", "memory", "stream", "spark")
 """What reads and writes a table."""
@@ -458,14 +458,8 @@ class Request:
     @cached_property
     def schema(self) -> Schema:
         """The role of each column."""
-        return roles(
-            self.quasi_identifiers,
-            self.sensitive,
-            self.direct_identifiers,
-            self.insensitive,
-            self.person,
-            self.units,
-        )
+        named = self.quasi_identifiers, self.sensitive, self.direct_identifiers, self.insensitive
+        return roles(*named, self.person, self.units)
 
     @cached_property
     def models(self) -> PrivacyModel | Sequence[PrivacyModel]:
@@ -595,22 +589,6 @@ def fields_in(*sections: str) -> tuple[str, ...]:
     """Return the names of the fields of some sections; see `RequestField.section`."""
     declared: Mapping[str, Any] = parameters_of(Request)
     return tuple(name for name, one in declared.items() if one.section in sections)
-
-
-def trees_of(
-    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]], allowed: Sequence[str]
-) -> dict[str, Hierarchy]:
-    """Return the hierarchies of columns, read from their files if paths are given."""
-    if not isinstance(hierarchies, Mapping):
-        raise ParameterError(
-            f"The 'hierarchies' parameter must map names of columns to hierarchies. Got {type(hierarchies).__name__}."
-        )
-    for name in hierarchies:
-        if name not in allowed:
-            raise ColumnError(
-                f"The column '{name}' cannot have a hierarchy: it is no quasi-identifier. {near_matches(name, allowed)}"
-            )
-    return {name: as_hierarchy(f"The hierarchy of '{name}'", given) for name, given in hierarchies.items()}
 
 
 def _name_of(algorithm: str | Algorithm) -> str:

@@ -18,7 +18,8 @@ from shoal.findings import alike_warnings, persons_beside, repeated_person
 from shoal.metrics import published_star_counts
 from shoal.models import Requirement, asked_models
 from shoal.pipeline.input import JudgedTable, judged, open_data, open_population, understood
-from shoal.request.request import ENGINES, trees_of
+from shoal.request.hierarchies import trees_of
+from shoal.request.request import ENGINES
 from shoal.table import Schema, roles
 from shoal.verification import Achieved, Failure, declared_meanings, failures, measure
 from shoal.verification.counting import people_of_groups

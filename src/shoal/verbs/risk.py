@@ -32,7 +32,7 @@ from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, ne
 from shoal.findings import persons_beside
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import judged, open_data, open_population
-from shoal.request.request import trees_of
+from shoal.request.hierarchies import trees_of
 from shoal.table import Schema, encode, roles
 from shoal.verification import declared_meanings
 from shoal.verification.meaning import parameters_of

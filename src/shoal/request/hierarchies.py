@@ -1,0 +1,33 @@
+"""The hierarchies that a request names, read from their files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from shoal.errors import ColumnError, ParameterError, near_matches
+from shoal.hierarchy import as_hierarchy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+
+    from shoal.hierarchy import Hierarchy
+
+__all__ = ["trees_of"]
+
+
+def trees_of(
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]], allowed: Sequence[str]
+) -> dict[str, Hierarchy]:
+    """Return the hierarchies of columns, read from their files if paths are given."""
+    if not isinstance(hierarchies, Mapping):
+        raise ParameterError(
+            f"The 'hierarchies' parameter must map names of columns to hierarchies. Got {type(hierarchies).__name__}."
+        )
+    for name in hierarchies:
+        if name not in allowed:
+            raise ColumnError(
+                f"The column '{name}' cannot have a hierarchy: it is no quasi-identifier. {near_matches(name, allowed)}"
+            )
+    return {name: as_hierarchy(f"The hierarchy of '{name}'", given) for name, given in hierarchies.items()}
