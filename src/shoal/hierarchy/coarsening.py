@@ -54,6 +54,8 @@ class Coarsening(ABC):
     """Number of columns: 1, or 2 for the coordinates of points."""
     self_evident: ClassVar[bool] = False
     """Whether `to_dict` is enough to know which values a coarser value represents."""
+    ends_at_values: ClassVar[bool] = False
+    """Whether it creates intervals that end at exact values of the column; their ends are widened afterwards."""
     takes_text: ClassVar[bool] = False
     """Whether text is used literally, even if it could be parsed as dates or numbers."""
 

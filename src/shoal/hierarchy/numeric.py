@@ -70,7 +70,8 @@ class Bins(Coarsening):
     cuts : sequence of number, optional
         Ascending boundaries of the bins. Numbers below the first cut become `<18`, those from the last cut on `>=65`.
     quantiles : int, optional
-        Number of bins with about equally many records; equal values share a bin. The cuts are values of records.
+        Number of bins with about equally many records; equal values share a bin. A cut is the roundest number between
+        two records.
     start : number
         A boundary of bins of a width.
 
@@ -158,17 +159,33 @@ class Bins(Coarsening):
 
 
 def step_cuts(column: Column, numbers: Sequence[Fraction], bins: int) -> list[Fraction]:
-    """Compute cuts for bins with about equally many rows: the smallest value of each bin but the first.
+    """Compute cuts for bins with about equally many rows.
 
-    A value belongs to the bin of its first row, so that bins which would start within a run of equal values are
-    dropped.
+    Each cut is the roundest number above one bin and at most the smallest value of the next bin, so that cuts rarely
+    equal exact values of records. A value belongs to the bin of its first row, so that bins which would start within a
+    run of equal values are dropped.
     """
     # The last code belongs to missing values, which are not binned.
     counts = np.bincount(column.codes, minlength=column.size)[: len(numbers)].astype(np.int64)
     # Bin of the first row of each value.
     before = np.cumsum(counts) - counts
     bin_of = before * bins // int(counts.sum())
-    return [numbers[code] for code in (np.flatnonzero(np.diff(bin_of)) + 1).tolist()]
+    first = np.flatnonzero(np.diff(bin_of)) + 1
+    return [_roundest(numbers[code - 1], numbers[code]) for code in first.tolist()]
+
+
+def _roundest(low: Fraction, high: Fraction) -> Fraction:
+    """Return the roundest number above `low` and at most `high`: a multiple of the largest possible power of ten.
+
+    Examples
+    --------
+    >>> [str(_roundest(Fraction(low), Fraction(high))) for low, high in [(29, 30), (1187, 1213), (-3, 2)]]
+    ['30', '1200', '0']
+    """
+    power = Fraction(10) ** len(str(int(max(abs(low), abs(high)))))
+    while high // power * power <= low:
+        power /= 10
+    return high // power * power
 
 
 def checked_cuts(owner: str, cuts: object) -> tuple[Real | float, ...]:

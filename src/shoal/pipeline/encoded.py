@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.algorithms import populations_of
 from shoal.hierarchy import automatic_hierarchy, coarsen_columns, tree_after
-from shoal.recoding import check_coverage
+from shoal.recoding import check_coverage, widen_classes
 from shoal.table import Schema, check_read_apart, encode
 
 if TYPE_CHECKING:
@@ -131,14 +131,15 @@ def encoded_columns(
     names = schema.quasi_identifiers
     with clock.step("coarsen"):
         coarsened = coarsen_columns(frame, request.coarsenings, names)
+        coarse = _with_shared_ends(coarsened.frame, frame, request)
         trees = {
             name: tree_after(tree, request.coarsenings.get(name))
             for name, tree in request.trees.items()
             if name in names
         }
     with clock.step("encode"):
-        table = encode(coarsened.frame, schema, of_intervals=coarsened.of_intervals)
-        made = _automatic_trees(coarsened.frame.select(names), told, known=trees) if request.climbs else {}
+        table = encode(coarse, schema, of_intervals=coarsened.of_intervals)
+        made = _automatic_trees(coarse.select(names), told, known=trees) if request.climbs else {}
         return Encoded(
             table=table,
             trees=trees | made,
@@ -147,6 +148,15 @@ def encoded_columns(
             classes=coarsened.classes,
             pictures=coarsened.pictures,
         )
+
+
+def _with_shared_ends(coarse: pl.DataFrame, frame: pl.DataFrame, request: Request) -> pl.DataFrame:
+    """Widen the intervals of coarsenings that end at values of records, unless exact ends are requested."""
+    if request.shared_by == 1:
+        return coarse
+    keys = [key for key, coarsening in request.coarsenings.items() if coarsening.ends_at_values]
+    names = [name for key in keys for name in ((key,) if isinstance(key, str) else key) if name in frame.columns]
+    return coarse.with_columns(widen_classes(frame[name], coarse[name], request.shared_by) for name in names)
 
 
 def _automatic_trees(

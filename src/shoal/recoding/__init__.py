@@ -1,6 +1,7 @@
 """Recoding of a partition to published values: suppression, or generalization to intervals, sets and nodes."""
 
 from shoal.recoding.ancestors import check_coverage
+from shoal.recoding.class_ends import widen_classes
 from shoal.recoding.composition import compose, sub_domain_penalty
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.frame import canonical_order, published_frame
@@ -31,4 +32,5 @@ __all__ = [
     "sub_domain_penalty",
     "sub_domains_of",
     "unchanged",
+    "widen_classes",
 ]

@@ -527,7 +527,9 @@ class Request:
     def few(self) -> int:
         """Fewer records than this must not have the value of an end, unless that is requested; 1 without any end."""
         by_itself = set(self.schema.quasi_identifiers) - set(self.trees)
-        if self.recoding != "generalization" or self.climbs or not by_itself or not self.chosen.capabilities.makes_ends:
+        makes_ends = self.chosen.capabilities.makes_ends and not self.climbs
+        recoded = self.recoding == "generalization" and makes_ends and by_itself
+        if not recoded and not any(coarsening.ends_at_values for coarsening in self.coarsenings.values()):
             return 1
         k = self.requirement.k
         return max(_LEAST_SHARED, k if k > 1 else self.requirement.least_size)

@@ -143,6 +143,11 @@ class Meaning:
         return self.kind in ("values", "top-code", "bottom-code") and not self.climbed
 
     @property
+    def ends_at_values(self) -> bool:
+        """Whether cells are intervals that were made of the values of records, by classes or rectangles."""
+        return self.kind in ("ordered", "points") and not self.climbed
+
+    @property
     def has_sides(self) -> bool:
         """Whether `<18` and `>=65` are intervals in such a column, and not values that read so."""
         return self.kind in ("", "bins", "date-part", "top-code", "bottom-code") or self.kind not in KINDS

@@ -82,7 +82,7 @@ def check_shown_values(
     places = pl.Series(np.asarray(rows, dtype=np.uint32))
     failed = []
     for name, meaning in meanings.items():
-        if meaning.shows_values:
+        if meaning.shows_values or meaning.ends_at_values:
             shown = published.get_column(name)
             count = _Shown(shown, original.get_column(name).gather(places), each, meaning, star, least).failing()
             failed += [f"{count} of '{name}'"] * (count > 0)
@@ -108,9 +108,13 @@ class _Shown:
         self._below = np.append(0, np.cumsum(_sums(self._ranks, each, values.size + 1)[: values.size]))
         self._least = least
         self._grid = None if meaning.has_names else _grid_of(values, distinct)
+        # A class has other rows than those of a group: its end is that of the first value in the interval.
+        self._of_classes = meaning.ends_at_values
 
     def failing(self) -> int:
         """Return how many different ends and members are exact values of few records."""
+        if self._of_classes and not (isinstance(self._grid, _Numbers) or (self._grid and self._grid.whole)):
+            return 0  # without a grid, or an order between overlapping intervals, classes stay as they are
         ends: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
         members: set[str] = set()
         for code, label in enumerate(self._column.labels):
@@ -165,7 +169,11 @@ class _Shown:
             start, stop = (rank, found.stop) if upper else (found.low, rank + 1)
             return found.low < found.stop and self._records(start, stop) >= self._least
         position = self._values.position_of(text)
-        return position is not None and any(
+        if position is None:
+            return False
+        if self._of_classes:
+            rank = self._values.below(position)[int(upper)] - int(upper)
+        return any(
             start <= rank < stop and self._records(start, stop) >= self._least
             for start, stop in self._cells(position, rank, upper=upper)
         )

@@ -44,6 +44,7 @@ class Ordered(Coarsening):
 
     takes: ClassVar[int] = 1
     self_evident: ClassVar[bool] = True
+    ends_at_values: ClassVar[bool] = True
 
     k: int = field(kw_only=True)
     """What each class has at least."""

@@ -49,6 +49,7 @@ class Points(Coarsening):
 
     takes: ClassVar[int] = 2
     self_evident: ClassVar[bool] = True
+    ends_at_values: ClassVar[bool] = True
 
     k: int = field(kw_only=True)
     """What each class has at least."""
