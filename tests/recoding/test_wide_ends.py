@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Any
 
 import numpy as np
@@ -210,6 +211,54 @@ def test_what_a_coarsening_made_stays() -> None:
     top = {"zip": shoal.TopCode(10_280)}
     both = [shoal.anonymize(table, **asked, coarsen=top, exact_ends=exact) for exact in (True, False)]
     assert not both[0].data["zip"].equals(both[1].data["zip"])
+
+
+@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+@pytest.mark.parametrize(
+    ("coarsen", "names"),
+    [
+        ({"born": shoal.Ordered(k=5)}, ["born"]),
+        ({"pay": shoal.Ordered(k=2)}, ["pay"]),
+        ({("pay", "zip"): shoal.Points(k=5)}, ["pay", "zip"]),
+    ],
+)
+def test_classes_end_at_no_exact_value(coarsen: Any, names: list[str], recoding: Any) -> None:
+    table = people(300).with_columns(pay=pl.Series(np.random.default_rng(3).normal(0, 900, 300).round(1)))
+    asked: dict[str, Any] = {"quasi_identifiers": names, "sensitive": "disease", "insensitive": "rest", "k": 5}
+    asked |= {"recoding": recoding, "algorithm": "mondrian", "coarsen": coarsen, "seed": 1}
+    release = shoal.anonymize(table, **asked)
+    assert release.data[names[0]].cast(pl.String).str.starts_with("[").any()
+    assert not ends_of_few(*shown(release, table), 5)
+    assert release.public_certificate.to_dict()["parameters"]["shared_by"] == 5
+    exact = shoal.anonymize(table, **asked, exact_ends=True)
+    assert ends_of_few(*shown(exact, table), 5) or set(exact.data[names[0]]) == {"*"}
+
+
+def test_a_class_with_an_exact_end_is_not_written() -> None:
+    table = pl.DataFrame({"age": [21, 22, 22, 23, 28, 30, 30, 31, 35]})
+    meanings = {"age": Meaning.of(shoal.Ordered(k=4))}
+    for cells, fails in ((["[20, 23]", "[20, 39]"], False), (["[21, 23]", "[28, 35]"], True)):
+        made = pl.DataFrame({"age": [cells[0]] * 4 + [cells[1]] * 5})
+        if fails:
+            with pytest.raises(ReleaseUnsafeError, match="2 of 'age'"):
+                check_shown_values(made, table, np.arange(9), meanings=meanings, least=3)
+        else:
+            check_shown_values(made, table, np.arange(9), meanings=meanings, least=3)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"coarsen": {"pay": shoal.Bins(quantiles=16)}, "algorithm": "mondrian"}, {"algorithm": "tds"},
+     {"algorithm": "full-domain"}],
+)  # fmt: skip
+def test_quantiles_are_round_numbers_between_records(more: dict[str, Any]) -> None:
+    """The hierarchies that an algorithm makes by itself consist of quantiles, too."""
+    pay = 10_003 + 17 * np.random.default_rng(5).permutation(600)
+    table = people(600).select("disease", pay=pl.Series(pay))
+    made = shoal.anonymize(table, **(REQUEST | {"quasi_identifiers": ["pay"], "k": 5} | more))
+    cuts = {int(text) for cell in made.data["pay"].cast(pl.String).unique() for text in re.findall(r"\d+", cell)}
+    assert len(cuts) > 10
+    assert not cuts & set(pay.tolist())
 
 
 def test_a_set_with_a_rare_member_becomes_a_star() -> None:

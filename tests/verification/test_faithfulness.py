@@ -305,6 +305,7 @@ def test_the_points_whose_rectangles_overlap() -> None:
         coarsen={("x", "y"): Points(k=3)},
         keep_order=True,
         seed=1,
+        exact_ends=True,
     )
     assert table["x"][0] == 94
     assert made.data["x"][0] == "[57, 94]"

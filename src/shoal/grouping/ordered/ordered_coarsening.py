@@ -26,7 +26,8 @@ __all__ = ["Ordered"]
 class Ordered(Coarsening):
     """Numbers, dates or declared categories become intervals of at least k records, the largest as small as possible.
 
-    An interval reads `[21, 25]`, from the smallest value of its class to the largest; a single value stays as it is.
+    An interval reads `[21, 25]`, from the smallest value of its class to the largest; a single value stays as it is. A
+    release moves the ends outward (`exact_ends`) unless enough records have these values.
     The coarser column is ordered, too. A missing value stays missing and does not count.
 
     Parameters

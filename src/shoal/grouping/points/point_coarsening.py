@@ -29,8 +29,8 @@ class Points(Coarsening):
     """Two columns of coordinates become rectangles of at least k records each, the largest as small as possible.
 
     Both columns hold intervals then, `[x_min, x_max]` and `[y_min, y_max]`, in the order of their ends; together they
-    are the rectangle of a class, and no two rectangles share a point. Their ends are coordinates of records. A row
-    misses both coordinates or none; missing ones stay missing and do not count.
+    are the rectangle of a class, and no two rectangles share a point. Their ends are coordinates of records, and a
+    release moves them outward (`exact_ends`) unless enough records have them. A row misses both coordinates or none; missing ones stay missing and do not count.
 
     Parameters
     ----------
