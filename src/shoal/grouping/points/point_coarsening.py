@@ -30,7 +30,8 @@ class Points(Coarsening):
 
     Both columns hold intervals then, `[x_min, x_max]` and `[y_min, y_max]`, in the order of their ends; together they
     are the rectangle of a class, and no two rectangles share a point. Their ends are coordinates of records, and a
-    release moves them outward (`exact_ends`) unless enough records have them. A row misses both coordinates or none; missing ones stay missing and do not count.
+    release moves them outward (`exact_ends`) unless enough records have them. A row misses both coordinates or none;
+    missing ones stay missing and do not count.
 
     Parameters
     ----------
