@@ -18,7 +18,7 @@ import polars as pl
 import shoal
 from benchmarks.results import Grid, Part
 from benchmarks.sweep import side_by_side
-from shoal.attacks.minimality import largest_belief, possible_originals
+from shoal.attacks.minimality import find_largest_belief, group_originals
 from shoal.errors import InfeasibleError
 from shoal.report import public_facts, render_public
 
@@ -101,12 +101,12 @@ def exposure(known: pl.DataFrame, algorithm: str, recoding: str) -> list[tuple[i
         For each of what the adversary may see: the assignments that give somebody away, all of them, and the largest
         probability of a value that the adversary finds.
     """
-    possible = possible_originals(
+    possible = group_originals(
         itertools.product("xyz", repeat=known.height), lambda values: _seen(known, values, algorithm, recoding)
     )
     found = []
     for classes in possible or [{}] * len(_SEEN):
-        largest = {seen: largest_belief(originals) for seen, originals in classes.items()}
+        largest = {seen: find_largest_belief(originals) for seen, originals in classes.items()}
         exposed = sum(len(classes[seen]) for seen, probability in largest.items() if probability > Fraction(1, 2))
         found.append((exposed, sum(map(len, classes.values())), max(largest.values(), default=Fraction(0))))
     return found

@@ -11,7 +11,7 @@ from tests.oracles.attacks import credibility
 
 import shoal
 from shoal.attacks import minimality_attack
-from shoal.attacks.minimality import Merged, arrangements, beliefs_of_merged, largest_belief
+from shoal.attacks.minimality import Merged, compute_merged_beliefs, find_largest_belief, list_arrangements
 from shoal.attacks.minimality.formula import Part
 from shoal.errors import DataError, InfeasibleError, ParameterError, UnsupportedError
 
@@ -67,7 +67,7 @@ def test_the_formula_against_all_tables():
             ),
             values=tuple(values.count(kind) for kind in kinds),
         )
-        found = beliefs_of_merged(group, l, [kind in protected for kind in kinds])
+        found = compute_merged_beliefs(group, l, [kind in protected for kind in kinds])
         expected = credibility(parts, values, l, protected)
         if expected is None:
             assert found is None
@@ -109,7 +109,7 @@ def test_algorithms_of_shoal_by_enumeration():
         found = minimality_attack(release, people, l=2, publish=publish, quasi_identifiers=["q", "r"], sensitive="s")
         possible = [
             one
-            for one in arrangements(values)
+            for one in list_arrangements(values)
             if (made := publish(people.with_columns(s=pl.Series(one)))) is not None
             and sorted(made.rows()) == sorted(release.rows())
         ]
@@ -153,10 +153,12 @@ def test_mondrian_gives_somebody_away_among_eight_people():
     # It shows the two people of age 4 with y and z, so that only the six others can have had something else.
     assert seen.splitlines()[1:3] == ["4,y", "4,z"]
     originals = [
-        (*six, *two) for six in arrangements(["x", "x", "x", "y", "y", "z"]) for two in arrangements(["y", "z"])
+        (*six, *two)
+        for six in list_arrangements(["x", "x", "x", "y", "y", "z"])
+        for two in list_arrangements(["y", "z"])
     ]
     assert len(originals) == 120
     same = [values for values in originals if publish(values) == seen]
     assert len(same) == 12
-    assert largest_belief(same) == 1
-    assert largest_belief(originals) == Fraction(1, 2), "the table alone does not tell it"
+    assert find_largest_belief(same) == 1
+    assert find_largest_belief(originals) == Fraction(1, 2), "the table alone does not tell it"

@@ -1,8 +1,8 @@
-"""Attacks on published tables, whoever made them: what a release, or several together, give away.
+"""Attacks on published tables of any tool: what one release, or several together, disclose.
 
-Every attack reports how often it succeeded, next to a baseline (guessing from what the table as a whole publishes) and,
-where they are given, to people who are not in the release: what an attack learns of those is statistics, not
-disclosure.
+Every attack reports its success rate next to a baseline (guessing from the marginal distribution that the table
+publishes). If people outside the release are given as controls, the same attack on them shows what is statistics rather
+than disclosure.
 """
 
 from shoal.attacks.attack_list import ATTACKS, Attack

@@ -1,4 +1,4 @@
-"""Every attack explained, once: what the documentation and the command line say of it."""
+"""Descriptions of all attacks, which the documentation and the command line share."""
 
 from __future__ import annotations
 
@@ -9,32 +9,38 @@ from typing import Any, TypeAlias
 
 from shoal._core.words import listed, number, percent
 
-__all__ = ["ATTACKS", "Attack", "column_sentences", "page"]
+__all__ = ["ATTACKS", "Attack", "describe_columns", "page"]
 
 Facts: TypeAlias = Mapping[str, Any]
-"""What `to_dict` of a result returns."""
+"""The result of an attack as a dictionary (`to_dict`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    """One attack."""
+    """The description of an attack.
+
+    Examples
+    --------
+    >>> ATTACKS["linking"].function
+    'linking_attack'
+    """
 
     name: str
-    """Its name on the command line and in JSON."""
+    """Name on the command line and in JSON."""
     function: str
-    """Its function in `shoal.attacks`."""
+    """Name of the function in `shoal.attacks`."""
     title: str
-    """What people call it."""
+    """Common name."""
     meaning: str
-    """What it asks, in a sentence."""
+    """The question that it answers, in a sentence."""
     assumptions: str
-    """What it takes for granted: where that is wrong, the figures are."""
+    """Assumptions; the figures are wrong if an assumption is."""
     formula: str
-    """How it is computed."""
+    """How the figures are computed."""
     reference: str
-    """Where it comes from."""
+    """Source of the method."""
     sentences: Callable[[Facts], list[str]]
-    """What the figures of a release mean, in plain words."""
+    """Formats the figures of a release as sentences."""
 
 
 def _people(count: float) -> str:
@@ -54,7 +60,7 @@ def _of(facts: Facts) -> str:
 
 
 def _value(facts: Facts) -> str:
-    """Return which value was attacked: of which column, or the combination of several."""
+    """Name the attacked value: that of a column, or the combination of several."""
     columns = facts.get("sensitive") or ()
     if not columns:
         return "the sensitive value"
@@ -66,13 +72,13 @@ def _value(facts: Facts) -> str:
 
 
 def _knowing(facts: Facts) -> str:
-    """Return what the adversary knows: by name if that is short."""
+    """Name the quasi-identifiers that the adversary knows, or their number if there are many."""
     columns = facts["quasi_identifiers"]
     return listed(columns) if len(columns) <= _NAMED else f"the {len(columns)} quasi-identifiers"
 
 
 _NAMED = 4
-"""Columns that a sentence names."""
+"""Largest number of columns that a sentence names."""
 
 
 def _within(facts: Facts) -> str:
@@ -101,8 +107,8 @@ def _lost(facts: Facts) -> list[str]:
     return said
 
 
-def column_sentences(facts: Facts) -> list[str]:
-    """Return what an attack found of each of several sensitive columns, and which of them were not measured."""
+def describe_columns(facts: Facts) -> list[str]:
+    """Describe the results of the other sensitive columns, and the columns that were not measured."""
     each = facts.get("each") or ()
     if facts["attack"] == "linking":
         each = [one for one in facts.get("values_of_each") or () if one != facts["values"]]
@@ -127,6 +133,7 @@ def column_sentences(facts: Facts) -> list[str]:
 
 
 _RIGHT = {"skewness": "The guess is right for", "inference": "The classifier is right for"}
+"""Beginning of the sentence about another column, for attacks that guess."""
 
 
 def _homogeneity(facts: Facts) -> list[str]:
@@ -252,7 +259,7 @@ def _intersection(facts: Facts) -> list[str]:
             f"{_some(facts['vulnerable'])} to somebody who knows who is in which release."
         ),
         *_contradicted(facts),
-        *column_sentences(facts),
+        *describe_columns(facts),
     ]
 
 
@@ -261,6 +268,7 @@ _KNOWN = (
     "each record is taken for another person. Without targets the group of each row is taken to be known. Of several "
     "sensitive columns each is attacked alone, then their combination."
 )
+"""Assumptions that most attacks share."""
 _L_DIVERSITY = (
     "A. Machanavajjhala, D. Kifer, J. Gehrke and M. Venkitasubramaniam, l-diversity: privacy beyond k-anonymity, ACM "
     "TKDD 1(1), 2007, doi:10.1145/1217299.1217302"
@@ -402,7 +410,7 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
 
 
 def page() -> str:
-    """Return the part of the documentation that explains every attack."""
+    """Render the part of the documentation that explains every attack."""
     sections = [
         f"## {attack.title}\n\n"
         f"`shoal attack {attack.name}`, `shoal.attacks.{attack.function}`. {attack.meaning}\n\n"

@@ -1,4 +1,4 @@
-"""What an attack returns: how often it succeeded, next to a baseline and to people who are not in the release."""
+"""The result of an attack: its success rate, next to a baseline and to people who are not in the release."""
 
 from __future__ import annotations
 
@@ -12,65 +12,74 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["AttackResult", "share_right"]
+__all__ = ["AttackResult", "compute_rate"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AttackResult:
-    """How often an attack succeeded. It holds no cell of a person."""
+    """The success rate of an attack. It contains no cell of a person.
+
+    Examples
+    --------
+    >>> result = AttackResult(
+    ...     attack="homogeneity", outcome=Rate(successes=2, attempts=4), baseline=Rate(successes=1, attempts=4)
+    ... )
+    >>> result.rate, result["baseline"]["rate"]
+    (0.5, 0.25)
+    """
 
     attack: str
-    """Its name, as in `shoal attack NAME`."""
+    """Name of the attack, as in `shoal attack NAME`."""
     outcome: Rate
     """Attempts and successes."""
     baseline: Rate
-    """What guessing from the published marginal distribution alone would have achieved."""
+    """Success rate of guessing from the published marginal distribution alone."""
     control: Rate | None = None
-    """The same attack on people who are not in the release: what it learns of them is statistics, not disclosure."""
+    """The same attack on people who are not in the release; its success is statistics, not disclosure."""
     columns: tuple[str, ...] = ()
     """The quasi-identifiers that the adversary knows."""
     sensitive: tuple[str, ...] = ()
-    """The sensitive columns whose value was attacked: one, or several for the combination of their values."""
+    """The attacked sensitive column, or several columns if the combination of their values was attacked."""
     figures: Mapping[str, Any] = field(default_factory=dict)
-    """What else this attack found, by name."""
+    """Further figures of this attack, by name."""
     each: tuple[AttackResult, ...] = ()
-    """With several sensitive columns, the results of each column alone and of their combination. The figures of this
-    result are those of the worst of them."""
+    """If there are several sensitive columns, the results of each column alone and of their combination. The figures
+    of this result are those of the worst."""
     not_measured: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    """With several sensitive columns, those that could not be attacked, and why."""
+    """If there are several sensitive columns, those that could not be attacked, with the reason."""
 
     @property
     def attempts(self) -> int:
-        """How many records (linking: rows of the release) were attacked."""
+        """Number of attacked records (linking: rows of the release)."""
         return self.outcome.attempts
 
     @property
     def successes(self) -> int | float:
-        """For how many the attack was right."""
+        """Number of successful attempts."""
         return self.outcome.successes
 
     @property
     def rate(self) -> float | None:
-        """Successes over attempts."""
+        """Successes divided by attempts."""
         return self.outcome.rate
 
     @property
     def low(self) -> float:
-        """The lower end of the rate's interval (Wilson, 95 %)."""
+        """Lower end of the rate's 95 % interval (Wilson)."""
         return self.outcome.low
 
     @property
     def high(self) -> float:
-        """The upper end."""
+        """Upper end of the interval."""
         return self.outcome.high
 
     @property
     def residual(self) -> dict[str, float] | None:
-        """What comes from being in the release, where there are controls; see `shoal.attacks.residual`."""
+        """The part of the success that is due to being in the release, if there are controls."""
         return None if self.control is None else residual(self.outcome, self.control)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the findings as JSON takes them; nobody is named."""
+        """Convert the result to the keys of its JSON form; no person is identified."""
         return {
             "attack": self.attack,
             "attempts": self.attempts,
@@ -88,14 +97,14 @@ class AttackResult:
         }
 
     def sentences(self) -> list[str]:
-        """Return what was found, in plain words: of several sensitive columns, the worst first, then the others."""
-        from shoal.attacks.attack_list import ATTACKS, column_sentences
+        """Describe the result in plain words; of several sensitive columns, the worst first, then the others."""
+        from shoal.attacks.attack_list import ATTACKS, describe_columns
 
         facts = self.to_dict()
         compared = (
-            [] if self.attack == "linking" else _compared(facts)
+            [] if self.attack == "linking" else _compare_with_control(facts)
         )  # whom linking claims outside, it claims wrongly
-        return [*ATTACKS[self.attack].sentences(facts), *compared, *column_sentences(facts)]
+        return [*ATTACKS[self.attack].sentences(facts), *compared, *describe_columns(facts)]
 
     def __getitem__(self, name: str) -> Any:
         return self.to_dict()[name]
@@ -109,8 +118,8 @@ class AttackResult:
         )
 
 
-def _compared(facts: Mapping[str, Any]) -> list[str]:
-    """Return how the success compares with that among people who are not in the release."""
+def _compare_with_control(facts: Mapping[str, Any]) -> list[str]:
+    """Compare the success rate with that among people who are not in the release."""
     from shoal._core.words import percent
 
     control, left = facts["control"], facts["residual"]
@@ -124,6 +133,6 @@ def _compared(facts: Mapping[str, Any]) -> list[str]:
     return [f"{said}: what is above that comes from being in the release."]
 
 
-def share_right(right: NDArray[np.bool_]) -> Rate:
-    """Return the rate of an attack, given about whom it was right."""
+def compute_rate(right: NDArray[np.bool_]) -> Rate:
+    """Compute the success rate of an attack from its successes."""
     return Rate(successes=int(right.sum()), attempts=len(right))

@@ -1,4 +1,4 @@
-"""The background knowledge attack: whoever can exclude some sensitive values may be left with one.
+"""The background knowledge attack: an adversary who can exclude some sensitive values may be left with one.
 
 References
 ----------
@@ -15,9 +15,9 @@ import numpy as np
 
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, validate
-from shoal.attacks.attack_result import AttackResult, share_right
-from shoal.attacks.each_column import attack_each
-from shoal.attacks.people import People, open_people
+from shoal.attacks.attack_result import AttackResult, compute_rate
+from shoal.attacks.attacked_people import People, open_people
+from shoal.attacks.column_sets import attack_each_column
 from shoal.attacks.published_table import PublishedTable, Reading, open_published
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.attacks.compatible_rows import Shown
+    from shoal.attacks.compatible_rows import CompatibleValues
 
 __all__ = ["background_knowledge_attack"]
 
@@ -41,76 +41,91 @@ def background_knowledge_attack(
 ) -> AttackResult:
     """Count the records whose sensitive value is certain for an adversary who can exclude `j` values of each.
 
-    The adversary of the homogeneity attack knows also, from elsewhere, `j` values that a person does not have. In the
-    worst case these are just the others that the person's rows show; then one is left where there are at most j + 1.
+    In addition to the knowledge of the homogeneity attack, the adversary knows `j` values that a person does not have.
+    In
+    the worst case these are exactly the other values of the person's rows. Then one value is left if the rows have at
+    most
+    j + 1 values.
 
     Formula: successes = sum of |G| over the groups G with at most j + 1 values; with targets, the number of targets
-    whose compatible rows have at most j + 1 values, their own among them. `by_chance` is the expected share for an
-    adversary whose j values are drawn from those of the table that the person does not have: the mean over the people
-    of C(m - d, j - d + 1) / C(m - 1, j), where their rows have d of the table's m values. Baseline: the table's most
-    common value is guessed for every record.
+    whose compatible rows have at most j + 1 values, including their own. `by_chance` is the expected share for an
+    adversary
+    whose j values are drawn at random from the values of the table that the person does not have: the mean over the
+    people
+    of C(m - d, j - d + 1) / C(m - 1, j), if their rows have d of the table's m values. Baseline: the table's most
+    common
+    value is guessed for every record.
 
-    Assumes what the homogeneity attack does, and that the adversary is right about the excluded values.
+    The assumptions are those of the homogeneity attack, and that the excluded values are correct.
 
     Parameters
     ----------
     release : frame, path, or Release
-        The published table, whoever made it: a frame, a file, or the folder of a release.
+        The published table of any tool: a frame, a file, or the folder of a release.
     j : int
         Number of values that the adversary can exclude, at least 0.
     targets, controls, progress, **reading
-        As for `homogeneity_attack`.
+        See `homogeneity_attack`.
 
     Returns
     -------
     AttackResult
         With the figures `j`, `by_chance`, `by_number` (the successes for 0, 1, ..., j excluded values), `not_covered`
-        and, with targets, `values_not_shown`; of several sensitive columns as for `homogeneity_attack`.
+        and,
+        if there are targets, `values_not_shown`. For several sensitive columns see `homogeneity_attack`.
 
     Raises
     ------
     NotUnderstoodError
-        Where it is in doubt what the cells of a column stand for: then nothing was measured.
+        If the meaning of a column's cells is in doubt. Nothing is measured then.
     UsageError
-        Where the call or a table is wrong.
+        If the call or a table is invalid.
 
     References
     ----------
     [1]_ of this module, Sections 2.1 and 4: an l-diverse group needs l - 1 pieces of such knowledge.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"age": ["2*"] * 2 + ["3*"] * 3, "disease": ["flu", "ulcer", "flu", "ulcer", "cancer"]})
+    >>> background_knowledge_attack(frame, j=1, quasi_identifiers=["age"], sensitive="disease").successes
+    2
     """
     validate("background_knowledge_attack", {"j": j}, {"j": Integer(low=0)})
     table = open_published(release, reading)
     people = open_people(table, targets, controls, attack="background")
-    return attack_each(table, lambda one: _attack(one, people, j, progress))
+    return attack_each_column(table, lambda one: _attack(one, people, j, progress))
 
 
 def _attack(table: PublishedTable, people: People, j: int, progress: Progress) -> AttackResult:
-    found = people.attacked(table, progress=progress)
-    outcome, control = found.rates(lambda shown: _left_with_one(shown, j))
+    """Attack one sensitive column, or one combination."""
+    found = people.collect_values(table, progress=progress)
+    outcome, control = found.rates(lambda shown: _is_determined(shown, j))
     distinct = found.shown.distinct
-    chances = np.array([_chance(len(table.values), d, j) for d in range(int(distinct.max()) + 1)])
+    chances = np.array([_compute_chance(len(table.values), d, j) for d in range(int(distinct.max()) + 1)])
     return AttackResult(
         attack="background",
         outcome=outcome,
-        baseline=share_right(found.shown.truth == int(table.totals.argmax())),
+        baseline=compute_rate(found.shown.truth == int(table.totals.argmax())),
         control=control,
         columns=table.names,
         figures={
             "j": j,
-            "by_chance": float(np.where(_left_with_one(found.shown, j), chances[distinct], 0).mean()),
-            "by_number": [int(_left_with_one(found.shown, number).sum()) for number in range(j + 1)],
+            "by_chance": float(np.where(_is_determined(found.shown, j), chances[distinct], 0).mean()),
+            "by_number": [int(_is_determined(found.shown, number).sum()) for number in range(j + 1)],
             **found.lost,
         },
     )
 
 
-def _left_with_one(people: Shown, excluded: int) -> NDArray[np.bool_]:
-    """Return about whom somebody is right who can exclude so many values, chosen at worst."""
+def _is_determined(people: CompatibleValues, excluded: int) -> NDArray[np.bool_]:
+    """Check which values are certain if the given number of values is excluded in the worst case."""
     return np.asarray((people.distinct <= excluded + 1) & (people.own > 0))
 
 
-def _chance(m: int, d: int, j: int) -> float:
-    """Return how likely the other d - 1 values of somebody's rows are among j of the table's m - 1 others."""
+def _compute_chance(m: int, d: int, j: int) -> float:
+    """Compute the probability that d - 1 other values of a person are among j of the m - 1 others of the table."""
     if d < 1 or d - 1 > j:
         return 0.0
     if j >= m - 1:

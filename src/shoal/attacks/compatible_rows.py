@@ -1,7 +1,7 @@
-"""What a release shows of people whose quasi-identifiers are known: the rows whose cells are compatible with theirs.
+"""Compatible rows: for people with known quasi-identifiers, the rows of a release that may be about them.
 
-A row is compatible with a person where each of its cells may stand for the person's value. Everything is done on
-different people and different rows, with their numbers, and a tree over boxes of cells finds which meet which.
+A row is compatible with a person if each of its cells may stand for the person's value. Distinct people and distinct
+rows are processed once, with their counts, and a tree over boxes of cells finds the compatible pairs.
 """
 
 from __future__ import annotations
@@ -25,58 +25,66 @@ if TYPE_CHECKING:
 
     from shoal.verification.published_columns import ReadColumn, ReadTable
 
-__all__ = ["Meeting", "Shown", "meet", "shown_in_groups", "shown_to", "why_not_matched"]
+__all__ = [
+    "CompatibilityJoin",
+    "CompatibleValues",
+    "join_compatible",
+    "summarize_groups",
+    "summarize_compatible",
+    "find_unmatched_columns",
+]
 
-Who: TypeAlias = Literal["everybody", "members", "exactly", "some"]
-"""Which people a release is held against."""
-_TOGETHER = 64
-"""Sensitive values that are counted in one walk."""
+Coverage: TypeAlias = Literal["everybody", "members", "exactly", "some"]
+"""The assumption about which people and rows belong together."""
+_MAX_VALUES_PER_PASS = 64
+"""Number of sensitive values that are counted in one pass over the tree."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Meeting:
-    """People and rows of a release, each different one once, as boxes over the people's values."""
+class CompatibilityJoin:
+    """The join of distinct people (points) with distinct rows of a release (boxes over the people's values)."""
 
     covered: CoveredRanks
-    """What the cells of all columns cover; the last entries are single values."""
+    """Ranks that the cells of all columns cover; the last entries are single values."""
     boxes: NDArray[np.int32]
-    """The different rows: for each column a cell."""
+    """The distinct rows: a cell for each column."""
     box_of: NDArray[np.int64]
-    """Which of them each row of the release is."""
+    """The box of each row of the release."""
     points: NDArray[np.int32]
-    """The different people: for each column a single value."""
+    """The distinct people: a single value for each column."""
     point_of: NDArray[np.int64]
-    """Which of them each person is."""
+    """The point of each person."""
 
     @cached_property
     def _join(self) -> BoxJoin:
         return BoxJoin(self.points, self.covered, self.boxes, self.covered)
 
-    def rows_of_points(self, carried: NDArray[np.int64], progress: Progress = silent) -> NDArray[np.int64]:
-        """Return for each different person the sum of what compatible boxes carry; `carried` has shape (boxes, m)."""
+    def sum_over_rows(self, carried: NDArray[np.int64], progress: Progress = silent) -> NDArray[np.int64]:
+        """Sum weights of compatible boxes for each point; `carried` has shape (boxes, m)."""
         return self._join.to_left(carried, progress)
 
-    def people_of_boxes(self, carried: NDArray[np.int64], progress: Progress = silent) -> NDArray[np.int64]:
-        """Return for each different row the sum of what compatible people carry; `carried` has shape (people, m)."""
+    def sum_over_people(self, carried: NDArray[np.int64], progress: Progress = silent) -> NDArray[np.int64]:
+        """Sum weights of compatible points for each box; `carried` has shape (points, m)."""
         return self._join.to_right(carried, progress)
 
     def __repr__(self) -> str:
-        return f"Meeting(boxes={len(self.boxes)}, points={len(self.points)})"
+        return f"CompatibilityJoin(boxes={len(self.boxes)}, points={len(self.points)})"
 
 
-def meet(understood: ReadTable, people: pl.DataFrame) -> Meeting:
-    """Place the cells of a release and some people on the values that these people have.
+def join_compatible(understood: ReadTable, people: pl.DataFrame) -> CompatibilityJoin:
+    """Join a release with people, with its cells placed on the values of these people.
 
     Parameters
     ----------
     understood : ReadTable
         The quasi-identifiers of the release.
     people : polars.DataFrame
-        Their true quasi-identifiers, at least one person.
+        True quasi-identifiers of at least one person.
     """
     columns = list(understood.columns.values())
     ranks = np.empty((people.height, len(columns)), dtype=np.int32)
     parts, problems = [], []
+    # Place the cells of each column on the ranks of the people's values.
     for at, column in enumerate(columns):
         given = people.get_column(column.name)
         check_true_values(column, given, "the people")
@@ -88,13 +96,14 @@ def meet(understood: ReadTable, people: pl.DataFrame) -> Meeting:
             problems.append(ReadingProblem(column=column.name, why=why, how=how_to_say(column.name)))
     if problems:
         raise not_understood(problems)
+    # Single values follow the cells in one list of covered ranks.
     sizes = [int(one.max()) + 1 for one in ranks.T]
     singles = [_single_values(size) for size in sizes]
     offsets = np.cumsum([0, *(len(one) for one in parts), *sizes])
     d = len(columns)
     labels, box_of = distinct_rows(np.column_stack([column.codes for column in columns]).astype(np.int32))
     points, point_of = distinct_rows(ranks)
-    return Meeting(
+    return CompatibilityJoin(
         covered=CoveredRanks.joined([*parts, *singles]),
         boxes=(labels + offsets[:d]).astype(np.int32),
         box_of=box_of,
@@ -104,36 +113,44 @@ def meet(understood: ReadTable, people: pl.DataFrame) -> Meeting:
 
 
 def _single_values(size: int) -> CoveredRanks:
+    """Create covered ranks of single values."""
     ranks = np.arange(size, dtype=np.int32)
     return CoveredRanks(
         low=ranks, high=ranks, starts=np.zeros(size + 1, dtype=np.int64), members=np.empty(0, dtype=np.int32)
     )
 
 
-def why_not_matched(understood: ReadTable, people: pl.DataFrame, who: Who) -> list[ReadingProblem]:
-    """Return the columns of which nobody said what the cells are, and which show what is no value of these people.
+def find_unmatched_columns(understood: ReadTable, people: pl.DataFrame, who: Coverage) -> list[ReadingProblem]:
+    """Find columns whose meaning is not declared and whose cells do not match the values of these people.
 
-    Such a column looks like values as they stand, and may as well be names of classes.
+    Such a column looks like plain values, but may contain names of classes.
 
     Parameters
     ----------
     understood : ReadTable
+        The quasi-identifiers of the release.
     people : polars.DataFrame
-    who : Who
-        "everybody" where all rows are of these people, so that each cell shows somebody's value; "members" where all
-        people are in the release, so that some cell shows the value of each, or a star hides it; "exactly" where both
-        is said, but a row or two may be nobody's; "some" where neither is known, so that at least one cell should show
-        somebody's value.
+        True quasi-identifiers.
+    who : Coverage
+        "everybody" if all rows are about these people, so that each cell shows a person's value; "members" if all
+        people
+        are in the release, so that a cell shows each person's value or a star hides it; "exactly" if both are claimed
+        but a
+        few rows may be about other people; "some" if neither is known, so that at least one cell should show a person's
+        value.
     """
     problems = []
     for column in understood.columns.values():
         if column.is_plain:
             values, ranks = column.values(people.get_column(column.name))
-            problems += _unmatched(column, place(column, values), ranks, who)
+            problems += _check_column(column, place(column, values), ranks, who)
     return problems
 
 
-def _unmatched(column: ReadColumn, covered: CoveredRanks, ranks: NDArray[np.int32], who: Who) -> list[ReadingProblem]:
+def _check_column(
+    column: ReadColumn, covered: CoveredRanks, ranks: NDArray[np.int32], who: Coverage
+) -> list[ReadingProblem]:
+    """Check whether the cells of a plain column match the people's values, as far as `who` demands."""
     stars = np.array([isinstance(one, Everything) for one in column.sub_domains], dtype=np.bool_)
     plain = int(np.count_nonzero(~stars))
     nobody = int(np.count_nonzero(covered.low[~stars] > covered.high[~stars]))
@@ -155,71 +172,74 @@ def _unmatched(column: ReadColumn, covered: CoveredRanks, ranks: NDArray[np.int3
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Shown:
-    """What the compatible rows of each person show of the sensitive attribute, and the truth."""
+class CompatibleValues:
+    """Sensitive values of the compatible rows of each person, and the true value."""
 
     rows: NDArray[np.int64]
-    """How many rows are compatible."""
+    """Number of compatible rows."""
     distinct: NDArray[np.int64]
-    """How many different values they have."""
+    """Number of distinct values."""
     most: NDArray[np.int64]
-    """How many of them have the most common value."""
+    """Number of rows with the most common value."""
     guess: NDArray[np.int64]
-    """The most common value, of several the first; -1 where no row is compatible."""
+    """The most common value (the first if tied); -1 if no row is compatible."""
     least: NDArray[np.int64]
-    """The first of their values; -1 where no row is compatible."""
+    """The smallest code of the values; -1 if no row is compatible."""
     greatest: NDArray[np.int64]
-    """The last of them."""
+    """The largest code of the values; -1 if no row is compatible."""
     truth: NDArray[np.int64]
-    """The person's value; -1 where the release does not show it anywhere."""
+    """The true value; -1 if the release does not show it anywhere."""
     own: NDArray[np.int64]
-    """How many of the rows have the person's value."""
+    """Number of rows with the true value."""
 
     def __repr__(self) -> str:
-        return f"Shown(people={len(self.rows)})"
+        return f"CompatibleValues(people={len(self.rows)})"
 
 
-def shown_to(
-    meeting: Meeting,
+def summarize_compatible(
+    join: CompatibilityJoin,
     codes: NDArray[np.int64],
     truth: NDArray[np.int64],
     *,
     progress: Progress = silent,
-) -> Shown:
-    """Return what is shown of each person.
+) -> CompatibleValues:
+    """Summarize the sensitive values of the rows that are compatible with each person.
 
     Parameters
     ----------
-    meeting : Meeting
+    join : CompatibilityJoin
         The people and the release.
     codes : int64 array
         The sensitive value of each row of the release, at least 0.
     truth : int64 array
-        That of each person.
+        The true value of each person.
     progress : Progress, optional
+        Called from time to time.
     """
-    points, size = len(meeting.points), int(codes.max()) + 1
+    points, size = len(join.points), int(codes.max()) + 1
     rows, distinct, most = (np.zeros(points, dtype=np.int64) for _ in range(3))
     guess, least, greatest = (np.full(points, -1, dtype=np.int64) for _ in range(3))
     own = np.zeros(len(truth), dtype=np.int64)
-    for start in range(0, size, _TOGETHER):
-        stop = min(start + _TOGETHER, size)
+    for start in range(0, size, _MAX_VALUES_PER_PASS):
+        stop = min(start + _MAX_VALUES_PER_PASS, size)
+        # Count the rows of each value for each distinct person.
         here = (codes >= start) & (codes < stop)
-        carried = np.zeros((len(meeting.boxes), stop - start), dtype=np.int64)
-        np.add.at(carried, (meeting.box_of[here], codes[here] - start), 1)
-        counts = meeting.rows_of_points(carried, progress)
+        carried = np.zeros((len(join.boxes), stop - start), dtype=np.int64)
+        np.add.at(carried, (join.box_of[here], codes[here] - start), 1)
+        counts = join.sum_over_rows(carried, progress)
         some = counts > 0
         any_of_these, best = some.any(axis=1), counts.argmax(axis=1)
         first, last = some.argmax(axis=1), counts.shape[1] - 1 - some[:, ::-1].argmax(axis=1)
+        # Merge with the values of earlier passes.
         best_count = counts[np.arange(points), best]
         guess = np.where(best_count > most, start + best, guess)
         least = np.where((least < 0) & any_of_these, start + first, least)
         greatest = np.where(any_of_these, start + last, greatest)
         most, rows, distinct = np.maximum(most, best_count), rows + counts.sum(axis=1), distinct + some.sum(axis=1)
-        told = np.flatnonzero((truth >= start) & (truth < stop))
-        own[told] = counts[meeting.point_of[told], truth[told] - start]
-    of = meeting.point_of
-    return Shown(
+        known = np.flatnonzero((truth >= start) & (truth < stop))
+        own[known] = counts[join.point_of[known], truth[known] - start]
+    of = join.point_of
+    return CompatibleValues(
         rows=rows[of],
         distinct=distinct[of],
         most=most[of],
@@ -231,8 +251,8 @@ def shown_to(
     )
 
 
-def shown_in_groups(group_of: NDArray[np.int64], codes: NDArray[np.int64]) -> Shown:
-    """Return what is shown of somebody whose group is known, for each row.
+def summarize_groups(group_of: NDArray[np.int64], codes: NDArray[np.int64]) -> CompatibleValues:
+    """Summarize the sensitive values of each row's group, as if the group of each person were known.
 
     Parameters
     ----------
@@ -242,16 +262,18 @@ def shown_in_groups(group_of: NDArray[np.int64], codes: NDArray[np.int64]) -> Sh
         The sensitive value of each row, at least 0.
     """
     width = int(codes.max()) + 1
+    # Runs of equal (group, value) pairs, sorted.
     keys, which, count = np.unique(group_of * width + codes, return_inverse=True, return_counts=True)
     group, value = keys // width, keys % width
     starts = np.flatnonzero(np.diff(group, prepend=-1))
     entries = np.diff(starts, append=len(group))
+    # The first of the most common values of each group.
     most = np.maximum.reduceat(count, starts)
     at_most = np.flatnonzero(count == np.repeat(most, entries))
     place = np.repeat(np.arange(len(starts)), entries)
     first_at_most = at_most[np.unique(place[at_most], return_index=True)[1]]
     of = place[which]
-    return Shown(
+    return CompatibleValues(
         rows=np.add.reduceat(count, starts)[of],
         distinct=entries[of],
         most=most[of],

@@ -1,4 +1,4 @@
-"""The homogeneity attack: groups with one sensitive value, which is then known for all of their records.
+"""The homogeneity attack: if a group has one sensitive value, the value is certain for all of its records.
 
 References
 ----------
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal._core.progress import Progress, silent
-from shoal.attacks.attack_result import AttackResult, share_right
-from shoal.attacks.each_column import attack_each
-from shoal.attacks.people import People, open_people
+from shoal.attacks.attack_result import AttackResult, compute_rate
+from shoal.attacks.attacked_people import People, open_people
+from shoal.attacks.column_sets import attack_each_column
 from shoal.attacks.published_table import PublishedTable, Reading, open_published
 
 if TYPE_CHECKING:
@@ -32,45 +32,49 @@ def homogeneity_attack(
     progress: Progress = silent,
     **reading: Unpack[Reading],
 ) -> AttackResult:
-    """Count the records whose sensitive value a release gives away for certain, because their group has only one.
+    """Count the records whose sensitive value is certain because their group has only one.
 
-    The adversary knows somebody's quasi-identifiers and that the person is in the release, collects the rows that the
-    person may be, and succeeds where all of them have the same sensitive value, and it is the person's.
+    The adversary knows a person's quasi-identifiers and that the person is in the release, and collects the rows that
+    may
+    be about the person. The attack succeeds if all of them have the same sensitive value, and it is the person's.
 
     Formula: successes = sum of |G| over the groups G whose rows have one value; with targets, the number of targets
     whose compatible rows have one value, which is their own. Baseline: the table's most common value is guessed for
     every record.
 
-    Assumes that the adversary knows who is in the release and all quasi-identifiers, and that cells are true. Without
-    targets the adversary is taken to know the group of each person, which is more than the quasi-identifiers tell where
-    groups overlap.
+    It is assumed that the adversary knows who is in the release and all quasi-identifiers, and that cells are true.
+    Without
+    targets the group of each person is assumed to be known, which is more than the quasi-identifiers reveal if groups
+    overlap.
 
     Parameters
     ----------
     release : frame, path, or Release
-        The published table, whoever made it: a frame, a file, or the folder of a release.
+        The published table of any tool: a frame, a file, or the folder of a release.
     targets : frame or path, optional
-        People who are in the release, with true quasi-identifiers and sensitive values; by default each row of the
-        release is somebody whose group is known.
+        People who are in the release, with true quasi-identifiers and sensitive values. By default each row of the
+        release
+        is a record whose group is known.
     controls : frame or path, optional
-        The same of people who are not in the release; only with targets.
+        The same for people who are not in the release; only with targets.
     progress : callable
-        Called with (step, done, total) now and then.
+        Called with (step, done, total) from time to time.
     **reading : Reading
         `quasi_identifiers`, `sensitive`, `star`, `certificate`, `hierarchies`, `cells`: see `shoal.attacks.Reading`.
 
     Returns
     -------
     AttackResult
-        With the figures `groups`, `homogeneous_groups`, `not_covered` and, with targets, `values_not_shown`. Of
-        several sensitive columns it is the worst; `each` has all of them and their combination.
+        With the figures `groups`, `homogeneous_groups`, `not_covered` and, if there are targets, `values_not_shown`. If
+        there are several sensitive columns, the result is that of the worst, and `each` has all of them and their
+        combination.
 
     Raises
     ------
     NotUnderstoodError
-        Where it is in doubt what the cells of a column stand for: then nothing was measured.
+        If the meaning of a column's cells is in doubt. Nothing is measured then.
     UsageError
-        Where the call or a table is wrong.
+        If the call or a table is invalid.
 
     References
     ----------
@@ -85,17 +89,18 @@ def homogeneity_attack(
     """
     table = open_published(release, reading)
     people = open_people(table, targets, controls, attack="homogeneity")
-    return attack_each(table, lambda one: _attack(one, people, progress))
+    return attack_each_column(table, lambda one: _attack(one, people, progress))
 
 
 def _attack(table: PublishedTable, people: People, progress: Progress) -> AttackResult:
-    found = people.attacked(table, progress=progress)
+    """Attack one sensitive column, or one combination."""
+    found = people.collect_values(table, progress=progress)
     outcome, control = found.rates(lambda shown: (shown.distinct == 1) & (shown.own > 0))
     group = table.counts[0]
     return AttackResult(
         attack="homogeneity",
         outcome=outcome,
-        baseline=share_right(found.shown.truth == int(table.totals.argmax())),
+        baseline=compute_rate(found.shown.truth == int(table.totals.argmax())),
         control=control,
         columns=table.names,
         figures={

@@ -1,4 +1,4 @@
-"""The inference attack: a classifier that learned from a release predicts the sensitive values of people.
+"""The inference attack: a classifier that is trained on a release predicts the sensitive values of people.
 
 References
 ----------
@@ -17,11 +17,11 @@ from shoal._core.optional import require
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, Optional, validate
 from shoal._messages import Suggestion
-from shoal.attacks.attack_result import AttackResult, share_right
-from shoal.attacks.compatible_rows import why_not_matched
-from shoal.attacks.each_column import attack_each
-from shoal.attacks.people import known_people
-from shoal.attacks.published_table import PublishedTable, Reading, open_published, truth_of
+from shoal.attacks.attack_result import AttackResult, compute_rate
+from shoal.attacks.attacked_people import open_known_people
+from shoal.attacks.column_sets import attack_each_column
+from shoal.attacks.compatible_rows import find_unmatched_columns
+from shoal.attacks.published_table import PublishedTable, Reading, open_published, require_true_values
 from shoal.errors import DataError, ParameterError
 from shoal.verification.placing import place
 from shoal.verification.published_columns import not_understood
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["inference_attack"]
 
+# Size of the forest, and smallest number of rows in a leaf.
 _TREES, _LEAF = 100, 5
 
 
@@ -50,69 +51,86 @@ def inference_attack(
 ) -> AttackResult:
     """Measure how much better a classifier predicts the values of people in a release than those of other people.
 
-    A random forest (100 trees, at least 5 rows in a leaf) learns the sensitive value from the quasi-identifiers of the
-    release, and predicts it for people whose quasi-identifiers the adversary knows. What it knows of people who are not
-    in the release is statistics; only the difference comes from being in it.
+    A random forest (100 trees, at least 5 rows in a leaf) is trained on the quasi-identifiers and sensitive values of
+    the
+    release, and predicts the values of people whose quasi-identifiers the adversary knows. Its success with people
+    outside
+    the release is statistics; only the difference is due to being in the release.
 
-    Formula: successes = targets whose value is predicted rightly; residual = (r - c) / (1 - c) for the rates r of
-    targets and c of controls. Before it is learned from, each cell becomes one of the values of these people that it
-    covers, drawn at random in proportion to how many have it. Baseline: the table's most common value is guessed.
+    Formula: successes = targets whose value is predicted correctly; residual = (r - c) / (1 - c) for the rates r of
+    targets and c of controls. For training, each cell is replaced by one of the people's values that it covers, drawn
+    at
+    random with the frequencies of these values. Baseline: the table's most common value is guessed.
 
-    Assumes that targets and controls are drawn from one population, and that the adversary knows their
-    quasi-identifiers. Another classifier may find more.
+    It is assumed that targets and controls are drawn from one population, and that the adversary knows their
+    quasi-identifiers. Another classifier may be better.
 
     Parameters
     ----------
     release : frame, path, or Release
-        The published table, whoever made it: a frame, a file, or the folder of a release.
+        The published table of any tool: a frame, a file, or the folder of a release.
     targets : frame or path
         People who are in the release, with true quasi-identifiers and sensitive values.
     controls : frame or path
-        The same of people who are not in it.
+        The same for people who are not in the release.
     seed : int, optional
         For the draws and the forest; from the operating system by default.
     progress : callable
-        Called with (step, done, total) now and then.
+        Called with (step, done, total) from time to time.
     **reading : Reading
         `quasi_identifiers`, `sensitive`, `star`, `certificate`, `hierarchies`, `cells`: see `shoal.attacks.Reading`.
 
     Returns
     -------
     AttackResult
-        With the figures `classifier` and `values_not_shown`. Of several sensitive columns it is the one whose rate is
-        furthest above that of the controls; `each` has all of them and their combination.
+        With the figures `classifier` and `values_not_shown`. If there are several sensitive columns, it is the one
+        whose
+        rate exceeds that of the controls most; `each` has all of them and their combination.
 
     Raises
     ------
     MissingExtraError
-        Where scikit-learn is not installed.
+        If scikit-learn is not installed.
     NotUnderstoodError
-        Where it is in doubt what the cells of a column stand for: then nothing was measured.
+        If the meaning of a column's cells is in doubt. Nothing is measured then.
     UsageError
-        Where the call or a table is wrong.
+        If the call or a table is invalid.
 
     References
     ----------
     [1]_ of this module, Section 4.4.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> ages, diseases = [age for age in range(20, 60) for _ in range(2)], ["flu"] * 40 + ["gout"] * 40
+    >>> decades = [f"[{age // 10 * 10}, {age // 10 * 10 + 9}]" for age in ages]
+    >>> release = pl.DataFrame({"age": decades, "disease": diseases})
+    >>> people = pl.DataFrame({"age": ages, "disease": diseases})
+    >>> found = inference_attack(
+    ...     release, targets=people[::2], controls=people[1::2], seed=0, quasi_identifiers=["age"], sensitive="disease"
+    ... )
+    >>> found.attempts, found.rate > found.baseline.rate
+    (40, True)
     """
     validate("inference_attack", {"seed": seed}, {"seed": Optional(Integer(low=0, high=2**32 - 1))})
     ensemble = require("sklearn.ensemble", extra="learn", purpose="The inference attack")
     table = open_published(release, reading)
-    people, others = known_people(table, targets, controls, "inference")
+    people, others = open_known_people(table, targets, controls, "inference")
     if others is None:
         raise ParameterError(
             "The inference attack means nothing without people who are not in the release: give them with ",
             Suggestion("controls"),
             ".",
         )
-    problems = why_not_matched(table.read(people), people, "members")
+    problems = find_unmatched_columns(table.read(people), people, "members")
     if problems:
         raise not_understood(problems)
     progress("features", 0, len(table.names))
-    rows, known = _features(table, people, others, np.random.default_rng(seed))
+    rows, known = _build_features(table, people, others, np.random.default_rng(seed))
 
     def attack(one: PublishedTable) -> AttackResult:
-        truth, other_truth = truth_of(people, one), truth_of(others, one)
+        truth, other_truth = require_true_values(people, one), require_true_values(others, one)
         if len(one.values) < 2:
             raise DataError("The release has one sensitive value: there is nothing to learn.")
         progress("forest", 0, 1)
@@ -123,9 +141,9 @@ def inference_attack(
             predicted = forest.fit(rows, one.secret_codes).predict(known)
         return AttackResult(
             attack="inference",
-            outcome=share_right(predicted[: people.height] == truth),
-            baseline=share_right(truth == int(one.totals.argmax())),
-            control=share_right(predicted[people.height :] == other_truth),
+            outcome=compute_rate(predicted[: people.height] == truth),
+            baseline=compute_rate(truth == int(one.totals.argmax())),
+            control=compute_rate(predicted[people.height :] == other_truth),
             columns=one.names,
             figures={
                 "classifier": f"random forest of {_TREES} trees",
@@ -133,13 +151,13 @@ def inference_attack(
             },
         )
 
-    return attack_each(table, attack)
+    return attack_each_column(table, attack)
 
 
-def _features(
+def _build_features(
     table: PublishedTable, people: pl.DataFrame, others: pl.DataFrame, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the quasi-identifiers of the rows, drawn, and of all people, as ranks of the people's values."""
+    """Build the features of the rows and of the people: ranks of the people's values, drawn at random for cells."""
     import polars as pl
 
     try:
@@ -150,20 +168,22 @@ def _features(
     known = np.empty((both.height, len(table.names)))
     for at, column in enumerate(table.read(both).columns.values()):
         values, ranks = column.values(both.get_column(column.name))
-        rows[:, at] = _drawn(place(column, values), np.asarray(column.codes), np.sort(ranks), rng)
+        rows[:, at] = _draw_ranks(place(column, values), np.asarray(column.codes), np.sort(ranks), rng)
         known[:, at] = ranks
     return rows, known
 
 
-def _drawn(
+def _draw_ranks(
     covered: CoveredRanks, cells: NDArray[np.integer], ranks: NDArray[np.int32], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return for each cell the rank of a person, drawn among those whom it covers; NaN where it covers nobody."""
+    """Draw for each cell the rank of a person whom it covers; NaN if it covers no person."""
+    # A cell that covers a range of ranks draws from the sorted people.
     first = np.searchsorted(ranks, covered.low[cells], side="left")
     stop = np.searchsorted(ranks, covered.high[cells], side="right")
     stop = np.maximum(stop, first)
     drawn = np.minimum(first + (rng.random(len(cells)) * (stop - first)).astype(np.int64), len(ranks) - 1)
     found = np.where(stop > first, ranks[drawn], np.nan)
+    # A cell that lists ranks draws from the people who have them.
     listed = covered.starts[:-1] < covered.starts[1:]
     for cell in np.unique(cells[listed[cells]]).tolist():
         members = covered.members[covered.starts[cell] : covered.starts[cell + 1]]

@@ -1,8 +1,8 @@
-"""The intersection attack: what several releases of one table that changes tell together of each person.
+"""The intersection attack: what several releases of a table that changes disclose together.
 
-An adversary knows everybody's quasi-identifiers and who is in which release. In each release a person's candidate
+An adversary knows the quasi-identifiers of all people and who is in which release. In each release a person's candidate
 sensitive set is the union of the sensitive values of all groups that cover the person; over the releases the sets are
-intersected. Where one value is left, it is known for certain, whatever the releases were made to satisfy.
+intersected. If one value is left, it is certain, whatever privacy model each single release satisfies.
 
 References
 ----------
@@ -21,11 +21,11 @@ import numpy as np
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Subject
-from shoal.attacks.compatible_rows import meet, why_not_matched
-from shoal.attacks.each_column import subjects
-from shoal.attacks.published_table import check_columns, codes_of, frame_of, opened_release, secret_of
+from shoal.attacks.column_sets import list_column_sets
+from shoal.attacks.compatible_rows import find_unmatched_columns, join_compatible
+from shoal.attacks.published_table import check_columns, combine_sensitive, encode_column, open_release, open_table
 from shoal.attacks.rates import Rate
-from shoal.attacks.same_values import in_form_of
+from shoal.attacks.value_forms import convert_to_form
 from shoal.errors import DataError, ParameterError
 from shoal.joins import PointTree
 from shoal.verification.meaning import declared_meanings, parameters_of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.attacks.compatible_rows import Meeting
+    from shoal.attacks.compatible_rows import CompatibilityJoin
     from shoal.verification.meaning import Tree
     from shoal.verification.published_columns import ReadTable
 
@@ -48,53 +48,53 @@ _WORD = 64
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class IntersectionAttack:
-    """What an adversary learns from some releases."""
+    """The result of an intersection attack on several releases."""
 
     releases: int
     """Number of releases."""
     persons: pl.DataFrame
-    """Private: `id`, `releases` (in how many the person is), `candidates` (how many sensitive values are left, over
-    the releases that cover the person; null where none does), `first_known` (the release that left one value; null
-    where more than one is left)."""
+    """Private: `id`, `releases` (number of releases with the person), `candidates` (number of sensitive values left
+    over the releases that cover the person; null if none does), `first_known` (the release that left one value; null
+    if more are left)."""
     single_release: tuple[int, ...]
-    """For each release, the people whose value it tells alone."""
+    """For each release, the number of people whose value it discloses alone."""
     not_covered: tuple[int, ...]
-    """For each release, the people who are said to be in it although no group covers them."""
+    """For each release, the number of its people whom no group covers."""
     baseline: Rate
-    """How often guessing the most common value of all releases would be right about their rows."""
+    """Success rate of guessing the most common value of all releases for every row."""
     values_left: Bits
     """Private: the candidate set of each person as bits, in words of 64."""
     values: tuple[str, ...]
-    """The sensitive values that the bits stand for."""
+    """Sensitive values by bit."""
     sensitive: tuple[str, ...] = ()
-    """The sensitive columns whose value was attacked: one, or several for the combination of their values."""
+    """The attacked sensitive column, or several columns if the combination of their values was attacked."""
     each: tuple[IntersectionAttack, ...] = ()
-    """With several sensitive columns, the results of each column alone and of their combination. The figures of this
-    result are those of the worst: with the most vulnerable people."""
+    """If there are several sensitive columns, the results of each column alone and of their combination. The figures
+    of this result are those of the worst, with the most vulnerable people."""
 
     @property
     def people(self) -> int:
-        """Number of people that some release covers."""
+        """Number of people whom at least one release covers."""
         return int(self.persons["candidates"].count())
 
     @property
     def vulnerable(self) -> int:
-        """Number of people whose sensitive value is known for certain (Lemma 1)."""
+        """Number of people whose sensitive value is certain (Lemma 1)."""
         return int((self.persons["candidates"] == 1).sum())
 
     @property
     def contradicted(self) -> int:
-        """Number of people of whom no value is left: then the population, or a release, is wrong about them."""
+        """Number of people without any candidate value, for whom the population or a release must be wrong."""
         return int((self.persons["candidates"] == 0).sum())
 
     @property
     def sizes(self) -> dict[int, int]:
-        """How many people have a candidate set of each size."""
+        """Number of people by the size of their candidate set."""
         counted = self.persons["candidates"].drop_nulls().value_counts().sort("candidates")
         return dict(zip(counted["candidates"].to_list(), counted["count"].to_list(), strict=True))
 
     def confidence(self) -> dict[str, float | None]:
-        """Return the greatest and the mean confidence, where the values left are equally likely to the adversary."""
+        """Compute the greatest and the mean confidence if all candidate values are equally likely."""
         left = self.persons["candidates"].drop_nulls()
         left = left.filter(left > 0)
         if not len(left):
@@ -102,7 +102,7 @@ class IntersectionAttack:
         return {"max": 1 / int(left.min()), "mean": float((1 / left).mean())}  # type: ignore[arg-type]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the findings as JSON takes them; nobody is named."""
+        """Convert the result to the keys of its JSON form; no person is identified."""
         return {
             "attack": "intersection",
             "attempts": self.people,
@@ -125,9 +125,10 @@ class IntersectionAttack:
         }
 
     def disclosed(self) -> pl.DataFrame:
-        """Return who is vulnerable and which value is left of each: `id`, `value`, `first_known`. Private.
+        """List the vulnerable people and their value: `id`, `value`, `first_known`. Private.
 
-        With several sensitive columns there is a row for each column of which a value is certain, named in `sensitive`.
+        If there are several sensitive columns, there is a row for each column with a certain value, named in
+        `sensitive`.
         """
         import polars as pl
 
@@ -136,6 +137,7 @@ class IntersectionAttack:
             return pl.concat(
                 one.disclosed().select(pl.lit(one.sensitive[0]).alias("sensitive"), pl.all()) for one in alone
             ).sort("id", "sensitive")
+        # Decode the single bit of each vulnerable person.
         known = np.flatnonzero((self.persons["candidates"] == 1).fill_null(value=False).to_numpy())
         words = self.values_left[known]
         where = (words != 0).argmax(axis=1)
@@ -164,33 +166,36 @@ def intersection_attack(
     cells: Mapping[str, object] | None = None,
     progress: Progress = silent,
 ) -> IntersectionAttack:
-    """Find out what an adversary learns who has some releases of a table that changes.
+    """Measure what an adversary learns from several releases of a table that changes.
 
     Parameters
     ----------
     releases : sequence of frame or path
-        Published tables, made by any tool: frames, files, or folders of releases. A quasi-identifier's cell is a plain
-        value, a star, an interval or a set (`shoal.verification.cell_syntax`), or what the three parameters below say;
-        further columns (group numbers) are not needed.
+        Published tables of any tool: frames, files, or folders of releases. A quasi-identifier's cell is a plain value,
+        a
+        star, an interval or a set (`shoal.verification.cell_syntax`), or what the three parameters below declare;
+        further
+        columns (group numbers) are ignored.
     populations : sequence of frame or path
-        For each release who is in it: an identifier and the true quasi-identifiers.
+        For each release its people: an identifier and the true quasi-identifiers.
     identifier : str
-        The column that tells the same person in different populations.
+        The column that identifies a person in all populations.
     quasi_identifiers : sequence of str
         Columns of the releases and of the populations.
     sensitive : str or sequence of str
-        The sensitive attribute of the releases; of several, each alone and their combination.
+        The sensitive attribute of the releases. If there are several, each is attacked alone, then their combination.
     star : str
-        How the releases write a suppressed cell.
+        The text of a suppressed cell.
     certificates : sequence of mapping, optional
-        The certificate of each release, an empty one where there is none; by default those that lie beside the files.
+        The certificate of each release, an empty one if it has none. By default the certificates next to the files.
     hierarchies : mapping of column to Hierarchy, optional
         For columns whose cells are nodes of a hierarchy.
     cells : mapping of column to object, optional
-        What the cells of other columns are: `"values"` as they stand, a coarsening (`shoal.Prefix(3)`), or all values
-        in their order.
+        The meaning of the cells of other columns: `"values"` for plain values, a coarsening such as `shoal.Prefix(3)`,
+        or
+        all values in their order.
     progress : callable
-        Called with (step, done, total) now and then.
+        Called with (step, done, total) from time to time.
 
     Returns
     -------
@@ -199,80 +204,96 @@ def intersection_attack(
     Raises
     ------
     NotUnderstoodError
-        Where it is in doubt what the cells of a column stand for, or that they are values although people have others.
+        If the meaning of a column's cells is in doubt, or its plain values do not match the people's values.
     ColumnError
-        Where a column is not there.
+        If a column is missing.
     DataError
-        Where an identifier is missing or repeated, or there is nothing to attack.
+        If an identifier is missing or repeated, or there is nothing to attack.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"name": ["Ann", "Bob"], "age": [21, 35]})
+    >>> first = pl.DataFrame({"age": ["[20, 39]", "[20, 39]"], "disease": ["flu", "ulcer"]})
+    >>> second = pl.DataFrame({"age": ["[20, 29]", "[30, 39]"], "disease": ["flu", "ulcer"]})
+    >>> intersection_attack(
+    ...     [first, second], [people, people], identifier="name", quasi_identifiers=["age"], sensitive="disease"
+    ... )
+    IntersectionAttack(releases=2, people=2, vulnerable=2)
     """
     import polars as pl
 
     if isinstance(releases, str | PathLike) or isinstance(populations, str | PathLike):
         raise ParameterError("Several releases are compared, each with its population: give lists of them.")
-    opened = [opened_release(release) for release in releases]
+    # Read the releases, with the certificates next to them, and the populations.
+    opened = [open_release(release) for release in releases]
     releases, beside = [frame for frame, _ in opened], [certificate for _, certificate in opened]
-    populations = [frame_of(people) for people in populations]
+    populations = [open_table(people) for people in populations]
     secrets = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     names = tuple(quasi_identifiers)
     _check(releases, populations, identifier, names, secrets)
     saids = [parameters_of(one) for one in certificates or beside]
     meanings = [declared_meanings(names, said, trees=hierarchies, cells=cells) for said in saids]
-    meetings = []
+    joins = []
+    # Join each release with its people, whose values take the form of the release.
     for number, (release, people) in enumerate(zip(releases, populations, strict=True)):
         progress("read", number, len(releases))
         understood = read_table(release, names, star=star, meanings=meanings[number], beside=people)
         understood.require()
-        same = in_form_of(understood, people)
+        same = convert_to_form(understood, people)
         understood = read_table(release, names, star=star, meanings=meanings[number], beside=same)
-        meetings.append(_meeting(understood, same))
+        joins.append(_join_release(understood, same))
     ids = [people.get_column(identifier).cast(pl.String) for people in populations]
     found = []
-    for number, columns in enumerate(subjects(secrets)):
+    # Attack each set of sensitive columns.
+    for number, columns in enumerate(list_column_sets(secrets)):
         progress("attack", number, len(secrets))
-        found.append(_intersect([secret_of(release, columns) for release in releases], ids, meetings, columns))
+        found.append(_intersect([combine_sensitive(release, columns) for release in releases], ids, joins, columns))
     return found[0] if len(found) == 1 else replace(max(found, key=lambda one: one.vulnerable), each=tuple(found))
 
 
-def _meeting(understood: ReadTable, people: pl.DataFrame) -> Meeting | None:
-    """Return which rows of a release its people may be; None if there are no people."""
+def _join_release(understood: ReadTable, people: pl.DataFrame) -> CompatibilityJoin | None:
+    """Join a release with its people, or return None if there are no people."""
     if not people.height:
         return None
-    problems = why_not_matched(understood, people, "exactly")
+    problems = find_unmatched_columns(understood, people, "exactly")
     if problems:
         raise not_understood(problems)
-    return meet(understood, people)
+    return join_compatible(understood, people)
 
 
 def _intersect(
     secrets: Sequence[pl.Series],
     ids: Sequence[pl.Series],
-    meetings: Sequence[Meeting | None],
+    joins: Sequence[CompatibilityJoin | None],
     columns: tuple[str, ...],
 ) -> IntersectionAttack:
-    """Intersect what all releases leave of the values of one sensitive column, or of a combination."""
+    """Intersect the candidate sets of all releases for one sensitive column or combination."""
     import polars as pl
 
     values = pl.concat(secrets).unique().sort()
     persons = pl.concat(ids).unique().sort()
+    # All values are possible at first.
     left = np.full((len(persons), -(-len(values) // _WORD)), ~np.uint64(0))
     seen = np.zeros(len(persons), dtype=np.int64)
     covered_ever = np.zeros(len(persons), dtype=np.bool_)
     first_known = np.zeros(len(persons), dtype=np.int64)
     alone, not_covered = [], []
-    for number, (secret, names, meeting) in enumerate(zip(secrets, ids, meetings, strict=True), start=1):
-        found = _candidates(meeting, secret, values)
-        who = _places(names, persons)
+    for number, (secret, names, join) in enumerate(zip(secrets, ids, joins, strict=True), start=1):
+        found = _collect_candidates(join, secret, values)
+        who = _locate(names, persons)
         covered = found.any(axis=1)
         left[who[covered]] &= found[covered]
         seen[who] += 1
         covered_ever[who[covered]] = True
-        alone.append(int((_sizes(found) == 1).sum()))
+        # Count the people whom this release discloses alone, and those whom the releases so far disclose.
+        alone.append(int((_count_bits(found) == 1).sum()))
         not_covered.append(int((~covered).sum()))
         now_known = covered_ever & (first_known == 0)
-        now_known[now_known] = _sizes(left[now_known]) == 1
+        now_known[now_known] = _count_bits(left[now_known]) == 1
         first_known[now_known] = number
-    sizes = pl.Series("candidates", _sizes(left)).set(pl.Series(~covered_ever), None)
-    rows = codes_of(pl.concat(secrets), values)
+    sizes = pl.Series("candidates", _count_bits(left)).set(pl.Series(~covered_ever), None)
+    rows = encode_column(pl.concat(secrets), values)
     return IntersectionAttack(
         releases=len(secrets),
         persons=pl.DataFrame(
@@ -299,6 +320,7 @@ def _check(
     names: Sequence[str],
     secrets: Sequence[str],
 ) -> None:
+    """Check that there is a population for each release, with the columns and one row per person."""
     if not releases or not names or not secrets:
         raise DataError("There is nothing to attack: give releases, quasi-identifiers and a sensitive attribute.")
     if len(releases) != len(populations):
@@ -320,24 +342,25 @@ def _check(
             )
 
 
-def _places(ids: pl.Series, persons: pl.Series) -> NDArray[np.int64]:
-    """Return the place of each id among all persons, which are sorted."""
+def _locate(ids: pl.Series, persons: pl.Series) -> NDArray[np.int64]:
+    """Locate each id among all persons, which are sorted."""
     import polars as pl
 
     return persons.search_sorted(ids).cast(pl.Int64).to_numpy()
 
 
-def _sizes(bits: Bits) -> NDArray[np.int64]:
+def _count_bits(bits: Bits) -> NDArray[np.int64]:
+    """Count the candidate values of each person."""
     return np.asarray(np.bitwise_count(bits).sum(axis=1), dtype=np.int64)
 
 
-def _candidates(meeting: Meeting | None, secret: pl.Series, values: pl.Series) -> Bits:
-    """Return each person's candidate sensitive set in one release, as bits."""
+def _collect_candidates(join: CompatibilityJoin | None, secret: pl.Series, values: pl.Series) -> Bits:
+    """Collect each person's candidate sensitive set in one release, as bits."""
     words = -(-len(values) // _WORD)
-    if meeting is None:
+    if join is None:
         return np.zeros((0, words), dtype=np.uint64)
-    codes = codes_of(secret, values)
-    carried = np.zeros((len(meeting.boxes), words), dtype=np.uint64)
-    np.bitwise_or.at(carried, (meeting.box_of, codes // _WORD), np.uint64(1) << (codes % _WORD).astype(np.uint64))
-    points = PointTree(meeting.covered.low[meeting.points])
-    return points.collect(meeting.boxes, meeting.covered, carried)[meeting.point_of]
+    codes = encode_column(secret, values)
+    carried = np.zeros((len(join.boxes), words), dtype=np.uint64)
+    np.bitwise_or.at(carried, (join.box_of, codes // _WORD), np.uint64(1) << (codes % _WORD).astype(np.uint64))
+    points = PointTree(join.covered.low[join.points])
+    return points.collect(join.boxes, join.covered, carried)[join.point_of]

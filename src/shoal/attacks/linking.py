@@ -1,4 +1,4 @@
-"""The linking attack: a release is joined with a table that names people, on the cells that may be theirs.
+"""The linking attack: a release is joined with a table that identifies people, on compatible cells.
 
 References
 ----------
@@ -18,17 +18,22 @@ import numpy as np
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Subject, Suggestion
-from shoal.attacks.attack_result import AttackResult, share_right
-from shoal.attacks.compatible_rows import Meeting, meet, shown_to, why_not_matched
-from shoal.attacks.each_column import subjects
+from shoal.attacks.attack_result import AttackResult, compute_rate
+from shoal.attacks.column_sets import list_column_sets
+from shoal.attacks.compatible_rows import (
+    CompatibilityJoin,
+    find_unmatched_columns,
+    join_compatible,
+    summarize_compatible,
+)
 from shoal.attacks.published_table import (
     PublishedTable,
     Reading,
     check_columns,
-    codes_of,
-    frame_of,
+    encode_column,
+    encode_true_values,
     open_published,
-    place_of,
+    open_table,
 )
 from shoal.attacks.rates import Rate
 from shoal.errors import DataError, NoRowsError, ParameterError
@@ -54,37 +59,41 @@ def linking_attack(
     progress: Progress = silent,
     **reading: Unpack[Reading],
 ) -> AttackResult:
-    """Count the rows of a release that can be linked to the one person that they are about.
+    """Count the rows of a release that can be linked to a single person.
 
-    The adversary has a table that names people, with their quasi-identifiers: a voters' list. A row may be about every
-    person with whom its cells are compatible: a star may be any value, an interval any value in it. Where one person is
-    left, the row is linked.
+    The adversary has a table that identifies people with their quasi-identifiers, such as a voters' list. A row may be
+    about every person with whom its cells are compatible: a star may be any value, an interval any value in it. If one
+    person is left, the row is linked.
 
-    Formula: F_r people are compatible with row r. Successes: the rows with F_r = 1 whose one person is the right one.
+    Formula: F_r people are compatible with row r. Successes: the rows with F_r = 1 whose person is the right one.
     Expected matches, if one of the candidates is picked at random: the sum of 1 / F_r over the rows whose own person is
     a candidate. Baseline: one of all N people is picked for each row, n / N matches are expected. Control, with
-    `truth`: the share of the people who are not in the release to whom a row is linked all the same. Values: people
-    of the release all of whose compatible rows have one sensitive value, which is their own.
+    `truth`: the share of the people outside the release to whom a row is linked nevertheless. Values: people of the
+    release
+    all of whose compatible rows have one sensitive value, which is their own.
 
-    Assumes that the population holds everybody of the release (unless `incomplete`), that its quasi-identifiers are
-    right, and that cells are true. Without `truth` nobody can say which person a row is about: then each link counts,
-    and `verified` is False.
+    It is assumed that the population contains all people of the release (unless `incomplete`), that its
+    quasi-identifiers
+    are correct, and that cells are true. Without `truth` the right person of a row is unknown. Then each link counts,
+    and
+    `verified` is False.
 
     Parameters
     ----------
     release : frame, path, or Release
-        The published table, whoever made it: a frame, a file, or the folder of a release.
+        The published table of any tool: a frame, a file, or the folder of a release.
     population : frame or path
-        People with an identifier and the true quasi-identifiers; where it has the sensitive attribute, too, the values
-        that the attack claims of people outside the release are checked.
+        People with an identifier and the true quasi-identifiers. If it also has the sensitive attribute, the values
+        that
+        the attack claims for people outside the release are checked.
     identifier : str
-        The column that names each person.
+        The column that identifies a person.
     truth : sequence, optional
-        For each row of the release the identifier of its person; missing where it is nobody's.
+        The identifier of the person of each row, or missing if the row is about no person of the population.
     incomplete : bool
-        Whether the population may lack people of the release; rows that match nobody are not linked then.
+        Whether the population may lack people of the release. Rows without a match then count as not linked.
     progress : callable
-        Called with (step, done, total) now and then.
+        Called with (step, done, total) from time to time.
     **reading : Reading
         `quasi_identifiers`, `sensitive`, `star`, `certificate`, `hierarchies`, `cells`: see `shoal.attacks.Reading`.
 
@@ -99,11 +108,11 @@ def linking_attack(
     Raises
     ------
     NotUnderstoodError
-        Where it is in doubt what the cells of a column stand for: then nothing was measured.
+        If the meaning of a column's cells is in doubt. Nothing is measured then.
     DataError
-        Where the population lacks people of the release, or an identifier is missing or repeated.
+        If the population lacks people of the release, or an identifier is missing or repeated.
     UsageError
-        Where the call or a table is wrong.
+        If the call or a table is invalid.
 
     References
     ----------
@@ -121,11 +130,12 @@ def linking_attack(
     (1, 1.5)
     """
     table = open_published(release, reading, sensitive=False)
-    people = frame_of(population)
+    # Check the population, and the truth if it is given.
+    people = open_table(population)
     check_columns(people, (identifier, *table.names), "the population")
     if not people.height:
         raise NoRowsError("There is nobody in the population.")
-    names = _identifiers(people, identifier)
+    names = _read_identifiers(people, identifier)
     if people.height < table.rows and not incomplete:
         raise DataError(
             f"The population has {people.height:,} people, fewer than the {table.rows:,} rows of the release. It must "
@@ -133,59 +143,63 @@ def linking_attack(
             Suggestion("incomplete", True),
             ".",
         )
-    person = None if truth is None else _persons(truth, table, names, identifier)
-    people = table.matched(people)
+    person = None if truth is None else _locate_persons(truth, table, names, identifier)
+    # Join, and check that the columns match.
+    people = table.convert_people(people)
     understood = table.read(people)
-    problems = why_not_matched(understood, people, "some" if incomplete else "everybody")
+    problems = find_unmatched_columns(understood, people, "some" if incomplete else "everybody")
     if problems:
         raise not_understood(problems)
-    meeting = meet(understood, people)
-    links = _links(meeting, progress)
+    join = join_compatible(understood, people)
+    links = _find_links(join, progress)
     if not incomplete:
-        _check_everybody(links, table)
+        _check_complete(links, table)
     elif not links.candidates.any():
         raise DataError(
             f"No row of the release matches a person of the population on {', '.join(table.names)}: nothing was "
             "measured. Give a population that holds people of the release, with columns of the same form."
         )
+    # Without the truth every unique match counts.
     right = links.person >= 0 if person is None else (links.person >= 0) & (links.person == person)
     return AttackResult(
         attack="linking",
-        outcome=share_right(right),
+        outcome=compute_rate(right),
         baseline=Rate(successes=min(table.rows / people.height, table.rows), attempts=table.rows),
-        control=None if person is None else _linked_outside(links, person, people.height),
+        control=None if person is None else _compute_control(links, person, people.height),
         columns=table.names,
         figures={
             "people": people.height,
             "unique_matches": int((links.person >= 0).sum()),
-            "expected_matches": _expected(meeting, links, person),
+            "expected_matches": _count_expected(join, links, person),
             "unmatched_rows": int((links.candidates == 0).sum()),
             "verified": person is not None,
-            **_values_of_each(table, meeting, people, person, progress),
+            **_attack_values(table, join, people, person, progress),
         },
     )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class _Links:
-    """What each row may be about."""
+    """The people whom each row may be about."""
 
     candidates: NDArray[np.int64]
-    """How many people."""
+    """Number of candidates of each row."""
     person: NDArray[np.int64]
-    """The number of the one person; -1 where there is none, or more."""
+    """Number of the only candidate; -1 if there is none, or more than one."""
 
 
-def _links(meeting: Meeting, progress: Progress) -> _Links:
-    here = np.bincount(meeting.point_of, minlength=len(meeting.points))
+def _find_links(join: CompatibilityJoin, progress: Progress) -> _Links:
+    """Find the candidates of each row."""
+    here = np.bincount(join.point_of, minlength=len(join.points))
     numbers = np.zeros(len(here), dtype=np.int64)
-    np.add.at(numbers, meeting.point_of, np.arange(len(meeting.point_of)))
-    # Of one person the sum of the numbers is the person's.
-    found = meeting.people_of_boxes(np.column_stack([here, numbers]), progress)[meeting.box_of]
+    np.add.at(numbers, join.point_of, np.arange(len(join.point_of)))
+    # If there is one candidate, the sum of the candidates' numbers is its number.
+    found = join.sum_over_people(np.column_stack([here, numbers]), progress)[join.box_of]
     return _Links(candidates=found[:, 0], person=np.where(found[:, 0] == 1, found[:, 1], -1))
 
 
-def _identifiers(people: pl.DataFrame, identifier: str) -> pl.Series:
+def _read_identifiers(people: pl.DataFrame, identifier: str) -> pl.Series:
+    """Read the identifiers of the population, which must be unique."""
     import polars as pl
 
     names = people.get_column(identifier)
@@ -197,18 +211,18 @@ def _identifiers(people: pl.DataFrame, identifier: str) -> pl.Series:
     return names.cast(pl.String)
 
 
-def _persons(truth: Any, table: PublishedTable, names: pl.Series, identifier: str) -> NDArray[np.int64]:
-    """Return the number of each row's person in the population; -2 where it is nobody's."""
+def _locate_persons(truth: Any, table: PublishedTable, names: pl.Series, identifier: str) -> NDArray[np.int64]:
+    """Locate each row's person in the population; -2 if the row is about no person of it."""
     import polars as pl
 
-    told = pl.Series("truth", truth, strict=False).cast(pl.String)
-    if len(told) != table.rows:
+    given = pl.Series("truth", truth, strict=False).cast(pl.String)
+    if len(given) != table.rows:
         raise ParameterError(
             Subject("linking_attack", "truth"),
-            f" must have one identifier for each of the {table.rows:,} rows of the release. Got {len(told):,}.",
+            f" must have one identifier for each of the {table.rows:,} rows of the release. Got {len(given):,}.",
         )
-    found = codes_of(told, names)
-    known = found[told.is_not_null().to_numpy()]
+    found = encode_column(given, names)
+    known = found[given.is_not_null().to_numpy()]
     if (known < 0).any():
         raise DataError(
             f"{int((known < 0).sum()):,} identifiers of the truth are not in the column '{identifier}' of the "
@@ -219,7 +233,8 @@ def _persons(truth: Any, table: PublishedTable, names: pl.Series, identifier: st
     return np.where(found < 0, -2, found)
 
 
-def _check_everybody(links: _Links, table: PublishedTable) -> None:
+def _check_complete(links: _Links, table: PublishedTable) -> None:
+    """Check that every row has a candidate."""
     lost = int((links.candidates == 0).sum())
     if lost:
         raise DataError(
@@ -231,67 +246,72 @@ def _check_everybody(links: _Links, table: PublishedTable) -> None:
         )
 
 
-def _linked_outside(links: _Links, person: NDArray[np.int64], people: int) -> Rate:
-    """Return how many of the people who are not in the release a row is linked to."""
+def _compute_control(links: _Links, person: NDArray[np.int64], people: int) -> Rate:
+    """Compute the share of the people outside the release to whom a row is linked."""
     outside = np.ones(people, dtype=np.bool_)
     outside[person[person >= 0]] = False
     linked = np.zeros(people, dtype=np.bool_)
     linked[links.person[links.person >= 0]] = True
-    return share_right(linked[outside])
+    return compute_rate(linked[outside])
 
 
-def _expected(meeting: Meeting, links: _Links, person: NDArray[np.int64] | None) -> float:
-    """Return how many rows are expected to be linked rightly if one of the candidates is picked at random."""
+def _count_expected(join: CompatibilityJoin, links: _Links, person: NDArray[np.int64] | None) -> float:
+    """Compute the expected number of correct links if one of the candidates is picked at random."""
     mine = links.candidates > 0
     if person is not None:
+        # Only rows whose own person is a candidate can be linked correctly.
         at = np.flatnonzero(mine & (person >= 0))
         mine = np.zeros_like(mine)
-        points = meeting.points[meeting.point_of[person[at]]]
-        boxes, ranks = meeting.boxes[meeting.box_of[at]], meeting.covered.low[points]
-        mine[at] = np.all([meeting.covered.covers(boxes[:, a], ranks[:, a]) for a in range(boxes.shape[1])], axis=0)
+        points = join.points[join.point_of[person[at]]]
+        boxes, ranks = join.boxes[join.box_of[at]], join.covered.low[points]
+        mine[at] = np.all([join.covered.covers(boxes[:, a], ranks[:, a]) for a in range(boxes.shape[1])], axis=0)
     return math.fsum((1 / links.candidates[mine]).tolist())
 
 
-def _values_of_each(
+def _attack_values(
     table: PublishedTable,
-    meeting: Meeting,
+    join: CompatibilityJoin,
     people: pl.DataFrame,
     person: NDArray[np.int64] | None,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Return the values that are certain, of each sensitive column alone and of the combination, the worst apart."""
+    """Attack the values of each sensitive column alone, then of their combination; the worst is separate."""
     if not table.secrets:
         return {"values": None, "values_of_each": []}
-    found = [_values(table.about(names), meeting, people, person, progress) for names in subjects(table.secrets)]
+    found = [
+        _attack_one_value(table.select_sensitive(names), join, people, person, progress)
+        for names in list_column_sets(table.secrets)
+    ]
     worst = max(found, key=lambda one: one["rate"] or 0.0)
     return {"values": worst, "values_of_each": found if len(found) > 1 else []}
 
 
-def _values(
+def _attack_one_value(
     table: PublishedTable,
-    meeting: Meeting,
+    join: CompatibilityJoin,
     people: pl.DataFrame,
     person: NDArray[np.int64] | None,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Return for how many people the sensitive value is certain."""
+    """Count the people whose sensitive value is certain, for one column or combination."""
     guess = int(table.totals.argmax())
     unknown = np.full(people.height, -1, dtype=np.int64)
     if person is None:
-        shown = shown_to(meeting, table.secret_codes, unknown, progress=progress)
-        certain = share_right((shown.distinct == 1)[shown.rows > 0])
+        shown = summarize_compatible(join, table.secret_codes, unknown, progress=progress)
+        certain = compute_rate((shown.distinct == 1)[shown.rows > 0])
         baseline, control = Rate(successes=int(table.totals[guess]), attempts=table.rows), None
     else:
+        # The true values of members are those of their rows, and the population may have those of others.
         known = all(name in people.columns for name in table.secrets)
-        truth = place_of(people, table).copy() if known else unknown
+        truth = encode_true_values(people, table).copy() if known else unknown
         rows = np.flatnonzero(person >= 0)
         members = np.zeros(people.height, dtype=np.bool_)
         members[person[rows]] = True
         truth[person[rows]] = table.secret_codes[rows]
-        shown = shown_to(meeting, table.secret_codes, truth, progress=progress)
-        told = (shown.distinct == 1) & (shown.own > 0)
-        certain, baseline = share_right(told[members]), share_right(truth[members] == guess)
-        control = share_right(told[~members]) if known and not members.all() else None
+        shown = summarize_compatible(join, table.secret_codes, truth, progress=progress)
+        right = (shown.distinct == 1) & (shown.own > 0)
+        certain, baseline = compute_rate(right[members]), compute_rate(truth[members] == guess)
+        control = compute_rate(right[~members]) if known and not members.all() else None
     return {
         "sensitive": list(table.secrets),
         "attempts": certain.attempts,

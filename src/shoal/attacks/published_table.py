@@ -1,4 +1,4 @@
-"""A published table before an adversary: what its cells stand for, its groups, and the sensitive values of each."""
+"""A published table as an adversary sees it: the meaning of its cells, its groups, and their sensitive values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from shoal._messages import Subject, Suggestion
-from shoal.attacks.same_values import alike, in_form_of
+from shoal.attacks.value_forms import convert_to_form, unify_forms
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.io import open_frame, read
 from shoal.joins import distinct_rows
@@ -32,36 +32,38 @@ __all__ = [
     "PublishedTable",
     "Reading",
     "check_columns",
-    "codes_of",
-    "frame_of",
+    "encode_column",
+    "open_table",
     "open_published",
-    "opened_release",
-    "place_of",
-    "secret_of",
-    "truth_of",
+    "open_release",
+    "encode_true_values",
+    "combine_sensitive",
+    "require_true_values",
 ]
 
 
 class Reading(TypedDict, total=False):
-    """How a published table is read: what every attack takes by these names."""
+    """How to read a published table: the keyword arguments that all attacks share."""
 
     quasi_identifiers: Sequence[str]
-    """Columns that the adversary knows; those of the certificate unless given."""
+    """Columns that the adversary knows; by default those of the certificate."""
     sensitive: str | Sequence[str]
-    """The sensitive attribute, of several each alone and their combination; as the certificate has it unless given."""
+    """The sensitive attribute; if there are several, each is attacked alone, then their combination. By default that
+    of the certificate."""
     star: str
-    """How a suppressed cell is written; `*` unless the certificate says otherwise."""
+    """The text of a suppressed cell; by default that of the certificate, else `*`."""
     certificate: Mapping[str, Any]
-    """The certificate that was published with the table; without one, cells say themselves what they are."""
+    """The certificate of the table. Without one, the form of the cells determines their meaning."""
     hierarchies: Mapping[str, Tree]
     """For columns whose cells are nodes of a hierarchy."""
     cells: Mapping[str, object]
-    """What the cells of other columns are: `"values"` as they stand, a coarsening, or all values in their order."""
+    """The meaning of the cells of other columns: `"values"` for plain values, a coarsening, or all values in their
+    order."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class PublishedTable:
-    """A published table, its columns and its groups: rows with the same cells in all quasi-identifiers."""
+    """A published table with its columns and its groups: rows with the same cells in all quasi-identifiers."""
 
     frame: pl.DataFrame
     """The cells."""
@@ -70,17 +72,17 @@ class PublishedTable:
     secrets: tuple[str, ...]
     """The sensitive attributes."""
     star: str
-    """How a suppressed cell is written."""
+    """The text of a suppressed cell."""
     reading: Reading
-    """What else is said of the cells."""
+    """The arguments of the caller."""
 
     def read(self, beside: pl.DataFrame | None = None) -> ReadTable:
-        """Return the quasi-identifiers, read; beside true values where there are some.
+        """Read the quasi-identifiers, next to true values if they are given.
 
         Raises
         ------
         NotUnderstoodError
-            Where it is in doubt what the cells of a column stand for.
+            If the meaning of a column's cells is in doubt.
         """
         meanings = declared_meanings(
             self.names,
@@ -92,16 +94,16 @@ class PublishedTable:
         understood.require()
         return understood
 
-    def about(self, secrets: tuple[str, ...]) -> PublishedTable:
-        """Return the same table with other sensitive columns; its groups are not counted again."""
+    def select_sensitive(self, secrets: tuple[str, ...]) -> PublishedTable:
+        """Select other sensitive columns of the same table; its groups are not counted again."""
         other = replace(self, secrets=secrets)
         if "group_of" in self.__dict__:
             other.__dict__["group_of"] = self.group_of
         return other
 
-    def matched(self, people: pl.DataFrame) -> pl.DataFrame:
-        """Return people with their quasi-identifiers in the form in which the release has them."""
-        return in_form_of(self.read(people), people)
+    def convert_people(self, people: pl.DataFrame) -> pl.DataFrame:
+        """Convert the quasi-identifiers of people to the form that the release uses."""
+        return convert_to_form(self.read(people), people)
 
     @property
     def rows(self) -> int:
@@ -111,33 +113,33 @@ class PublishedTable:
     @cached_property
     def secret(self) -> pl.Series:
         """The sensitive value of each row, as text."""
-        return secret_of(self.frame, self.secrets)
+        return combine_sensitive(self.frame, self.secrets)
 
     @cached_property
     def values(self) -> pl.Series:
-        """The different sensitive values."""
+        """The distinct sensitive values."""
         return self.secret.unique().sort()
 
     @cached_property
     def secret_codes(self) -> NDArray[np.int64]:
-        """The place of each row's sensitive value among them."""
-        return codes_of(self.secret, self.values)
+        """Code of each row's sensitive value in `values`."""
+        return encode_column(self.secret, self.values)
 
     @cached_property
     def totals(self) -> NDArray[np.int64]:
-        """How many rows have each value: the marginal distribution that the release publishes."""
+        """Number of rows of each value: the marginal distribution that the release publishes."""
         return np.bincount(self.secret_codes, minlength=len(self.values))
 
     @cached_property
     def group_of(self) -> NDArray[np.int64]:
         """The group of each row."""
         cells = [cell_text(self.frame.get_column(name)) for name in self.names]
-        coded = [codes_of(column, column.unique(maintain_order=True)) for column in cells]
+        coded = [encode_column(column, column.unique(maintain_order=True)) for column in cells]
         return np.asarray(distinct_rows(np.column_stack(coded).astype(np.int32))[1], dtype=np.int64)
 
     @cached_property
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """How often each value occurs in each group: the groups, ascending, the values, and the counts."""
+        """Counts of each value in each group: the groups in ascending order, the values, and the counts."""
         width = len(self.values)
         keys, counts = np.unique(self.group_of * width + self.secret_codes, return_counts=True)
         return keys // width, keys % width, counts
@@ -146,43 +148,45 @@ class PublishedTable:
         return f"PublishedTable(rows={self.rows}, columns={len(self.names) + len(self.secrets)})"
 
 
-def frame_of(data: Any) -> pl.DataFrame:
-    """Return a table of any kind of frame, or of a file, as Polars has it."""
+def open_table(data: Any) -> pl.DataFrame:
+    """Open a table of any kind of frame, or of a file, in Polars."""
     if isinstance(data, str | os.PathLike):
         return read(data if isinstance(data, str) else Path(data))
     return open_frame(data).frame
 
 
 def open_published(release: Any, reading: Reading, *, sensitive: bool = True) -> PublishedTable:
-    """Return a published table with the roles of its columns.
+    """Open a published table, and assign the roles of its columns.
 
     Parameters
     ----------
     release : frame, path, or Release
-        The table: a file, or the folder of a release that shoal wrote. What `shoal.anonymize` returned and what it
-        saved come with their certificate.
+        The table: a file, or the folder of a release. The result of `shoal.anonymize`, and what it saved, have their
+        certificate.
     reading : Reading
-        What the caller says of it.
+        The arguments of the caller.
     sensitive : bool
-        Whether a sensitive attribute is needed.
+        Whether a sensitive attribute is required.
 
     Raises
     ------
     ColumnError
-        Where a column is not there, or nobody says what the columns are.
+        If a column is missing, or the roles of the columns are unknown.
     NoRowsError
-        Where the table has no row.
+        If the table has no row.
     """
+    # A release in memory has its certificate; a folder has it next to the table.
     own = getattr(release, "public_certificate", None)
     if own is not None:
         release = release.data
         reading = {**reading, "certificate": reading.get("certificate") or own.to_dict()}
-    frame, beside = opened_release(release)
+    frame, beside = open_release(release)
     reading = {**reading, "certificate": reading.get("certificate") or beside}
     certificate = reading.get("certificate") or {}
-    names = _listed("quasi_identifiers", reading.get("quasi_identifiers"))
+    # Roles that the caller names come before those of the certificate.
+    names = _check_names("quasi_identifiers", reading.get("quasi_identifiers"))
     names = names or columns_said(certificate, "quasi_identifiers")
-    secrets = _listed("sensitive", reading.get("sensitive")) or columns_said(certificate, "sensitive")
+    secrets = _check_names("sensitive", reading.get("sensitive")) or columns_said(certificate, "sensitive")
     if not names or (sensitive and not secrets):
         missing = "quasi-identifiers" if not names else "sensitive attribute"
         raise ColumnError(
@@ -197,28 +201,29 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
     return PublishedTable(frame=frame, names=names, secrets=secrets, star=star, reading=reading)
 
 
-def opened_release(release: Any) -> tuple[pl.DataFrame, Mapping[str, Any]]:
-    """Return a published table of any kind, and the certificate that lies beside it; empty where none does.
+def open_release(release: Any) -> tuple[pl.DataFrame, Mapping[str, Any]]:
+    """Open a published table of any kind, and the certificate next to it, which is empty if there is none.
 
     Parameters
     ----------
     release : frame or path
-        A path of a file, or of the folder of a release.
+        A frame, or the path of a file or of the folder of a release.
     """
     if isinstance(release, str | os.PathLike) and Path(release).exists():
         found = read_published(Path(release))
         return found.frame, found.certificate
-    return frame_of(release), {}
+    return open_table(release), {}
 
 
 def check_columns(frame: pl.DataFrame, names: Iterable[str], what: str) -> None:
-    """Raise where a column is not there."""
+    """Check that all columns exist."""
     for name in names:
         if name not in frame.columns:
             raise ColumnError(f"There is no column '{name}' in {what}. {near_matches(name, frame.columns)}")
 
 
-def _listed(parameter: str, given: str | Sequence[str] | None) -> tuple[str, ...]:
+def _check_names(parameter: str, given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Check a parameter of column names."""
     if given is None:
         return ()
     names = (given,) if isinstance(given, str) else tuple(given)
@@ -231,8 +236,8 @@ def _listed(parameter: str, given: str | Sequence[str] | None) -> tuple[str, ...
     return names
 
 
-def secret_of(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
-    """Return the sensitive cells as text; of several attributes one text for the combination."""
+def combine_sensitive(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
+    """Convert the sensitive cells to text, one text for the combination of several attributes."""
     import polars as pl
 
     columns = [cell_text(frame.get_column(name)).fill_null("(missing)") for name in names]
@@ -242,8 +247,8 @@ def secret_of(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
     return frame.select(pl.concat_str(pl.all(), separator=" & ").alias("secret")).to_series()
 
 
-def codes_of(column: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
-    """Return the place of each cell among the distinct ones; -1 where it is not among them."""
+def encode_column(column: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
+    """Encode each cell by its index among the distinct ones; -1 if it is not among them."""
     import polars as pl
 
     left = pl.DataFrame({"cell": column})
@@ -252,33 +257,33 @@ def codes_of(column: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
     return np.asarray(joined["place"].fill_null(-1).to_numpy(), dtype=np.int64)
 
 
-def place_of(frame: pl.DataFrame, table: PublishedTable) -> NDArray[np.int64]:
-    """Return the place of each person's true sensitive value among those of the release; -1 for any other.
+def encode_true_values(frame: pl.DataFrame, table: PublishedTable) -> NDArray[np.int64]:
+    """Encode each person's true sensitive value by the values of the release; -1 for any other value.
 
-    Values are compared as they are written; if some differ then, by what they say: numbers by their value (`1.50` is
-    `1.5`), dates in any format by their day.
+    Values are compared as text. If some differ, they are compared by their meaning: numbers by value (`1.50` equals
+    `1.5`), dates in any format by day.
     """
     import polars as pl
 
-    codes = codes_of(secret_of(frame, table.secrets), table.values)
+    codes = encode_column(combine_sensitive(frame, table.secrets), table.values)
     if (codes >= 0).all():
         return codes
-    pairs = [alike(table.frame.get_column(name), frame.get_column(name)) for name in table.secrets]
-    shown, true = (secret_of(pl.DataFrame(side), table.secrets) for side in zip(*pairs, strict=True))
+    pairs = [unify_forms(table.frame.get_column(name), frame.get_column(name)) for name in table.secrets]
+    shown, true = (combine_sensitive(pl.DataFrame(side), table.secrets) for side in zip(*pairs, strict=True))
     first = shown.is_first_distinct()
     place = np.append(table.secret_codes[first.to_numpy()], -1)
-    return np.where(codes < 0, place[codes_of(true, shown.filter(first))], codes)
+    return np.where(codes < 0, place[encode_column(true, shown.filter(first))], codes)
 
 
-def truth_of(frame: pl.DataFrame, table: PublishedTable) -> NDArray[np.int64]:
-    """Return what `place_of` does.
+def require_true_values(frame: pl.DataFrame, table: PublishedTable) -> NDArray[np.int64]:
+    """Encode true values as `encode_true_values` does, and raise if the columns do not match.
 
     Raises
     ------
     DataError
-        If no person has a value of the release: then the columns do not match.
+        If no person has a value of the release.
     """
-    codes = place_of(frame, table)
+    codes = encode_true_values(frame, table)
     if len(codes) and not (codes >= 0).any():
         listed = ", ".join(f"'{name}'" for name in table.secrets)
         raise DataError(

@@ -1,4 +1,4 @@
-"""Success rates of attacks, each with the interval in which it may well lie."""
+"""Success rates of attacks with confidence intervals."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 __all__ = ["Rate", "residual"]
 
 _Z = 1.959963984540054
-"""The 97.5 % quantile of the normal distribution: the intervals hold in 95 of 100 cases."""
+"""The 97.5 % quantile of the normal distribution, for intervals of 95 %."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """How often somebody succeeded, with Wilson's score interval for 95 %.
+    """A success rate with Wilson's score interval of 95 %.
 
-    With z = 1.96 the interval is (p + z^2 / 2n +- z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), where p of n
-    attempts succeeded. It never leaves [0, 1], and has a width where no attempt or every attempt succeeded.
+    With z = 1.96 the interval is (p + z^2 / 2n +- z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), if a share p of
+    n
+    attempts succeeded. It never leaves [0, 1], and has a positive width even if no attempt or every attempt succeeded.
 
     Examples
     --------
@@ -32,23 +33,23 @@ class Rate:
     """
 
     successes: int | float
-    """How many attempts succeeded; an expected number where guesses are made at random."""
+    """Number of successes; an expected number if guesses are random."""
     attempts: int
-    """How many there were."""
+    """Number of attempts."""
 
     @property
     def rate(self) -> float | None:
-        """Successes over attempts; None without any attempt: nothing was measured then."""
+        """Successes divided by attempts, or None if there is no attempt."""
         return self.successes / self.attempts if self.attempts else None
 
     @property
     def centre(self) -> float:
-        """The middle of the interval."""
+        """Centre of the interval."""
         return (self.successes + _Z**2 / 2) / (self.attempts + _Z**2)
 
     @property
     def half_width(self) -> float:
-        """Half of its width."""
+        """Half of the width of the interval."""
         n = self.attempts
         if not n:
             return 0.5
@@ -57,24 +58,25 @@ class Rate:
 
     @property
     def low(self) -> float:
-        """The lower end of the interval."""
+        """Lower end of the interval."""
         return max(0.0, self.centre - self.half_width) if self.successes else 0.0
 
     @property
     def high(self) -> float:
-        """The upper end."""
+        """Upper end of the interval."""
         return min(1.0, self.centre + self.half_width) if self.successes < self.attempts else 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rate and its interval."""
+        """Convert the rate and its interval to a dictionary."""
         return {"rate": self.rate, "low": self.low, "high": self.high}
 
 
 def residual(rate: Rate, control: Rate) -> dict[str, float] | None:
-    """Return how much better an attack succeeds with people of the release than with people who are not in it.
+    """Compute how much better an attack succeeds with people of the release than with people who are not in it.
 
-    (r - c) / (1 - c) for rates r and c at the centres of their intervals: the share of what is left to win that is won
-    from being in the table. Its error follows from those of both rates. None where c is 1: nothing is left.
+    The residual is (r - c) / (1 - c) for rates r and c at the centres of their intervals: the share of the remaining
+    uncertainty that being in the table removes. Its error follows from those of both rates. The result is None if c is
+    1.
 
     Parameters
     ----------
@@ -96,6 +98,7 @@ def residual(rate: Rate, control: Rate) -> dict[str, float] | None:
 
 
 def _residual(rate: float, error: float, control: float, control_error: float) -> dict[str, float] | None:
+    """Compute the residual and its interval by propagation of errors."""
     left = 1 - control
     if left <= 0:
         return None

@@ -1,4 +1,4 @@
-"""The similarity attack: groups whose sensitive values are different, and mean nearly the same.
+"""The similarity attack: the sensitive values of a group are distinct but nearly the same.
 
 References
 ----------
@@ -16,8 +16,8 @@ import numpy as np
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, RationalIn, exact_fraction, validate
 from shoal._messages import Subject, Suggestion
-from shoal.attacks.attack_result import AttackResult, share_right
-from shoal.attacks.people import open_people
+from shoal.attacks.attack_result import AttackResult, compute_rate
+from shoal.attacks.attacked_people import open_people
 from shoal.attacks.published_table import PublishedTable, Reading, open_published
 from shoal.errors import DataError, ParameterError
 from shoal.verification.scales import number_of
@@ -43,43 +43,49 @@ def similarity_attack(
     progress: Progress = silent,
     **reading: Unpack[Reading],
 ) -> AttackResult:
-    """Count the records of which a release gives away nearly what their sensitive value is.
+    """Count the records for which a release discloses the approximate sensitive value.
 
-    Where all rows that somebody may be have values below one node of a hierarchy (stomach diseases), or numbers close
-    together (low salaries), the adversary knows that much of the person, however many different values there are.
+    If all rows that may be about a person have values below one node of a hierarchy (such as stomach diseases), or
+    close
+    numbers (such as low salaries), the adversary learns that much about the person, even if there are many distinct
+    values.
 
     Formula: successes = sum of |G| over the groups G whose values lie below one node of the level, or whose largest
-    number is at most `within` above the smallest; with targets, the number of targets of whose compatible rows that
-    holds, their own value among them. Baseline: for every record, the table's most common node is guessed, or the
-    `within` that holds most of its rows.
+    number is at most `within` above the smallest; with targets, the number of targets whose compatible rows satisfy
+    this,
+    including their own value. Baseline: for every record, the table's most common node is guessed, or the range of
+    width
+    `within` that contains most of its rows.
 
-    Assumes what the homogeneity attack does, and that the hierarchy or the difference says what is nearly the same.
+    The assumptions are those of the homogeneity attack, and that the hierarchy or the difference defines which values
+    are
+    nearly the same.
 
     Parameters
     ----------
     release : frame, path, or Release
-        The published table, whoever made it; with one sensitive attribute.
+        The published table of any tool, with one sensitive attribute.
     hierarchy : Hierarchy, optional
         Of the sensitive values; this or `within`.
     level : int
-        The level of the hierarchy whose nodes mean nearly the same, from 1 to its height - 1.
+        The level of the hierarchy whose nodes contain similar values, from 1 to its height - 1.
     within : number, optional
-        How far apart numbers may be that mean nearly the same, at least 0.
+        Largest difference of similar numbers, at least 0.
     targets, controls, progress, **reading
-        As for `homogeneity_attack`.
+        See `homogeneity_attack`.
 
     Returns
     -------
     AttackResult
-        With the figures `similar` ("level 1" or "within 2000"), `identical` (records whose value is known
-        altogether), `not_covered` and, with targets, `values_not_shown`.
+        With the figures `similar` ("level 1" or "within 2000"), `identical` (records whose exact value is certain),
+        `not_covered` and, if there are targets, `values_not_shown`.
 
     Raises
     ------
     NotUnderstoodError
-        Where it is in doubt what the cells of a column stand for: then nothing was measured.
+        If the meaning of a column's cells is in doubt. Nothing is measured then.
     UsageError
-        Where the call or a table is wrong.
+        If the call or a table is invalid.
 
     References
     ----------
@@ -103,16 +109,18 @@ def similarity_attack(
             Suggestion("within"),
             ".",
         )
+    # Codes are nodes or ranks of numbers; codes up to `reach` are similar.
     if hierarchy is not None:
-        code_of, similar = _nodes(table, hierarchy, level), f"level {level}"
+        code_of, similar = _encode_nodes(table, hierarchy, level), f"level {level}"
         reach = np.arange(int(code_of.max()) + 1)
     else:
         assert within is not None
-        code_of, reach = _numbers(table, within)
+        code_of, reach = _encode_numbers(table, within)
         similar = f"within {float(within):g}"
     people = open_people(table, targets, controls, attack="similarity")
-    found = people.attacked(table, code_of=code_of, progress=progress)
+    found = people.collect_values(table, code_of=code_of, progress=progress)
     outcome, control = found.rates(lambda shown: (shown.own > 0) & (shown.greatest <= reach[shown.least]))
+    # Baseline: the most frequent set of similar values.
     totals = np.concatenate(([0], np.cumsum(np.bincount(code_of, weights=table.totals, minlength=len(reach)))))
     start = int((totals[reach + 1] - totals[:-1]).argmax())
     truth = found.shown.truth
@@ -120,7 +128,7 @@ def similarity_attack(
     return AttackResult(
         attack="similarity",
         outcome=outcome,
-        baseline=share_right((truth >= start) & (truth <= reach[start])),
+        baseline=compute_rate((truth >= start) & (truth <= reach[start])),
         control=control,
         columns=table.names,
         sensitive=table.secrets,
@@ -132,8 +140,8 @@ def similarity_attack(
     )
 
 
-def _nodes(table: PublishedTable, hierarchy: Hierarchy, level: int) -> NDArray[np.int64]:
-    """Return the node of each sensitive value on a level."""
+def _encode_nodes(table: PublishedTable, hierarchy: Hierarchy, level: int) -> NDArray[np.int64]:
+    """Encode each sensitive value by its node on a level."""
     if hierarchy.height < 2:
         raise ParameterError(
             Subject("similarity_attack", "hierarchy"),
@@ -151,8 +159,8 @@ def _nodes(table: PublishedTable, hierarchy: Hierarchy, level: int) -> NDArray[n
     return np.asarray(hierarchy.levels[level][found], dtype=np.int64)
 
 
-def _numbers(table: PublishedTable, within: float | Fraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rank of each sensitive value, and for each rank the greatest one that is near enough above it."""
+def _encode_numbers(table: PublishedTable, within: float | Fraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Encode each sensitive number by its rank, and find for each rank the greatest similar one."""
     validate("similarity_attack", {"within": within}, {"within": RationalIn(low=Fraction(0))})
     numbers = [number_of(value) for value in table.values.to_list()]
     missing = sum(number is None for number in numbers)

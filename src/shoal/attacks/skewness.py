@@ -1,4 +1,4 @@
-"""The skewness attack: groups whose sensitive values are far from the table's say much about everybody in them.
+"""The skewness attack: a group whose sensitive values differ much from the table's distribution discloses them.
 
 References
 ----------
@@ -15,9 +15,9 @@ import numpy as np
 
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import RationalIn, exact_fraction, validate
-from shoal.attacks.attack_result import AttackResult, share_right
-from shoal.attacks.each_column import attack_each
-from shoal.attacks.people import People, open_people
+from shoal.attacks.attack_result import AttackResult, compute_rate
+from shoal.attacks.attacked_people import People, open_people
+from shoal.attacks.column_sets import attack_each_column
 from shoal.attacks.published_table import PublishedTable, Reading, open_published
 from shoal.models.ground_distance import EqualDistance, GroundDistance, largest_distance
 from shoal.models.rationals import rounded_up
@@ -42,42 +42,45 @@ def skewness_attack(
 ) -> AttackResult:
     """Measure how much better the values of a group predict those of its records than the values of the table do.
 
-    The adversary guesses of each person the most common value among the rows that the person may be. That may be right
-    much more often than guessing the table's most common value, and the adversary's belief in a rare value may be many
-    times what it was before.
+    The adversary guesses for each person the most common value among the compatible rows. This may be right much more
+    often
+    than guessing the table's most common value, and the adversary's belief in a rare value may grow by a large factor.
 
     Formula: successes = sum over the groups of their most common value's count; with targets, the number of targets
-    whose guess is right. Baseline: the table's most common value is guessed for every record. For a group with c of |G|
-    rows, and n_v of n rows in the table, that have a value v, the belief in v grows by the factor (c / |G|) / (n_v /
-    n); the distance of a group is the earth mover's distance of its distribution from the table's.
+    whose guess is right. Baseline: the table's most common value is guessed for every record. If a value v has c of the
+    |G|
+    rows of a group and n_v of the n rows of the table, the belief in v grows by the factor (c / |G|) / (n_v / n). The
+    distance of a group is the earth mover's distance of its distribution from the table's.
 
-    Assumes what the homogeneity attack does, and that before it the adversary knows the table's distribution.
+    The assumptions are those of the homogeneity attack, and that the adversary knows the table's distribution
+    beforehand.
 
     Parameters
     ----------
     release : frame, path, or Release
-        The published table, whoever made it: a frame, a file, or the folder of a release.
+        The published table of any tool: a frame, a file, or the folder of a release.
     t : number
-        Groups with a distance above it are counted, from 0 to 1.
+        Rows of groups with a larger distance are counted; from 0 to 1.
     distance : GroundDistance, optional
-        How far apart sensitive values are; by default all are equally far.
+        Distance of sensitive values; by default all are equally far apart.
     targets, controls, progress, **reading
-        As for `homogeneity_attack`.
+        See `homogeneity_attack`.
 
     Returns
     -------
     AttackResult
         With the figures `t`, `distance` (its name), `largest_distance` (rounded up, as in an audit), `rows_above_t`,
-        `largest_factor`, `belief_before` and `belief_after` (of the value and the group where the factor is largest),
-        `not_covered` and, with targets, `values_not_shown`. Of several sensitive columns it is the one whose rate is
-        furthest above that of the controls (of the baseline); `each` has all of them and their combination.
+        `largest_factor`, `belief_before` and `belief_after` (of the value and the group with the largest factor),
+        `not_covered` and, if there are targets, `values_not_shown`. If there are several sensitive columns, it is the
+        one
+        whose rate exceeds that of the controls (or of the baseline) most; `each` has all of them and their combination.
 
     Raises
     ------
     NotUnderstoodError
-        Where it is in doubt what the cells of a column stand for: then nothing was measured.
+        If the meaning of a column's cells is in doubt. Nothing is measured then.
     UsageError
-        Where the call or a table is wrong.
+        If the call or a table is invalid.
 
     References
     ----------
@@ -99,30 +102,31 @@ def skewness_attack(
     validate("skewness_attack", {"t": t}, {"t": RationalIn(low=Fraction(0), high=Fraction(1))})
     table = open_published(release, reading)
     people, limit = open_people(table, targets, controls, attack="skewness"), exact_fraction(t)
-    return attack_each(table, lambda one: _attack(one, people, distance or EqualDistance(), limit, progress))
+    return attack_each_column(table, lambda one: _attack(one, people, distance or EqualDistance(), limit, progress))
 
 
 def _attack(
     table: PublishedTable, people: People, distance: GroundDistance, t: Fraction, progress: Progress
 ) -> AttackResult:
-    found = people.attacked(table, progress=progress)
+    """Attack one sensitive column, or one combination."""
+    found = people.collect_values(table, progress=progress)
     outcome, control = found.rates(lambda shown: (shown.guess == shown.truth) & (shown.own > 0))
     return AttackResult(
         attack="skewness",
         outcome=outcome,
-        baseline=share_right(found.shown.truth == int(table.totals.argmax())),
+        baseline=compute_rate(found.shown.truth == int(table.totals.argmax())),
         control=control,
         columns=table.names,
         figures={
-            **_distances(table, distance, t),
-            **_largest_factor(table),
+            **_measure_distances(table, distance, t),
+            **_find_largest_factor(table),
             **found.lost,
         },
     )
 
 
-def _distances(table: PublishedTable, distance: GroundDistance, t: Fraction) -> dict[str, Any]:
-    """Return how far the groups are from the table."""
+def _measure_distances(table: PublishedTable, distance: GroundDistance, t: Fraction) -> dict[str, Any]:
+    """Measure the distances of the groups from the table."""
     import polars as pl
 
     one = table.frame.get_column(table.secrets[0]) if len(table.secrets) == 1 else table.secret
@@ -130,6 +134,7 @@ def _distances(table: PublishedTable, distance: GroundDistance, t: Fraction) -> 
     (groups,) = count_groups(frame, ["group"], ["secret"])
     distance.check_values(groups.domain)
     costs, unit = distance.costs(groups)
+    # Compare in integers: cost / (unit * rows * size) > t.
     limit = t * unit * table.rows
     above = [
         size
@@ -144,8 +149,8 @@ def _distances(table: PublishedTable, distance: GroundDistance, t: Fraction) -> 
     }
 
 
-def _largest_factor(table: PublishedTable) -> dict[str, Any]:
-    """Return where the belief in a value grows most."""
+def _find_largest_factor(table: PublishedTable) -> dict[str, Any]:
+    """Find the group and the value for which the belief grows by the largest factor."""
     group, value, count = table.counts
     sizes = np.bincount(group, weights=count)
     factors = count * table.rows / (sizes[group] * table.totals[value])

@@ -1,14 +1,14 @@
-"""The minimality attack: what knowing the algorithm adds to what a release tells."""
+"""The minimality attack: what knowledge of the algorithm adds to the information of a release."""
 
 from shoal.attacks.minimality.attack import minimality_attack
-from shoal.attacks.minimality.enumeration import arrangements, largest_belief, possible_originals
-from shoal.attacks.minimality.formula import Merged, beliefs_of_merged
+from shoal.attacks.minimality.enumeration import find_largest_belief, group_originals, list_arrangements
+from shoal.attacks.minimality.formula import Merged, compute_merged_beliefs
 
 __all__ = [
     "Merged",
-    "arrangements",
-    "beliefs_of_merged",
-    "largest_belief",
+    "list_arrangements",
+    "compute_merged_beliefs",
+    "find_largest_belief",
     "minimality_attack",
-    "possible_originals",
+    "group_originals",
 ]

@@ -19,11 +19,23 @@ from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, validate
 from shoal._messages import Subject, Suggestion
 from shoal.attacks.attack_result import AttackResult
-from shoal.attacks.compatible_rows import Meeting, meet, shown_to, why_not_matched
-from shoal.attacks.each_column import attack_each, subjects
-from shoal.attacks.minimality.enumeration import arrangements, beliefs, count_arrangements, possible_originals
-from shoal.attacks.minimality.formula import Merged, Part, beliefs_of_merged, work_of
-from shoal.attacks.published_table import PublishedTable, Reading, check_columns, frame_of, open_published, secret_of
+from shoal.attacks.column_sets import attack_each_column, list_column_sets
+from shoal.attacks.compatible_rows import (
+    CompatibilityJoin,
+    find_unmatched_columns,
+    join_compatible,
+    summarize_compatible,
+)
+from shoal.attacks.minimality.enumeration import compute_beliefs, count_arrangements, group_originals, list_arrangements
+from shoal.attacks.minimality.formula import Merged, Part, compute_merged_beliefs, estimate_work
+from shoal.attacks.published_table import (
+    PublishedTable,
+    Reading,
+    check_columns,
+    combine_sensitive,
+    open_published,
+    open_table,
+)
 from shoal.attacks.rates import Rate
 from shoal.errors import DataError, ParameterError, UnsupportedError
 from shoal.verification.published_columns import not_understood
@@ -37,8 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = ["minimality_attack"]
 
-_WORK = 2_000_000
-"""Sums that the beliefs about one group may take."""
+_MAX_WORK = 2_000_000
+"""Largest number of sums for the beliefs about one group."""
 
 
 def minimality_attack(
@@ -52,39 +64,42 @@ def minimality_attack(
     progress: Progress = silent,
     **reading: Unpack[Reading],
 ) -> AttackResult:
-    """Count the people of whom a value is believed with more than 1 / l by those who know how the release was made.
+    """Count the people for whom an adversary who knows the algorithm believes a value with more than 1 / l.
 
-    The adversary knows the quasi-identifiers of everybody in the release, the requirement, and that the algorithm does
-    not coarsen more than it must: what was merged had to be. Some of the tables that the release could come from are
-    impossible then. Without `publish` that principle alone is used, by the paper's formula; with it the algorithm is
-    run on every table that the release could come from, and those are possible that give the same release.
+    The adversary knows the quasi-identifiers of all people in the release, the requirement, and that the algorithm does
+    not coarsen more than necessary: merged rows had to be merged. Some of the tables that the release could come from
+    are
+    then impossible. Without `publish` only this principle is used, by the paper's formula. With it the algorithm is run
+    on
+    every table that the release could come from, and the tables that give the same release are possible.
 
-    Formula: the belief in a value of a person is its share among the possible tables, all equally likely before.
-    Successes: people with a belief above 1 / l in some value. Baseline: the same for the release alone: the largest
-    share of a value among the rows that are compatible with the person.
+    Formula: the belief in a value of a person is its share among the possible tables, all equally likely beforehand.
+    Successes: people with a belief above 1 / l in some value. Baseline: the same for the release alone, which is the
+    largest share of a value among the rows that are compatible with the person.
 
-    Assumes that the adversary knows exactly who is in the release. The formula covers a person where the rows that may
-    be the person's are some published as they are and those of one merged group, and says nothing elsewhere
+    It is assumed that the adversary knows exactly who is in the release. The formula covers a person if the rows that
+    may
+    be the person's are rows published without change and those of one merged group, and no other person
     (`people_covered`). The order of rows is not used. Each of several sensitive columns is attacked as if the release
     was made for it alone, and then their combination.
 
     Parameters
     ----------
     release : frame, path, or Release
-        The published table, whoever made it; nobody was removed and no sensitive value changed.
+        The published table of any tool; no person was removed and no sensitive value changed.
     people : frame or path
-        The true quasi-identifiers of everybody in the release.
+        The true quasi-identifiers of all people in the release.
     l : int
-        Nobody should be linked to a value with a belief above 1 / l.
+        No value of a person should be believed with more than 1 / l.
     publish : callable, optional
-        Makes a published table of a table with the quasi-identifiers of `people` and the sensitive attribute; returns
-        None where that is impossible. It must be what made the release.
+        The algorithm that made the release: it takes a table with the quasi-identifiers of `people` and the sensitive
+        attribute, and returns the published table, or None if publishing is impossible.
     protected : sequence of str, optional
-        The sensitive values that are protected; all unless given.
+        The protected sensitive values; by default all.
     limit : int
         With `publish`: the largest number of tables to try.
     progress : callable
-        Called with (step, done, total) now and then.
+        Called with (step, done, total) from time to time.
     **reading : Reading
         `quasi_identifiers`, `sensitive`, `star`, `certificate`, `hierarchies`, `cells`: see `shoal.attacks.Reading`.
 
@@ -92,26 +107,40 @@ def minimality_attack(
     -------
     AttackResult
         With the figures `method` ("formula" or "enumeration"), `l`, `largest_belief`, `largest_belief_before`,
-        `people_covered`, and `originals` (how many tables give this release) and `tried` of an enumeration.
+        `people_covered`, and for an enumeration `originals` (number of tables that give this release) and `tried`.
 
     Raises
     ------
     UnsupportedError
-        Where there are too many tables to try.
+        If there are too many tables to try.
     DataError
-        Where the people are not those of the release, or no table gives it.
+        If the people are not those of the release, or no table gives it.
     NotUnderstoodError
-        Where it is in doubt what the cells of a column stand for: then nothing was measured.
+        If the meaning of a column's cells is in doubt. Nothing is measured then.
     UsageError
-        Where the call or a table is wrong.
+        If the call or a table is invalid.
 
     References
     ----------
     [1]_ of this module: the examples and the principle in Section 2, credibility in Section 3.
+
+    Examples
+    --------
+    Only two people of the age of 20 who both have flu violate 2-diversity: this is why the groups were merged.
+
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"age": [20] * 2 + [30] * 4})
+    >>> release = pl.DataFrame({"age": ["[20, 30]"] * 6, "disease": ["flu", "flu", "gout", "cough", "acne", "ulcer"]})
+    >>> found = minimality_attack(
+    ...     release, people, l=2, protected=["flu"], quasi_identifiers=["age"], sensitive="disease"
+    ... )
+    >>> found.successes, found["largest_belief"], round(found["largest_belief_before"], 3)
+    (2, 1.0, 0.333)
     """
     validate("minimality_attack", {"l": l, "limit": limit}, {"l": Integer(low=2), "limit": Integer(low=1)})
+    # Check the people, and join them with the release.
     table = open_published(release, reading)
-    known = frame_of(people)
+    known = open_table(people)
     if publish is not None and len(table.secrets) != 1:
         raise UnsupportedError(
             "Originals are enumerated for one sensitive column. Name one with ", Suggestion("sensitive"), "."
@@ -122,21 +151,22 @@ def minimality_attack(
             f"There are {known.height:,} people for {table.rows:,} rows: the attack needs exactly those who are in the "
             "release."
         )
-    known = table.matched(known)
+    known = table.convert_people(known)
     understood = table.read(known)
-    problems = why_not_matched(understood, known, "everybody")
+    problems = find_unmatched_columns(understood, known, "everybody")
     if problems:
         raise not_understood(problems)
-    meeting = meet(understood, known)
+    join = join_compatible(understood, known)
     _check_protected(table, protected)
 
     def attack(one: PublishedTable) -> AttackResult:
-        guarded = _guarded(one, protected)
-        before = _before(meeting, one, guarded)
+        guarded = _select_protected(one, protected)
+        before = _compute_prior(join, one, guarded)
         if publish is None:
-            after, figures = _by_formula(one, meeting, l, guarded)
+            after, figures = _attack_by_formula(one, join, l, guarded)
         else:
-            after, figures = _by_enumeration(one, known[list(one.names)], guarded, (publish, limit, progress))
+            after, figures = _attack_by_enumeration(one, known[list(one.names)], guarded, (publish, limit, progress))
+        # The release alone counts for people whom the method does not cover.
         believed = [first if other is None else other for first, other in zip(before, after, strict=True)]
         return AttackResult(
             attack="minimality",
@@ -152,14 +182,16 @@ def minimality_attack(
             },
         )
 
-    return attack_each(table, attack)
+    return attack_each_column(table, attack)
 
 
 def _check_protected(table: PublishedTable, protected: Sequence[str] | None) -> None:
-    """Raise if a protected value is in no sensitive column."""
+    """Check that every protected value occurs in a sensitive column."""
     if protected is None:
         return
-    known = {value for names in subjects(table.secrets) for value in table.about(names).values.to_list()}
+    known = {
+        value for names in list_column_sets(table.secrets) for value in table.select_sensitive(names).values.to_list()
+    }
     unknown = sum(value not in known for value in protected)
     if unknown or not protected:
         raise ParameterError(
@@ -168,8 +200,8 @@ def _check_protected(table: PublishedTable, protected: Sequence[str] | None) -> 
         )
 
 
-def _guarded(table: PublishedTable, protected: Sequence[str] | None) -> NDArray[np.bool_]:
-    """Return which sensitive values are protected."""
+def _select_protected(table: PublishedTable, protected: Sequence[str] | None) -> NDArray[np.bool_]:
+    """Select the protected sensitive values."""
     known = table.values.to_list()
     if protected is None:
         return np.ones(len(known), dtype=np.bool_)
@@ -180,28 +212,29 @@ def _guarded(table: PublishedTable, protected: Sequence[str] | None) -> NDArray[
     return np.array([value in protected for value in known])
 
 
-def _before(meeting: Meeting, table: PublishedTable, guarded: NDArray[np.bool_]) -> list[Fraction]:
-    """Return the largest share that a protected value has among the rows that may be a person's."""
-    shown = shown_to(meeting, table.secret_codes, np.full(table.rows, -1, dtype=np.int64))
+def _compute_prior(join: CompatibilityJoin, table: PublishedTable, guarded: NDArray[np.bool_]) -> list[Fraction]:
+    """Compute the largest share of a protected value among the rows compatible with each person."""
+    shown = summarize_compatible(join, table.secret_codes, np.full(table.rows, -1, dtype=np.int64))
     lost = int((shown.rows == 0).sum())
     if lost:
         raise DataError(f"{lost:,} people match no row of the release: the attack needs exactly those who are in it.")
+    # If some values are not protected, only the others are counted.
     most = shown.most
     if not guarded.all():
-        carried = np.zeros((len(meeting.boxes), int(guarded.sum())), dtype=np.int64)
+        carried = np.zeros((len(join.boxes), int(guarded.sum())), dtype=np.int64)
         here = guarded[table.secret_codes]
-        np.add.at(carried, (meeting.box_of[here], (np.cumsum(guarded) - 1)[table.secret_codes[here]]), 1)
-        most = meeting.rows_of_points(carried).max(axis=1)[meeting.point_of]
+        np.add.at(carried, (join.box_of[here], (np.cumsum(guarded) - 1)[table.secret_codes[here]]), 1)
+        most = join.sum_over_rows(carried).max(axis=1)[join.point_of]
     return [Fraction(*pair) for pair in zip(most.tolist(), shown.rows.tolist(), strict=True)]
 
 
-def _by_enumeration(
+def _attack_by_enumeration(
     table: PublishedTable,
     known: pl.DataFrame,
     guarded: NDArray[np.bool_],
     asked: tuple[Callable[[pl.DataFrame], pl.DataFrame | None], int, Progress],
 ) -> tuple[list[Fraction | None], dict[str, Any]]:
-    """Return the largest belief about each person, from every original that gives the release."""
+    """Compute the largest belief about each person from every original that gives the release."""
     import polars as pl
 
     publish, limit, progress = asked
@@ -222,10 +255,10 @@ def _by_enumeration(
         done += 1
         made = publish(known.with_columns(pl.Series(table.secrets[0], original)))
         if made is not None:
-            yield _as_a_set(made, table)
+            yield _to_multiset(made, table)
 
-    (possible,) = possible_originals(arrangements(values), seen) or [{}]
-    originals = possible.get(_as_a_set(table.frame, table), [])
+    (possible,) = group_originals(list_arrangements(values), seen) or [{}]
+    originals = possible.get(_to_multiset(table.frame, table), [])
     if not originals:
         raise DataError(
             "No table of these people gives this release: it was made of other people, by another algorithm, or with "
@@ -233,40 +266,42 @@ def _by_enumeration(
         )
     names = [value for value, one in zip(table.values.to_list(), guarded.tolist(), strict=True) if one]
     found: list[Fraction | None] = [
-        max(of_person.get(value, Fraction(0)) for value in names) for of_person in beliefs(originals)
+        max(of_person.get(value, Fraction(0)) for value in names) for of_person in compute_beliefs(originals)
     ]
     return found, {"method": "enumeration", "originals": len(originals), "tried": tables}
 
 
-def _as_a_set(frame: pl.DataFrame, table: PublishedTable) -> frozenset[tuple[tuple[str | None, ...], int]]:
-    """Return the rows of a published table whatever their order."""
-    columns = [secret_of(frame, [name]).to_list() for name in (*table.names, *table.secrets)]
+def _to_multiset(frame: pl.DataFrame, table: PublishedTable) -> frozenset[tuple[tuple[str | None, ...], int]]:
+    """Convert the rows of a published table to a multiset, which is independent of their order."""
+    columns = [combine_sensitive(frame, [name]).to_list() for name in (*table.names, *table.secrets)]
     return frozenset(Counter(zip(*columns, strict=True)).items())
 
 
-def _by_formula(
-    table: PublishedTable, meeting: Meeting, l: int, guarded: NDArray[np.bool_]
+def _attack_by_formula(
+    table: PublishedTable, join: CompatibilityJoin, l: int, guarded: NDArray[np.bool_]
 ) -> tuple[list[Fraction | None], dict[str, Any]]:
-    """Return the largest belief about each person whom the formula covers."""
+    """Compute the largest belief about each person whom the formula covers."""
     count = int(guarded.sum())
-    # Values that are not protected are one: the principle says nothing of them.
+    # Merge the values that are not protected, because the principle does not constrain them.
     codes = np.where(guarded, np.cumsum(guarded) - 1, count)[table.secret_codes]
     size = count + (not guarded.all())
-    kept, merged_with, groups = _parts_of(meeting, codes, size)
-    people = np.bincount(meeting.point_of, minlength=len(meeting.points))
-    whole = (merged_with == _ALONE) & (kept.sum(axis=1) == people)
+    kept, merged_with, groups = _split_into_parts(join, codes, size)
+    people = np.bincount(join.point_of, minlength=len(join.points))
+    # Points whose rows were all published without change: beliefs are shares of the kept rows.
+    whole = (merged_with == _UNMERGED) & (kept.sum(axis=1) == people)
     found: list[Fraction | None] = [
         Fraction(int(most), int(rows)) if alone else None
         for most, rows, alone in zip(kept[:, :count].max(axis=1), people, whole, strict=True)
     ]
-    held = np.zeros((len(meeting.boxes), size), dtype=np.int64)
-    np.add.at(held, (meeting.box_of, codes), 1)
-    told: dict[tuple[Merged, tuple[bool, ...]], list[Fraction] | None] = {}
+    held = np.zeros((len(join.boxes), size), dtype=np.int64)
+    np.add.at(held, (join.box_of, codes), 1)
+    known: dict[tuple[Merged, tuple[bool, ...]], list[Fraction] | None] = {}
+    # Each merged group that the formula covers.
     for box, points in groups.items():
         merged = people[points] - kept[points].sum(axis=1)
         if (merged < 0).any() or merged.sum() != held[box].sum():
             continue
-        # Groups that differ in nothing but the names of values and the order of parts are one.
+        # Compute once for groups that differ only in the names of values and the order of parts.
         columns = np.vstack([kept[points], held[box]])
         used = np.flatnonzero(columns.any(axis=0))
         used = used[np.lexsort((*columns[:, used], used >= count))]
@@ -277,49 +312,51 @@ def _by_formula(
         order = sorted(points, key=lambda q: (parts[q].people, parts[q].merged, parts[q].kept))
         group = Merged(parts=tuple(parts[q] for q in order), values=tuple(held[box, used].tolist()))
         protected = tuple((used < count).tolist())
-        if (group, protected) not in told:
-            told[group, protected] = _largest(group, l, protected)
-        for q, belief in zip(order, told[group, protected] or (), strict=False):
+        if (group, protected) not in known:
+            known[group, protected] = _find_largest(group, l, protected)
+        for q, belief in zip(order, known[group, protected] or (), strict=False):
             found[q] = belief
-    return [found[q] for q in meeting.point_of.tolist()], {"method": "formula"}
+    return [found[q] for q in join.point_of.tolist()], {"method": "formula"}
 
 
-def _largest(group: Merged, l: int, protected: tuple[bool, ...]) -> list[Fraction] | None:
-    """Return for each part the largest belief in a protected value; None where the formula says nothing."""
-    told = beliefs_of_merged(group, l, protected) if work_of(group) <= _WORK else None
-    if told is None:
+def _find_largest(group: Merged, l: int, protected: tuple[bool, ...]) -> list[Fraction] | None:
+    """Find the largest belief in a protected value for each part, or return None if the formula does not apply."""
+    found = compute_merged_beliefs(group, l, protected) if estimate_work(group) <= _MAX_WORK else None
+    if found is None:
         return None
     return [
         max((belief for belief, one in zip(of_part, protected, strict=True) if one), default=Fraction(0))
-        for of_part in told
+        for of_part in found
     ]
 
 
-_ALONE, _SEVERAL = -1, -2
+_UNMERGED, _SEVERAL = -1, -2
 
 
-def _parts_of(
-    meeting: Meeting, codes: NDArray[np.int64], size: int
+def _split_into_parts(
+    join: CompatibilityJoin, codes: NDArray[np.int64], size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[int, list[int]]]:
-    """Return what the formula needs of people with the same quasi-identifiers.
+    """Split people with the same quasi-identifiers (points) into the parts of merged groups.
 
     Returns
     -------
     kept : int64 array, shape (points, size)
-        How often each value occurs in rows that may be nobody else's.
+        Count of each value in rows that are compatible with no other point.
     merged_with : int64 array
-        The one group that covers them and others; `_ALONE` where none does, `_SEVERAL` where more do.
+        The only group that covers the point and others; `_UNMERGED` if there is none, `_SEVERAL` if there are more.
     groups : dict
-        The parts of each group whose parts are in no other.
+        The parts of each group whose parts are in no other group.
     """
-    points, boxes = np.arange(len(meeting.points)), np.arange(len(meeting.boxes))
-    covers, number = meeting.people_of_boxes(np.column_stack([np.ones_like(points), points])).T
+    points, boxes = np.arange(len(join.points)), np.arange(len(join.boxes))
+    covers, number = join.sum_over_people(np.column_stack([np.ones_like(points), points])).T
     kept = np.zeros((len(points), size), dtype=np.int64)
-    own = covers[meeting.box_of] == 1
-    np.add.at(kept, (number[meeting.box_of[own]], codes[own]), 1)
+    # Rows that one point explains alone.
+    own = covers[join.box_of] == 1
+    np.add.at(kept, (number[join.box_of[own]], codes[own]), 1)
+    # Groups that cover several points.
     merging = (covers > 1).astype(np.int64)
-    groups_of, group = meeting.rows_of_points(np.column_stack([merging, merging * boxes])).T
-    merged_with = np.where(groups_of == 1, group, np.where(groups_of == 0, _ALONE, _SEVERAL))
+    groups_of, group = join.sum_over_rows(np.column_stack([merging, merging * boxes])).T
+    merged_with = np.where(groups_of == 1, group, np.where(groups_of == 0, _UNMERGED, _SEVERAL))
     groups: dict[int, list[int]] = {}
     for q in np.flatnonzero(groups_of == 1).tolist():
         groups.setdefault(int(group[q]), []).append(q)

@@ -1,6 +1,6 @@
-"""All originals of a small table that give the same release: what an adversary believes who knows the algorithm.
+"""Enumeration of all originals of a small table that give the same release, for an adversary who knows the algorithm.
 
-Nothing is assumed of the algorithm: it is run on every original.
+Nothing is assumed about the algorithm: it is run on every original.
 """
 
 from __future__ import annotations
@@ -11,14 +11,21 @@ from fractions import Fraction
 from math import factorial, prod
 from typing import TypeAlias
 
-__all__ = ["Values", "arrangements", "beliefs", "count_arrangements", "largest_belief", "possible_originals"]
+__all__ = [
+    "Values",
+    "list_arrangements",
+    "compute_beliefs",
+    "count_arrangements",
+    "find_largest_belief",
+    "group_originals",
+]
 
 Values: TypeAlias = tuple[str, ...]
 """The sensitive value of each person."""
 
 
 def count_arrangements(values: Sequence[str]) -> int:
-    """Return in how many different ways some values can be given to as many people.
+    """Count the distinct ways to assign values to the same number of people.
 
     Examples
     --------
@@ -28,12 +35,12 @@ def count_arrangements(values: Sequence[str]) -> int:
     return factorial(len(values)) // prod(map(factorial, Counter(values).values()))
 
 
-def arrangements(values: Sequence[str]) -> Iterator[Values]:
-    """Yield every different way to give some values to as many people.
+def list_arrangements(values: Sequence[str]) -> Iterator[Values]:
+    """Yield every distinct way to assign values to the same number of people.
 
     Examples
     --------
-    >>> list(arrangements(["x", "x", "y"]))
+    >>> list(list_arrangements(["x", "x", "y"]))
     [('x', 'x', 'y'), ('x', 'y', 'x'), ('y', 'x', 'x')]
     """
     left = Counter(values)
@@ -53,23 +60,23 @@ def arrangements(values: Sequence[str]) -> Iterator[Values]:
     yield from rest()
 
 
-def possible_originals(
+def group_originals(
     originals: Iterable[Values], seen: Callable[[Values], Iterable[Hashable]]
 ) -> list[Mapping[Hashable, list[Values]]]:
-    """Sort originals by what an adversary sees of each.
+    """Group originals by what an adversary sees of each.
 
     Parameters
     ----------
     originals : iterable of Values
         The sensitive values of people whose quasi-identifiers are known.
     seen : callable
-        Returns what is published of an original: one thing for each kind of adversary, in the same order always;
-        nothing where it cannot be published.
+        Returns the published information about an original: one item for each kind of adversary, always in the same
+        order; nothing if the original cannot be published.
 
     Returns
     -------
     list of dict
-        For each kind of adversary: the originals of each thing that is seen.
+        For each kind of adversary, the originals of each published item.
     """
     found: list[dict[Hashable, list[Values]]] = []
     for values in originals:
@@ -80,12 +87,12 @@ def possible_originals(
     return list(found)
 
 
-def beliefs(originals: Sequence[Values]) -> list[dict[str, Fraction]]:
-    """Return for each person how likely each value is, if all of some originals are equally likely.
+def compute_beliefs(originals: Sequence[Values]) -> list[dict[str, Fraction]]:
+    """Compute the probability of each value of each person if all originals are equally likely.
 
     Examples
     --------
-    >>> beliefs([("x", "y"), ("x", "x")])
+    >>> compute_beliefs([("x", "y"), ("x", "x")])
     [{'x': Fraction(1, 1)}, {'y': Fraction(1, 2), 'x': Fraction(1, 2)}]
     """
     return [
@@ -94,6 +101,6 @@ def beliefs(originals: Sequence[Values]) -> list[dict[str, Fraction]]:
     ]
 
 
-def largest_belief(originals: Sequence[Values]) -> Fraction:
-    """Return the largest probability of a value of somebody, if the originals are equally likely."""
-    return max(max(of_person.values()) for of_person in beliefs(originals))
+def find_largest_belief(originals: Sequence[Values]) -> Fraction:
+    """Find the largest probability of any value of any person if the originals are equally likely."""
+    return max(max(of_person.values()) for of_person in compute_beliefs(originals))

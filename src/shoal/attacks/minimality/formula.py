@@ -1,8 +1,8 @@
-"""What follows from the minimality principle alone: a group was merged because one of its parts was not diverse enough.
+"""Consequences of the minimality principle alone: a group was merged because one of its parts was not diverse enough.
 
-The credibility of Wong, Fu, Wang and Pei (2007): of all ways in which the sensitive values of a merged group can lie in
-its parts, those are impossible in which every part satisfies the requirement, because then nothing would have been
-merged; all others are equally likely. The numbers of ways are counted exactly.
+This is the credibility of Wong, Fu, Wang and Pei (2007). Consider all ways in which the sensitive values of a merged
+group can be distributed among its parts. A way is impossible if every part satisfies the requirement, because nothing
+would have been merged then; all others are equally likely. The numbers of ways are counted exactly.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from fractions import Fraction
 from math import comb, prod
 from typing import TypeAlias
 
-__all__ = ["Merged", "Part", "beliefs_of_merged", "work_of"]
+__all__ = ["Merged", "Part", "compute_merged_beliefs", "estimate_work"]
 
 Counts: TypeAlias = tuple[int, ...]
-"""How often each value occurs."""
+"""Count of each value."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """People with the same quasi-identifiers, some of whose rows were merged with those of others."""
+    """People with the same quasi-identifiers, some of whose rows were merged with rows of others."""
 
     people: int
-    """How many there are: n_q."""
+    """Number of people, n_q."""
     merged: int
-    """How many of their rows were merged: g_q."""
+    """Number of their rows that were merged, g_q."""
     kept: Counts
-    """The values of the rows that were published as they were: y_q."""
+    """Counts of the values of rows that were published without change, y_q."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,35 +39,39 @@ class Merged:
     parts: tuple[Part, ...]
     """The parts; their merged rows are those of the group."""
     values: Counts
-    """How often each value occurs in the group: c."""
+    """Count of each value in the group, c."""
 
 
-def work_of(group: Merged) -> int:
-    """Return about how many sums the beliefs about a group take."""
+def estimate_work(group: Merged) -> int:
+    """Estimate the number of sums for the beliefs about a group."""
     states = prod(count + 1 for count in group.values)
     return states * states * len(group.parts)
 
 
-def beliefs_of_merged(group: Merged, l: int, protected: Sequence[bool]) -> list[list[Fraction]] | None:
-    """Return for each part how likely each value is for one of its people, to whoever knows the principle.
+def compute_merged_beliefs(group: Merged, l: int, protected: Sequence[bool]) -> list[list[Fraction]] | None:
+    """Compute the probability of each value for the people of each part, for an adversary who knows the principle.
 
-    With x_q the values of the merged rows of part q, drawn without order from c, and W(x) = prod over q of
-    g_q! / prod over v of x_qv! ways each: the belief in v is the mean of (x_qv + y_qv) / n_q over all x, weighted by
-    W, in which some part has a protected value v with (x_qv + y_qv) l > n_q.
+    Let x_q be the counts of the values of the merged rows of part q, drawn without order from c, with W(x) = prod over
+    q of
+    g_q! / prod over v of x_qv! ways each. The belief in v is the mean of (x_qv + y_qv) / n_q, weighted by W, over all x
+    in
+    which some part has a protected value v with (x_qv + y_qv) l > n_q.
 
     Parameters
     ----------
     group : Merged
+        The merged group.
     l : int
-        A part is diverse enough where no protected value takes more than 1 / l of its people.
+        A part is diverse enough if no protected value takes more than 1 / l of its people.
     protected : sequence of bool
-        For each value whether it is protected.
+        Whether each value is protected.
 
     Returns
     -------
     list of list of Fraction, or None
-        None where every part would have been diverse enough in all ways: then the principle does not hold here.
+        None if every part would be diverse enough in all ways, so that the principle does not hold here.
     """
+    # Limits of a part that is diverse enough.
     limits = [
         tuple(
             part.people // l - kept if guarded else part.merged
@@ -75,24 +79,26 @@ def beliefs_of_merged(group: Merged, l: int, protected: Sequence[bool]) -> list[
         )
         for part in group.parts
     ]
-    before, after = _prefixes(group, limits), _suffixes(group, limits)
-    total, fine = _ways(sum(group.values), group.values), after[0].get(group.values, 0)
+    # Count all ways, and the impossible ones in which every part is diverse enough.
+    before, after = _count_prefixes(group, limits), _count_suffixes(group, limits)
+    total, fine = _count_ways(sum(group.values), group.values), after[0].get(group.values, 0)
     if total == fine:
         return None
     rows = sum(group.values)
     found = []
     for at, part in enumerate(group.parts):
+        # Weighted sum of x_q over all ways, minus that over the impossible ways.
         held = [Fraction(part.merged * count * total, rows) if rows else Fraction(0) for count in group.values]
         for left, ways in before[at].items():
-            for taken, rest in _allocations(part.merged, left, limits[at]):
-                weight = ways * _ways(part.merged, taken) * after[at + 1].get(rest, 0)
+            for taken, rest in _list_allocations(part.merged, left, limits[at]):
+                weight = ways * _count_ways(part.merged, taken) * after[at + 1].get(rest, 0)
                 held = [mean - weight * one for mean, one in zip(held, taken, strict=True)]
         found.append([(mean / (total - fine) + kept) / part.people for mean, kept in zip(held, part.kept, strict=True)])
     return found
 
 
-def _ways(rows: int, counts: Counts) -> int:
-    """Return in how many ways so many rows can have values of these counts."""
+def _count_ways(rows: int, counts: Counts) -> int:
+    """Count the ways to assign values with these counts to rows."""
     ways, left = 1, rows
     for count in counts:
         ways *= comb(left, count)
@@ -100,8 +106,8 @@ def _ways(rows: int, counts: Counts) -> int:
     return ways
 
 
-def _allocations(rows: int, left: Counts, limits: Counts) -> Iterator[tuple[Counts, Counts]]:
-    """Yield the counts that so many rows can have within what is left and the limits, and what is left then."""
+def _list_allocations(rows: int, left: Counts, limits: Counts) -> Iterator[tuple[Counts, Counts]]:
+    """Yield the counts that a part can take within the remaining counts and the limits, and the counts left."""
 
     def rest(at: int, need: int) -> Iterator[Counts]:
         most = min(need, left[at], limits[at])
@@ -118,28 +124,28 @@ def _allocations(rows: int, left: Counts, limits: Counts) -> Iterator[tuple[Coun
             yield taken, tuple(one - other for one, other in zip(left, taken, strict=True))
 
 
-def _prefixes(group: Merged, limits: Sequence[Counts]) -> list[dict[Counts, int]]:
-    """Return in how many ways the first parts can take values so that all of them are fine: for each what is left."""
+def _count_prefixes(group: Merged, limits: Sequence[Counts]) -> list[dict[Counts, int]]:
+    """Count the ways in which the first parts are all diverse enough, by the counts left for the others."""
     found = [{group.values: 1}]
     for part, limit in zip(group.parts, limits, strict=True):
         now: dict[Counts, int] = defaultdict(int)
         for left, ways in found[-1].items():
-            for taken, rest in _allocations(part.merged, left, limit):
-                now[rest] += ways * _ways(part.merged, taken)
+            for taken, rest in _list_allocations(part.merged, left, limit):
+                now[rest] += ways * _count_ways(part.merged, taken)
         found.append(now)
     return found
 
 
-def _suffixes(group: Merged, limits: Sequence[Counts]) -> list[dict[Counts, int]]:
-    """Return in how many ways the parts from each on can take all of what is left so that all of them are fine."""
+def _count_suffixes(group: Merged, limits: Sequence[Counts]) -> list[dict[Counts, int]]:
+    """Count the ways in which the last parts are all diverse enough and take exactly the given counts."""
     nothing = (0,) * len(group.values)
     found: list[dict[Counts, int]] = [{nothing: 1}]
     for part, limit in zip(reversed(group.parts), reversed(limits), strict=True):
         now: dict[Counts, int] = defaultdict(int)
         for rest, ways in found[-1].items():
-            for taken, _ in _allocations(part.merged, group.values, limit):
+            for taken, _ in _list_allocations(part.merged, group.values, limit):
                 left = tuple(one + other for one, other in zip(rest, taken, strict=True))
                 if all(one <= most for one, most in zip(left, group.values, strict=True)):
-                    now[left] += ways * _ways(part.merged, taken)
+                    now[left] += ways * _count_ways(part.merged, taken)
         found.append(now)
     return found[::-1]

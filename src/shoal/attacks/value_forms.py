@@ -1,4 +1,4 @@
-"""Values of a release and of people that say the same in different forms: `1.50` and `1,5`, `31.12.2025` and a date."""
+"""Forms of equal values in a release and in a table of people, such as `1.50` and `1,5`, or `31.12.2025` and a date."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from shoal.verification.published_columns import ReadColumn, ReadTable
 
-__all__ = ["alike", "in_form_of"]
+__all__ = ["unify_forms", "convert_to_form"]
 
 
-def alike(shown: pl.Series, true: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Spell two columns in one form, in which equal values have equal texts.
+def unify_forms(shown: pl.Series, true: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Convert two columns to one form, in which equal values have equal texts.
 
     Parameters
     ----------
@@ -31,12 +31,12 @@ def alike(shown: pl.Series, true: pl.Series) -> tuple[pl.Series, pl.Series]:
     Returns
     -------
     tuple of two polars.Series
-        Both columns as numbers or as dates, if both can be read so; of several readings (01/02/1980) the one in which
-        most values of the people are shown. Their texts if no reading fits both.
+        Both columns as numbers or as dates, if both can be parsed so. If there are several ways to parse them (such as
+        01/02/1980), the way that matches most values of the people. Their texts if none fits both.
     """
     first, second = cell_text(shown), cell_text(true)
     pairs = [(first, second)]
-    for read in (_as_numbers, _as_dates):
+    for read in (_read_as_numbers, _read_as_dates):
         pairs += product(read(first), read(second))
 
     def matches(pair: tuple[pl.Series, pl.Series]) -> int:
@@ -45,33 +45,36 @@ def alike(shown: pl.Series, true: pl.Series) -> tuple[pl.Series, pl.Series]:
     return max(pairs, key=matches)
 
 
-def in_form_of(understood: ReadTable, people: pl.DataFrame) -> pl.DataFrame:
-    """Return people with the quasi-identifiers in the form of a release: the same dates and numbers, spelled as there.
+def convert_to_form(understood: ReadTable, people: pl.DataFrame) -> pl.DataFrame:
+    """Convert the quasi-identifiers of people to the form of a release: the same spelling of dates and numbers.
 
     Parameters
     ----------
     understood : ReadTable
         The quasi-identifiers of the release.
     people : polars.DataFrame
-        With the same columns. Those that are in the same form already, or in no form that is known, stay as they are.
+        A table with the same columns. A column that has the same form already, or an unknown form, is not changed.
     """
-    return people.with_columns(_in_form_of(column, people[name]) for name, column in understood.columns.items())
+    return people.with_columns(_convert_column(column, people[name]) for name, column in understood.columns.items())
 
 
-def _in_form_of(column: ReadColumn, given: pl.Series) -> pl.Series:
+def _convert_column(column: ReadColumn, given: pl.Series) -> pl.Series:
+    """Convert one column of people."""
     import polars as pl
 
+    # Plain values take the spelling of the equal value in the release.
     if column.is_plain:
         shown = pl.Series([label for label in column.labels if label not in (None, column.star)], dtype=pl.String)
         text = cell_text(given)
         if not len(shown) or text.drop_nulls().is_in(shown.implode()).all():
             return given
-        spelled, true = alike(shown, given)
+        spelled, true = unify_forms(shown, given)
         words = dict(zip(spelled.to_list(), shown.to_list(), strict=True))
         same = true.replace_strict(words, default=None, return_dtype=pl.String)
         return given if same.null_count() == len(same) else same.fill_null(text).alias(given.name)
     if given.dtype != pl.String or not given.drop_nulls().len():
         return given
+    # Texts beside intervals are parsed as dates or numbers, if there is only one way.
     distinct = given.drop_nulls().unique()
     if column.scale == "date" and any(moment_of(value) is None for value in distinct.to_list()):
         dates = date_formats(distinct)
@@ -83,28 +86,28 @@ def _in_form_of(column: ReadColumn, given: pl.Series) -> pl.Series:
     return given.replace_strict(distinct, read[0], default=None) if read else given
 
 
-def _as_numbers(text: pl.Series) -> list[pl.Series]:
-    """Return the readings of a column as numbers, as exact fractions."""
+def _read_as_numbers(text: pl.Series) -> list[pl.Series]:
+    """Parse a column as numbers, in each possible form, as exact fractions."""
     distinct = text.drop_nulls().unique()
     forms = [distinct]
     for decimal in (".", ","):
         forms += [form.read(distinct) for form in number_forms([distinct], decimal=decimal)[0].values()]
-    return _spelled(text, distinct, forms, number_of)
+    return _convert_forms(text, distinct, forms, number_of)
 
 
-def _as_dates(text: pl.Series) -> list[pl.Series]:
-    """Return the readings of a column as dates or times, as nanoseconds from 1970 on."""
+def _read_as_dates(text: pl.Series) -> list[pl.Series]:
+    """Parse a column as dates or times, in each possible format, as nanoseconds since 1970."""
     distinct = text.drop_nulls().unique()
     if not len(distinct):
         return []
     forms = [distinct, *(values.dt.to_string("iso") for _, values in date_formats(distinct))]
-    return _spelled(text, distinct, forms, moment_of)
+    return _convert_forms(text, distinct, forms, moment_of)
 
 
-def _spelled(
+def _convert_forms(
     text: pl.Series, distinct: pl.Series, forms: list[pl.Series], read: Callable[[str], object | None]
 ) -> list[pl.Series]:
-    """Return a column in each form of its distinct values that can be read."""
+    """Convert a column to each form of its distinct values that can be parsed."""
     import polars as pl
 
     found: list[pl.Series] = []

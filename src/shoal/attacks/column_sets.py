@@ -1,6 +1,7 @@
-"""An attack on each sensitive column alone, and on the combination of all of them.
+"""Attacks on each sensitive column alone, and on the combination of all of them.
 
-Two columns that are certain for nobody together may each be certain for many: the combination alone is no measure.
+Two columns whose combination is certain for no record may each be certain for many. The combination alone is therefore
+not a measure of disclosure.
 """
 
 from __future__ import annotations
@@ -16,40 +17,41 @@ if TYPE_CHECKING:
     from shoal.attacks.attack_result import AttackResult
     from shoal.attacks.published_table import PublishedTable
 
-__all__ = ["attack_each", "subjects"]
+__all__ = ["attack_each_column", "list_column_sets"]
 
 _GUESSES = frozenset(("skewness", "inference"))
-"""Attacks that guess for every record: the rate of a column with a common value is high without any disclosure."""
+"""Attacks that guess for every record; the rate of a column with a common value is high even without any disclosure."""
 
 
-def subjects(secrets: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return what is attacked of some sensitive columns: each alone and, of several, their combination.
+def list_column_sets(secrets: Sequence[str]) -> list[tuple[str, ...]]:
+    """List the sets of sensitive columns to attack: each column alone and, if there are several, all together.
 
     Examples
     --------
-    >>> subjects(["disease", "salary"])
+    >>> list_column_sets(["disease", "salary"])
     [('disease',), ('salary',), ('disease', 'salary')]
     """
     alone: list[tuple[str, ...]] = [(name,) for name in secrets]
     return [*alone, tuple(secrets)] if len(alone) > 1 else alone
 
 
-def attack_each(table: PublishedTable, attack: Callable[[PublishedTable], AttackResult]) -> AttackResult:
+def attack_each_column(table: PublishedTable, attack: Callable[[PublishedTable], AttackResult]) -> AttackResult:
     """Attack each sensitive column of a table alone, then their combination.
 
     Parameters
     ----------
     table : PublishedTable
-        With at least one sensitive column.
+        A table with at least one sensitive column.
     attack : callable
         Attacks the sensitive columns of a table as one: the combination of their values.
 
     Returns
     -------
     AttackResult
-        The worst result: with the highest rate or, if the attack guesses for every record, with the rate that is
-        furthest above that of the control (without controls, of the baseline). It has all results as `each`, and the
-        columns that could not be attacked as `not_measured`.
+        The worst result: the one with the highest rate or, if the attack guesses for every record, with the largest
+        difference between its rate and that of the control (without controls, the baseline). It has all results as
+        `each`,
+        and the columns that could not be attacked as `not_measured`.
 
     Raises
     ------
@@ -58,9 +60,9 @@ def attack_each(table: PublishedTable, attack: Callable[[PublishedTable], Attack
     """
     results: list[AttackResult] = []
     errors: dict[tuple[str, ...], UsageError] = {}
-    for names in subjects(table.secrets):
+    for names in list_column_sets(table.secrets):
         try:
-            results.append(replace(attack(table.about(names)), sensitive=names))
+            results.append(replace(attack(table.select_sensitive(names)), sensitive=names))
         except NotUnderstoodError:
             raise  # of the quasi-identifiers: no column can be attacked
         except UsageError as error:
@@ -74,6 +76,7 @@ def attack_each(table: PublishedTable, attack: Callable[[PublishedTable], Attack
 
 
 def _severity(result: AttackResult) -> tuple[float, ...]:
+    """Compute the key by which results are compared."""
     rate = result.rate or 0.0
     compared = (result.control or result.baseline).rate or 0.0
     return (rate - compared, rate) if result.attack in _GUESSES else (rate,)

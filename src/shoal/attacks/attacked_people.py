@@ -1,0 +1,177 @@
+"""The people whom an attack targets: the rows of a release, or people whose true values are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal._core.progress import Progress, silent
+from shoal._messages import Suggestion
+from shoal.attacks.attack_result import compute_rate
+from shoal.attacks.compatible_rows import (
+    CompatibilityJoin,
+    CompatibleValues,
+    find_unmatched_columns,
+    join_compatible,
+    summarize_compatible,
+    summarize_groups,
+)
+from shoal.attacks.published_table import check_columns, open_table, require_true_values
+from shoal.errors import DataError, NoRowsError, ParameterError
+from shoal.verification.published_columns import not_understood
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.attacks.published_table import PublishedTable
+    from shoal.attacks.rates import Rate
+
+__all__ = ["People", "open_known_people", "open_people"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class AttackedRecords:
+    """Sensitive values of the rows compatible with the attacked people, and the true values."""
+
+    shown: CompatibleValues
+    """Values for people in the release."""
+    control: CompatibleValues | None
+    """Values for people who are not in the release."""
+    known: bool
+    """Whether the people are targets with true values rather than rows of the release."""
+
+    def rates(self, right: Callable[[CompatibleValues], NDArray[np.bool_]]) -> tuple[Rate, Rate | None]:
+        """Compute the success rates of an attack among people of the release, and among controls."""
+        return compute_rate(right(self.shown)), None if self.control is None else compute_rate(right(self.control))
+
+    @property
+    def not_covered(self) -> int:
+        """Number of records that are claimed to be in the release although no row is compatible with them."""
+        return int((self.shown.rows == 0).sum())
+
+    @property
+    def lost(self) -> dict[str, int]:
+        """Numbers of records that no attack can be right about."""
+        wrong = {"values_not_shown": int((self.shown.truth < 0).sum())} if self.known else {}
+        return {"not_covered": self.not_covered, **wrong}
+
+    def __repr__(self) -> str:
+        return f"AttackedRecords(people={len(self.shown.rows)})"
+
+
+def open_known_people(
+    table: PublishedTable, targets: Any, controls: Any, attack: str
+) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """Open targets and controls, with true quasi-identifiers and sensitive values.
+
+    Raises
+    ------
+    ParameterError
+        If there are controls without targets.
+    ColumnError
+        If a column is missing.
+    NoRowsError
+        If a table has no row.
+    """
+    if targets is None:
+        raise ParameterError(
+            f"The {attack} attack compares controls with people who are in the release: give both, ",
+            Suggestion("targets"),
+            " and ",
+            Suggestion("controls"),
+            ".",
+        )
+    found = []
+    for data, what in ((targets, "the targets"), (controls, "the controls")):
+        frame = None if data is None else open_table(data)
+        if frame is not None:
+            check_columns(frame, (*table.names, *table.secrets), what)
+            if not frame.height:
+                raise NoRowsError(f"There is nobody among {what}.")
+            frame = table.convert_people(frame)
+        found.append(frame)
+    people, others = found
+    assert people is not None
+    return people, others
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class People:
+    """The people whom an attack targets, joined with the release."""
+
+    frames: tuple[pl.DataFrame, ...] = ()
+    """Targets and, if there are any, controls. If empty, each row of the release is attacked in its group."""
+    joins: tuple[CompatibilityJoin, ...] = ()
+    """For each frame, its join with the release."""
+
+    def collect_values(
+        self, table: PublishedTable, *, code_of: NDArray[np.int64] | None = None, progress: Progress = silent
+    ) -> AttackedRecords:
+        """Collect the sensitive values of the rows that are compatible with the people.
+
+        Parameters
+        ----------
+        table : PublishedTable
+            The release, with the attacked columns.
+        code_of : int64 array, optional
+            A code for each value of the release; values with equal codes count as the same. By default all differ.
+        progress : Progress, optional
+            Called from time to time.
+
+        Raises
+        ------
+        DataError
+            If the columns of the people do not match those of the release. Nothing is measured then.
+        """
+        codes = np.arange(len(table.values)) if code_of is None else code_of
+        secret = codes[table.secret_codes]
+        # Without targets the group of each row is assumed to be known.
+        if not self.frames:
+            return AttackedRecords(shown=summarize_groups(table.group_of, secret), control=None, known=False)
+        found = [
+            summarize_compatible(
+                join, secret, np.append(codes, -1)[require_true_values(frame, table)], progress=progress
+            )
+            for frame, join in zip(self.frames, self.joins, strict=True)
+        ]
+        if not found[0].rows.any():
+            raise DataError(
+                f"None of the {len(found[0].rows):,} targets fits a row of the release on {', '.join(table.names)}: "
+                "nothing was measured. Give people who are in the release, with columns of the same form."
+            )
+        return AttackedRecords(shown=found[0], control=found[1] if len(found) > 1 else None, known=True)
+
+    def __repr__(self) -> str:
+        return f"People(frames={len(self.frames)})"
+
+
+def open_people(table: PublishedTable, targets: Any, controls: Any, *, attack: str) -> People:
+    """Open the people whom an attack targets, and join them with the release.
+
+    Parameters
+    ----------
+    table : PublishedTable
+        The release.
+    targets : frame or path, optional
+        People who are in the release, with true quasi-identifiers and sensitive values. By default each row of the
+        release
+        is a record whose group is known.
+    controls : frame or path, optional
+        The same for people who are not in it; only with targets.
+    attack : str
+        Name of the attack, for messages.
+    """
+    if targets is None and controls is None:
+        table.group_of  # noqa: B018 - counted once for all sensitive columns
+        return People()
+    people, others = open_known_people(table, targets, controls, attack)
+    problems = find_unmatched_columns(table.read(people), people, "members")
+    if problems:
+        raise not_understood(problems)
+    frames = (people,) if others is None else (people, others)
+    return People(frames=frames, joins=tuple(join_compatible(table.read(frame), frame) for frame in frames))
