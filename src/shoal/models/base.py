@@ -374,6 +374,22 @@ class GroupModel(PrivacyModel):
         """
         return None
 
+    def unit_limits(self, share: Fraction) -> tuple[Fraction, Fraction] | None:
+        """Compute the smallest and largest share of the units of a bundle that may have a sensitive value in some row.
+
+        Parameters
+        ----------
+        share : Fraction
+            Share of all units that have the value.
+
+        Returns
+        -------
+        tuple of Fraction or None
+            None if the model cannot be asked of linked rows.
+        """
+        form = self.frequency_form()
+        return None if form is None else (Fraction(0), 1 / form[1])
+
     @property
     def is_linear(self) -> bool:
         """Whether `linear_form` expresses the predicate as linear inequalities on a group's counts."""

@@ -116,6 +116,12 @@ class TCloseness(GroupModel):
     def drawing_order(self, table: Population) -> NDArray[np.integer] | None:  # noqa: D102
         return self.ground.drawing_order(table)
 
+    def unit_limits(self, share: Fraction) -> tuple[Fraction, Fraction] | None:  # noqa: D102
+        if self.names_values or self.reads_values:
+            return None
+        t = exact_fraction(self.t)
+        return max(share - t, Fraction(0)), min(share + t, Fraction(1))
+
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"model": self.name, **self.ground.to_dict(), "t": json_number(self.t)}
 

@@ -98,6 +98,9 @@ class BetaLikeness(GroupModel):
         )
         return (Rule(kind=RuleKind.SHARE, bounds=bounds[0].astype(np.int64)),)
 
+    def unit_limits(self, share: Fraction) -> tuple[Fraction, Fraction] | None:  # noqa: D102
+        return Fraction(0), self._largest_share(share) if share else Fraction(0)
+
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"model": self.name, "variant": self.variant, "beta": json_number(self.beta)}
 

@@ -145,6 +145,7 @@ _GUARANTEES: dict[str, str | tuple[str, str]] = {
             "whole beyond the lower bound."
         ),
     ),
+    "linked_rows": marked("Linked rows: persons are grouped by a heuristic, so nothing is promised about the cost."),
     "cost_of_plan": marked("The published forms are those of a plan; nothing is promised of their cost."),
     "proof_tells_more": marked(
         "The algorithm, its costs, bounds and ratios depend on the original table, not on the published one alone. "

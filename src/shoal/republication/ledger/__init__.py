@@ -1,4 +1,4 @@
-"""The database of the ledger: records of releases and people, seals, encryption and recovery after a crash."""
+"""The ledger's database: how releases and people are remembered, sealed and recovered."""
 
 from shoal.republication.ledger.records import RecordedRelease
 

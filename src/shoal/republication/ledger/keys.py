@@ -1,13 +1,12 @@
-"""The keys of a ledger; without them published people cannot be recognized, nor their signatures read.
+"""The keys of a ledger: without them nobody can tell who was published, let alone with which signature.
 
-The publisher keeps the ledger's *key*: 32 random bytes in a file. It opens the *secrets*, which the ledger itself
-holds, wrapped with AES-SIV (RFC 5297), so that the key can be changed. One secret identifies people and never changes:
-a
-person's pseudonym is a keyed hash (BLAKE2b, 128 bits) of the id, and the ids are not available for another hash. The
-other secret seals records and encrypts the memory; it is replaced together with the key. Both secrets derive keys for
+The ledger's *key* is what the publisher keeps: 32 random bytes in a file. It opens the *secrets*, which lie in the
+ledger itself, wrapped with AES-SIV (RFC 5297), so that the key can be changed. One secret names people and is for life:
+a person is known by a keyed hash (BLAKE2b, 128 bits) of the id, and nobody could hash the ids again. The other seals
+records and encrypts what the ledger remembers, and is made anew whenever the key is. From both, keys are derived for
 each series and purpose.
 
-Each seal is a keyed BLAKE2b hash with a label (the parameter `person`), so that no seal can replace another kind.
+Each seal is a keyed BLAKE2b with the label of what it seals (`person`), so that none can stand for another.
 """
 
 from __future__ import annotations
@@ -44,22 +43,19 @@ __all__ = [
 ]
 
 ENVIRONMENT = "SHOAL_LEDGER_KEY"
-"""Environment variable that may hold the key as 64 hexadecimal digits."""
+"""The environment variable that may hold the key, as 64 hexadecimal digits."""
 _BYTES = 32
-"""Length of the key and of each secret."""
 _IDS_AT_ONCE = 250_000
-"""Number of ids that are hashed at a time, which bounds the memory used."""
 _OTHERS = 0o077
-"""Permission bits of other users."""
 
 
 def check_mode(path: Path, what: str) -> None:
-    """Check that only its owner can access a file.
+    """Check that a file is its owner's alone.
 
     Raises
     ------
     LedgerError
-        If another user can read or write it, or it does not exist.
+        Where somebody else can read or write it, or it is not there.
     """
     try:
         mode = path.stat().st_mode
@@ -75,7 +71,7 @@ def check_mode(path: Path, what: str) -> None:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LedgerKey(Unpicklable):
-    """The key that opens a ledger."""
+    """What a publisher keeps to open a ledger."""
 
     _holds: ClassVar[str] = "the secret of a ledger"
     _instead: ClassVar[str] = "Hand on the path of its file."
@@ -85,17 +81,17 @@ class LedgerKey(Unpicklable):
 
     @classmethod
     def new(cls) -> LedgerKey:
-        """Generate a key from the operating system's randomness."""
+        """Make a key of the operating system's randomness."""
         return cls(secret=secrets.token_bytes(_BYTES))
 
     @classmethod
     def parse(cls, text: str, *, source: str) -> LedgerKey:
-        """Parse a key from its 64 hexadecimal digits.
+        """Read a key from its 64 hexadecimal digits.
 
         Raises
         ------
         LedgerError
-            If the text is not a key; the message names the source, not the text.
+            Where it is none; the message names the source, not the text.
         """
         try:
             secret = bytes.fromhex(text.strip())
@@ -110,7 +106,7 @@ class LedgerKey(Unpicklable):
 
     @classmethod
     def read(cls, path: Path) -> LedgerKey:
-        """Read a key from its file, which must be private to its owner."""
+        """Read a key from its file, which nobody else may read."""
         check_mode(path, "The key file")
         try:
             text = path.read_text(encoding="ascii", errors="replace")
@@ -129,24 +125,24 @@ class LedgerKey(Unpicklable):
 
     @property
     def fingerprint(self) -> str:
-        """Keyed digest that the ledger stores to recognize its key; it does not reveal the key."""
+        """What the ledger keeps to recognize its key; it does not help to find the key."""
         return blake2b(b"the key of a shoal ledger", key=self.secret, digest_size=16).hexdigest()
 
     def fits(self, fingerprint: str) -> bool:
-        """Check whether this is the key with a fingerprint."""
+        """Return whether this is the key that a ledger has."""
         return compare_digest(self.fingerprint, fingerprint)
 
     def wrap(self, held: Secrets, uid: str) -> bytes:
-        """Encrypt the secrets of a ledger with this key."""
+        """Return the secrets of a ledger, encrypted with this key."""
         return self._cipher().encrypt(held.people + held.records, [b"the secrets of a shoal ledger", uid.encode()])
 
     def unwrap(self, wrapped: bytes, uid: str) -> Secrets:
-        """Decrypt the secrets of a ledger.
+        """Return the secrets of a ledger.
 
         Raises
         ------
         LedgerError
-            If this key did not wrap them for that ledger.
+            Where they are not what this key wrapped for that ledger.
         """
         from cryptography.exceptions import InvalidTag
 
@@ -173,22 +169,22 @@ def _siv(key: bytes) -> AESSIV:
 
 
 def get_default_key_file(ledger: Path) -> Path:
-    """Get the default path of the key of a ledger in a file: next to it."""
+    """Return where the key of a ledger in a file lies unless told otherwise: beside it."""
     return ledger.with_name(ledger.name + ".key")
 
 
 def get_pending_path(path: Path) -> Path:
-    """Get the pending name of a key or an anchor while its ledger is created or rekeyed."""
+    """Return where a key or an anchor lies while the ledger that it belongs to is being made, or gets another key."""
     return path.with_name(path.name + ".new")
 
 
 def parse_key(key: object) -> LedgerKey | Path | None:
-    """Parse the `key` parameter: a key as bytes, the path of a file, or None for the default.
+    """Return the key that a caller gives as bytes, or in a file; None where it is to be looked for.
 
     Raises
     ------
     ParameterError
-        If it is neither.
+        Where it is neither.
     """
     if key is None or isinstance(key, LedgerKey):
         return key
@@ -205,26 +201,26 @@ def parse_key(key: object) -> LedgerKey | Path | None:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Secrets(Unpicklable):
-    """The two secrets of a ledger."""
+    """What a ledger's key opens."""
 
     _holds: ClassVar[str] = "secrets of a ledger"
 
     people: bytes
-    """Secret that identifies people; it never changes."""
+    """Names people; for life."""
     records: bytes
-    """Secret that seals and encrypts; it is replaced together with the key."""
+    """Seals and encrypts; made anew with every new key."""
 
     @classmethod
     def new(cls) -> Secrets:
-        """Generate secrets from the operating system's randomness."""
+        """Make secrets of the operating system's randomness."""
         return cls(people=secrets.token_bytes(_BYTES), records=secrets.token_bytes(_BYTES))
 
     def renew(self) -> Secrets:
-        """Replace the secret that seals and encrypts, and keep the secret that identifies people."""
+        """Return secrets that name people as these do, and seal and encrypt in a way of their own."""
         return replace(self, records=secrets.token_bytes(_BYTES))
 
     def derive_series_keys(self, uid: str) -> SeriesKeys:
-        """Derive the keys of a series; a person in two series has two unrelated pseudonyms."""
+        """Return the keys of one series: a person in two series has two unrelated hashes."""
 
         def derived(secret: bytes, purpose: str, size: int = _BYTES) -> bytes:
             return blake2b(f"{purpose}\0{uid}".encode(), key=secret, digest_size=size).digest()
@@ -239,7 +235,7 @@ class Secrets(Unpicklable):
         )
 
     def seal(self, label: str, *parts: str | bytes) -> str:
-        """Compute a keyed digest of texts that concern the whole ledger."""
+        """Return a keyed digest of some texts that concern the whole ledger."""
         return _compute_seal(blake2b(b"ledger", key=self.records, digest_size=_BYTES).digest(), label, parts)
 
     def __repr__(self) -> str:
@@ -247,7 +243,7 @@ class Secrets(Unpicklable):
 
 
 def _compute_seal(key: bytes, label: str, parts: Sequence[str | bytes]) -> str:
-    """Compute a keyed digest of a list of texts; lengths and the label make it unambiguous."""
+    """Return a keyed digest of a list of texts, each behind its length, that can stand for nothing of another label."""
     digest = blake2b(key=key, digest_size=16, person=label.encode())
     for part in parts:
         content = part.encode() if isinstance(part, str) else part
@@ -258,15 +254,15 @@ def _compute_seal(key: bytes, label: str, parts: Sequence[str | bytes]) -> str:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Pseudonyms:
-    """The pseudonyms of people."""
+    """What the ledger knows people by."""
 
     ids: NDArray[np.uint64]
-    """Hash of each id, as an array of two columns."""
+    """The hash of each id: an array of two columns."""
     words: NDArray[np.uint64]
-    """A number for each person that is an input of the checks of the person's cells."""
+    """A number of each person that goes into the checks of the person's cells."""
 
     def of(self, rows: NDArray[np.integer]) -> Pseudonyms:
-        """Select pseudonyms by row."""
+        """Return those of some of the people."""
         return Pseudonyms(ids=self.ids[rows], words=self.words[rows])
 
     def __len__(self) -> int:
@@ -278,30 +274,25 @@ class Pseudonyms:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SeriesKeys(Unpicklable):
-    """The keys of a series, one for each purpose."""
+    """The keys of one series, each for one purpose."""
 
     _holds: ClassVar[str] = "secrets of a ledger"
 
     uid: str
-    """The uid of the series."""
+    """The series."""
     persons: bytes
-    """Key of pseudonyms."""
     values: bytes
-    """Key of the hashes of values."""
     checks: bytes
-    """Key of the checks of cells."""
     seals: bytes
-    """Key of seals."""
     memory: bytes
-    """Key that encrypts the memory and the records."""
 
     def pseudonymize(self, ids: pl.Series) -> Pseudonyms:
-        """Compute the pseudonyms of ids.
+        """Return what the ledger knows people by.
 
         Parameters
         ----------
         ids : polars.Series
-            The ids as text, without missing values.
+            The ids as text, none of them missing.
         """
         import polars as pl
 
@@ -318,7 +309,7 @@ class SeriesKeys(Unpicklable):
         return Pseudonyms(ids=np.ascontiguousarray(words[:, :2]), words=np.ascontiguousarray(words[:, 2]))
 
     def hash_values(self, column: str, texts: Iterable[str | None]) -> NDArray[np.uint64]:
-        """Compute a keyed hash of each value of a column."""
+        """Return a keyed hash of each value of a column."""
         keyed = blake2b(f"{column}\0".encode(), key=self.values, digest_size=8)
         digests = []
         for text in texts:
@@ -328,11 +319,10 @@ class SeriesKeys(Unpicklable):
         return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
 
     def compute_checks(self, words: NDArray[np.uint64], tokens: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Compute a check of a cell of each person: half of the AES block of the person's word and the cell's hash.
+        """Return a check of a cell of each person: half of the AES block of the person's word and the cell's token.
 
-        Equal cells of two persons have unrelated checks. Without the id a check reveals nothing, even to an adversary
-        who has
-        the key of the series.
+        Equal cells of two persons have unrelated checks, and a check tells nothing to whoever does not know the id, the
+        key of the series notwithstanding.
         """
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
@@ -342,27 +332,27 @@ class SeriesKeys(Unpicklable):
         return np.ascontiguousarray(mixed.reshape(-1, 2)[:, 0])
 
     def seal(self, label: str, *parts: str | bytes) -> str:
-        """Compute a keyed digest of texts, which cannot be forged without the key."""
+        """Return a keyed digest of some texts: whoever has no key cannot change them unnoticed."""
         return _compute_seal(self.seals, label, parts)
 
     def encrypt(self, content: bytes, *about: str) -> bytes:
-        """Encrypt a piece of content; `about` identifies the piece."""
+        """Return a piece of what the series remembers, encrypted; `about` says which piece it is."""
         return _siv(self.memory).encrypt(content, [part.encode() for part in (self.uid, *about)])
 
     def decrypt(self, content: bytes, *about: str) -> bytes:
-        """Decrypt a piece of content.
+        """Return what was encrypted.
 
         Raises
         ------
         ValueError
-            If this series did not encrypt it as that piece.
+            Where it is not that piece, as this series encrypted it.
         """
         from cryptography.exceptions import InvalidTag
 
         try:
             return _siv(self.memory).decrypt(content, [part.encode() for part in (self.uid, *about)])
         except InvalidTag:
-            raise ValueError("the content was not encrypted as this piece") from None
+            raise ValueError("not what was encrypted") from None
 
     def __repr__(self) -> str:
         return "SeriesKeys(...)"

@@ -1,4 +1,4 @@
-"""Records of a series and its releases in the ledger: reading, sealing, encryption and writing."""
+"""What the ledger records of a series and its releases; how it is read, checked against its seals, and written."""
 
 from __future__ import annotations
 
@@ -36,25 +36,24 @@ EDITED = (
     "backup, together with its key, and verify the series before you publish again: people who were published since "
     "that backup must not be published as new ones."
 )
-"""End of the message about content that was changed by other software."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesColumns:
-    """The role of every column of a series, the same in all releases."""
+    """The role of every column of a series; the same in every release."""
 
     identifier: str
-    """Column that identifies a person; it is never published, and the ledger keeps only a keyed hash."""
+    """Names each person; never published, and known to the ledger as a keyed hash only."""
     quasi_identifiers: tuple[str, ...]
     """Columns that an adversary knows."""
     sensitive: tuple[str, ...]
-    """Columns that must not be linked to a person; if there are several, their combination."""
+    """Columns that must not be linked to a person; of several, their combination."""
     direct_identifiers: tuple[str, ...] = ()
     """Columns that are dropped."""
 
     @classmethod
     def of_json(cls, text: str) -> SeriesColumns:
-        """Parse the columns from the ledger's JSON."""
+        """Read the columns as the ledger holds them."""
         held: dict[str, Any] = json.loads(text)
         return cls(
             identifier=held["identifier"],
@@ -64,77 +63,62 @@ class SeriesColumns:
         )
 
     def to_json(self) -> str:
-        """Convert the columns to the ledger's JSON."""
+        """Return the columns as the ledger holds them."""
         return to_canonical_json(asdict(self))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRelease:
-    """The record of a release in the ledger.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import polars as pl
-    >>> import shoal
-    >>> table = pl.DataFrame({"id": range(4), "age": [31, 32, 55, 58], "disease": ["flu", "cough", "flu", "cough"]})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with shoal.Ledger(f"{folder}/releases.db", create=True) as ledger:
-    ...         series = ledger.start("visits", m=2, identifier="id", quasi_identifiers=["age"], sensitive="disease")
-    ...         publication = series.publish(table)
-    ...         (release,) = series.history()
-    >>> release.number, release.state, release.rows
-    (1, 'published', 4)
-    """
+    """One release as the ledger records it."""
 
     number: int
-    """Number of the release, from 1; never used twice."""
+    """Counts from 1; never used twice."""
     state: str
-    """"published"; "withdrawn" after a rollback; "staged" while its folder is about to appear; "lost" if the ledger
+    """"published"; "withdrawn" after a rollback; "staged" while its folder is about to appear; "lost" where the ledger
     was restored from a backup that did not know it."""
     time: str
-    """Time of the release (UTC)."""
+    """When it was made (UTC)."""
     version: str
-    """Version of shoal."""
+    """shoal's version."""
     seed: str | None
-    """Requested seed, or None if randomness came from the operating system."""
+    """The seed that was asked for; None: randomness came from the operating system."""
     input_sha256: str
-    """Keyed hash of the canonical form of the input's rows, the same as in the private certificate."""
+    """Keyed hash of the canonical form of the input's rows, as in the private certificate, with its key beside."""
     rows: int
-    """Number of people in the release."""
+    """People in the release."""
     counterfeits: int
-    """Number of counterfeit rows."""
+    """Counterfeit rows beside them."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Numbers of groups, of people kept, new, returned and gone, of changed quasi-identifiers, and so on."""
+    """Groups, people kept, new, returned and gone, changed quasi-identifiers, ..."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the release."""
+    """How it was made."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """SHA-256 of each public file."""
+    """SHA-256 of every file that may be published."""
     private_files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """SHA-256 of each file in the private folder."""
+    """SHA-256 of every file in the private folder."""
     folder: str | None = None
-    """Folder of the release, or None if the release was returned in memory only."""
+    """Where it was written; None where it was handed over in memory only."""
     staged: str | None = None
-    """Hidden folder of a staged release."""
+    """The hidden folder, while the release is staged."""
     memory_digest: str = ""
-    """Keyed digest of the memory after this release."""
+    """Keyed digest of what the series remembers after this release."""
     seal: str = ""
     """Keyed digest of this record and of the seal before."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert the record to the keys of its JSON form, without fields that only the ledger needs."""
+        """Return the record for people and programs: without what only the ledger needs."""
         private = ("staged", "private_files", "memory_digest", "seal")
         shown = {name: value for name, value in asdict(self).items() if name not in private}
         return {**shown, "seed": None if self.seed is None else int(self.seed)}
 
     def add_seal(self, keys: SeriesKeys, before: str) -> RecordedRelease:
-        """Add the seal, which also covers the seal before."""
+        """Return the record with its seal."""
         return replace(self, seal=keys.seal("release", to_canonical_json({**asdict(self), "seal": ""}), before))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RecordedSeries:
-    """The record of a series in the ledger, without its people."""
+    """A series as the ledger records it, without its people."""
 
     id: int
     uid: str
@@ -145,15 +129,15 @@ class RecordedSeries:
     """How buckets are balanced: "independent", "fewest" or "paper"."""
     columns: SeriesColumns
     anew: bool = False
-    """Whether the publisher asserted that releases of another series of the same name are of other people."""
+    """The publisher's word that releases of another series of the same name are of other people."""
     created: str
     seal: str
     releases: tuple[RecordedRelease, ...]
-    """All releases, in ascending order of their numbers."""
+    """All of them, in the order of their numbers."""
 
     @property
     def public_id(self) -> str:
-        """Distinguishes the releases of the series from those of another series of the same name."""
+        """What tells the series' releases from those of another of the same name."""
         return sha256(self.uid.encode()).hexdigest()[:16]
 
     @property
@@ -163,16 +147,16 @@ class RecordedSeries:
 
     @property
     def lost(self) -> tuple[int, ...]:
-        """Numbers of the published releases that the ledger has lost."""
+        """Numbers of the releases that were published and that the ledger knows nothing of."""
         return tuple(one.number for one in self.releases if one.state == "lost")
 
     def before(self, number: int) -> RecordedRelease | None:
-        """Find the latest remembered release before a given number."""
+        """Return the latest release before a given one that the ledger remembers."""
         earlier = [one for one in self.releases if one.number < number and one.state not in ("withdrawn", "lost")]
         return earlier[-1] if earlier else None
 
     def with_releases(self, releases: Sequence[RecordedRelease], keys: SeriesKeys) -> RecordedSeries:
-        """Replace the releases, and compute all seals."""
+        """Return the series with other releases, all of them sealed anew."""
         sealed: list[RecordedRelease] = []
         for one in releases:
             sealed.append(one.add_seal(keys, sealed[-1].seal if sealed else ""))
@@ -180,15 +164,14 @@ class RecordedSeries:
         return replace(changed, seal=changed._compute_seal(keys))
 
     def mark_published(self, keys: SeriesKeys) -> RecordedSeries:
-        """Mark the latest release as published, because its folder has its final name."""
+        """Return the series with its latest release published: its folder has its name."""
         published = replace(self.releases[-1], state="published", staged=None)
         return self.with_releases([*self.releases[:-1], published], keys)
 
     def _compute_seal(self, keys: SeriesKeys) -> str:
-        """Compute the seal of the series, which covers the seal of its last release."""
         head = self.releases[-1].seal if self.releases else ""
-        facts = (self.uid, self.name, str(self.m), self.counterfeits, self.columns.to_json(), str(int(self.anew)))
-        return keys.seal("series", *facts, self.created, head)
+        said = (self.uid, self.name, str(self.m), self.counterfeits, self.columns.to_json(), str(int(self.anew)))
+        return keys.seal("series", *said, self.created, head)
 
     def check(self, keys: SeriesKeys) -> None:
         """Check the seals.
@@ -196,7 +179,7 @@ class RecordedSeries:
         Raises
         ------
         LedgerError
-            If a record was changed by other software than shoal.
+            Where a record is not as shoal wrote it.
         """
         again = self.with_releases(self.releases, keys)
         whole = all(
@@ -208,29 +191,28 @@ class RecordedSeries:
 
 
 def to_canonical_json(value: Any) -> str:
-    """Convert a value to canonical JSON text, which is unique for each value."""
+    """Return the one JSON text of a value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=dict)
 
 
 def list_series(connection: sa.Connection) -> list[str]:
-    """List the names of all series."""
+    """Return the names of all series."""
     return list(connection.scalars(sa.select(SERIES.c.name).order_by(SERIES.c.id)))
 
 
 def read_series(connection: sa.Connection, name: str, secrets: Secrets) -> RecordedSeries | None:
-    """Read a series and its releases and check their seals, or return None if there is no series of that name."""
+    """Read a series and its releases, and check their seals; None where there is none of that name."""
     row = connection.execute(sa.select(SERIES).where(SERIES.c.name == name)).one_or_none()
     return None if row is None else _series(connection, row, secrets.derive_series_keys(row.uid))
 
 
 def reread(connection: sa.Connection, series: RecordedSeries, keys: SeriesKeys) -> RecordedSeries | None:
-    """Read back a series within the transaction that wrote it and check its seals, or return None if it is missing."""
+    """Read a series again within the transaction that wrote it, and check its seals; None where it is not there."""
     row = connection.execute(sa.select(SERIES).where(SERIES.c.uid == series.uid)).one_or_none()
     return None if row is None else _series(connection, row, keys)
 
 
 def _series(connection: sa.Connection, row: sa.Row[Any], keys: SeriesKeys) -> RecordedSeries:
-    """Decode the rows of a series and of its releases, and check their seals."""
     held = connection.execute(sa.select(RELEASES).where(RELEASES.c.series == row.id).order_by(RELEASES.c.number))
     try:
         series = RecordedSeries(
@@ -252,17 +234,16 @@ def _series(connection: sa.Connection, row: sa.Row[Any], keys: SeriesKeys) -> Re
 
 
 _CLEAR = ("number", "state", "time", "version", "memory_digest", "seal")
-"""Fields of a release that the database holds in clear; all others are encrypted."""
+"""What the database shows of a release to whoever has no key; the rest is encrypted."""
 
 
 def _release(row: Mapping[Any, Any], keys: SeriesKeys) -> RecordedRelease:
-    """Decrypt the record of a release."""
     content = json.loads(keys.decrypt(bytes(row["content"]), "record", str(row["number"])))
     return RecordedRelease(**{name: row[name] for name in _CLEAR}, **content)
 
 
 def to_release_row(series: RecordedSeries, one: RecordedRelease, keys: SeriesKeys) -> dict[str, Any]:
-    """Convert a release to its row in the database."""
+    """Return a release as its row in the database."""
     held = asdict(one)
     clear = {name: held.pop(name) for name in _CLEAR}
     content = keys.encrypt(to_canonical_json(held).encode(), "record", str(one.number))
@@ -270,6 +251,6 @@ def to_release_row(series: RecordedSeries, one: RecordedRelease, keys: SeriesKey
 
 
 def to_series_row(series: RecordedSeries) -> dict[str, Any]:
-    """Convert a series to its row in the database, without the id, which the database assigns."""
+    """Return a series as its row in the database, without the number that this gives it."""
     held = {name: getattr(series, name) for name in ("uid", "name", "m", "counterfeits", "created", "seal")}
     return {**held, "columns": series.columns.to_json(), "anew": int(series.anew)}

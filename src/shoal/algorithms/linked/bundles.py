@@ -1,0 +1,182 @@
+"""Bundles of units that publish equally many rows: group wide records, then join bundles until values are hidden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.algorithms.linked.joining_kernel import BundleLists, NearUnits, UnitValues, failing_bundles, join_round
+from shoal.algorithms.local_search.loss_table import LossTable
+from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes
+from shoal.table import Column, Table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import Algorithm, Problem
+    from shoal.algorithms.linked.value_sets import ShareLimits, ValueSets
+
+__all__ = ["bundle_units", "wide_problem"]
+
+NEAR_CLASSES = 12
+"""Near classes of units that are found for each class, as candidates for joining."""
+MAX_PARTNERS = 12
+"""Most bundles that are tried as partners of one bundle in a round."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class WideProblem:
+    """The problem of grouping wide records, one for each unit."""
+
+    problem: Problem
+    attributes: NDArray[np.int64]
+    """Attribute of the wide record for each position and quasi-identifier, shape (length, quasi-identifiers)."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class UnitBundles:
+    """Bundles of the units of a stratum."""
+
+    groups: NDArray[np.int32]
+    """Bundle of each unit, 0 <= bundle < count; every bundle occurs."""
+    count: int
+    """Number of bundles."""
+    least: NDArray[np.int32] | None
+    """Least level of each quasi-identifier at each position, shape (count, length, quasi-identifiers); see
+    `Partition.least`."""
+
+
+def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDArray[np.int32]]) -> WideProblem:
+    """Build the problem of a table with one wide record for each unit.
+
+    A quasi-identifier that is constant within every unit is one attribute of the wide record; any other one is an
+    attribute for each position of the unit's rows.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem of the rows.
+    rows : integer array of shape (units, length)
+        The rows of each unit, in their positions.
+    proxies : list of int32 array
+        A sensitive value for each unit, in each sensitive attribute; see `ValueSets.most_common`.
+    """
+    columns: list[Column] = []
+    hierarchies = {}
+    attributes = np.empty((rows.shape[1], len(problem.table.quasi_identifiers)), dtype=np.int64)
+    for place, column in enumerate(problem.table.quasi_identifiers):
+        # A constant attribute would weigh as much as all rows of a unit if it were repeated: it is there once.
+        codes = column.codes[rows]
+        constant = bool((codes == codes[:, :1]).all())
+        attributes[:, place] = len(columns) + (0 if constant else np.arange(rows.shape[1]))
+        for position in range(1 if constant else rows.shape[1]):
+            name = f"{column.name} {position}"
+            columns.append(_compacted(column, codes[:, position], name))
+            if column.name in problem.hierarchies:
+                hierarchies[name] = problem.hierarchies[column.name]
+    # The proxies stand in for the sets of values, which no algorithm for single values knows.
+    sensitive = tuple(
+        _compacted(column, codes, column.name) for column, codes in zip(problem.table.sensitive, proxies, strict=True)
+    )
+    schema = replace(problem.table.schema, quasi_identifiers=tuple(column.name for column in columns))
+    table = Table(
+        schema=schema,
+        rows=len(rows),
+        quasi_identifiers=tuple(columns),
+        sensitive=sensitive,
+        insensitive=problem.table.insensitive.clear(),
+    )
+    return WideProblem(problem=replace(problem, table=table, hierarchies=hierarchies), attributes=attributes)
+
+
+def _compacted(column: Column, codes: NDArray[np.integer], name: str) -> Column:
+    """Build a column of codes in which every value of its dictionary occurs."""
+    found, compact = np.unique(codes, return_inverse=True)
+    numbers = column.numbers
+    kept = None if numbers is None else tuple(numbers[code] for code in found.tolist() if code < len(numbers))
+    return Column(
+        name=name,
+        codes=compact.astype(column.codes.dtype).reshape(codes.shape),
+        dictionary=column.dictionary.gather(found).alias(name),
+        ordered=column.ordered,
+        numbers=kept,
+        of_intervals=column.of_intervals,
+    )
+
+
+def bundle_units(wide: WideProblem, algorithm: Algorithm, sets: ValueSets, limits: ShareLimits) -> UnitBundles:
+    """Group units into bundles that publish the same and hide their sensitive values.
+
+    Parameters
+    ----------
+    wide : WideProblem
+        The wide records of the units. Its requirement is necessary for `limits`; joining makes it sufficient.
+    algorithm : Algorithm
+        Groups the wide records.
+    sets : ValueSets
+        The sensitive values of the units.
+    limits : ShareLimits
+        All units together are within these.
+    """
+    partition = algorithm.partition(wide.problem)
+    # Group wide records by the algorithm, then join what it could not know to fail.
+    groups, count = partition.groups.astype(np.int32), partition.count
+    least = None if partition.least is None else partition.least[:, wide.attributes]
+    if sets.width == 0:
+        return UnitBundles(groups, count, least)
+    joined, fewer = _join_failing(wide.problem, groups, count, sets, limits)
+    if least is not None:
+        # A joined bundle publishes the coarsest of the levels that its parts need.
+        together = np.zeros((fewer, *least.shape[1:]), dtype=least.dtype)
+        np.maximum.at(together, joined, least[groups])
+        least = together
+    return UnitBundles(joined, fewer, least)
+
+
+def _join_failing(
+    problem: Problem, groups: NDArray[np.int32], count: int, sets: ValueSets, limits: ShareLimits
+) -> tuple[NDArray[np.int32], int]:
+    """Join bundles outside of the limits with near ones."""
+    lists = _lists(groups, count)
+    held = UnitValues(starts=sets.starts, values=sets.values, highest=limits.highest, lowest=limits.lowest)
+    fails = np.zeros(count, dtype=np.bool_)
+    if not failing_bundles(lists, held, fails):
+        return groups, count
+    around = _near(problem)
+    # The number of failing bundles at least halves in each round while there are others to join.
+    while failing_bundles(lists, held, fails):
+        join_round(lists, held, around, fails, MAX_PARTNERS)
+    found, compact = np.unique(lists.of_units, return_inverse=True)
+    return compact.astype(np.int32), len(found)
+
+
+def _lists(groups: NDArray[np.int32], count: int) -> BundleLists:
+    """Build the lists of the units of each bundle."""
+    # Units of a bundle follow each other in this order; the last one of each bundle ends its list.
+    order = np.argsort(groups, kind="stable").astype(np.int32)
+    sizes = np.bincount(groups, minlength=count)
+    ends = np.cumsum(sizes)
+    following = np.full(len(groups), -1, dtype=np.int32)
+    following[order[:-1]] = order[1:]
+    last = order[ends - 1]
+    following[last] = -1
+    return BundleLists(
+        first=order[np.concatenate(([0], ends[:-1]))],
+        last=last,
+        sizes=sizes.astype(np.int64),
+        following=following,
+        of_units=groups.copy(),
+    )
+
+
+def _near(problem: Problem) -> NearUnits:
+    """Find near classes of equal wide records."""
+    order = problem.table.classes.order
+    in_order = RowClasses.of(problem.table)
+    table = LossTable.of(problem, order)
+    found = near_classes(table, in_order, max(min(NEAR_CLASSES, in_order.count - 1), 1))
+    of_units = np.empty(problem.table.rows, dtype=np.int32)
+    of_units[order] = in_order.of_rows
+    return NearUnits(near=found.classes, of_units=of_units, representatives=order[in_order.begins[:-1]])

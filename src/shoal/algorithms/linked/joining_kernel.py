@@ -1,0 +1,219 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""Bundles of units in which a value is too frequent are joined with near bundles until none is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from shoal._core.compiling import kernel, kernel_step
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["BundleLists", "NearUnits", "UnitValues", "failing_bundles", "join_round"]
+
+NO_UNIT = np.int64(-1)
+"""End of a list of units."""
+
+
+class BundleLists(NamedTuple):
+    """The units of each bundle as linked lists."""
+
+    first: NDArray[np.int32]
+    """First unit of each bundle; -1 if the bundle was joined to another one."""
+    last: NDArray[np.int32]
+    """Last unit of each bundle."""
+    sizes: NDArray[np.int64]
+    """Number of units of each bundle."""
+    following: NDArray[np.int32]
+    """Next unit of the same bundle, for each unit; -1 after the last."""
+    of_units: NDArray[np.int32]
+    """Bundle of each unit."""
+
+
+class UnitValues(NamedTuple):
+    """The sensitive values of units, and the shares of a bundle's units that may have them."""
+
+    starts: NDArray[np.int64]
+    """First entry of each unit in `values`; one more than there are units."""
+    values: NDArray[np.int32]
+    """Values of the units, each once per unit."""
+    highest: NDArray[np.int64]
+    """Numerator and denominator of the largest share of each value, shape (values, 2)."""
+    lowest: NDArray[np.int64]
+    """Numerator and denominator of the smallest share of each value, shape (values, 2)."""
+
+
+class NearUnits(NamedTuple):
+    """Classes of units with equal wide records, and the classes near them."""
+
+    near: NDArray[np.int32]
+    """Near classes of each class, the nearest first, shape (classes, width); -1 if there are no more."""
+    of_units: NDArray[np.int32]
+    """Class of each unit."""
+    representatives: NDArray[np.int32]
+    """A unit of each class."""
+
+
+@kernel
+def failing_bundles(lists, held, fails):
+    """Mark the bundles whose value shares are outside of the limits.
+
+    Parameters
+    ----------
+    lists : BundleLists
+    held : UnitValues
+    fails : bool[b]
+        Receives the marks.
+
+    Returns
+    -------
+    int
+        Number of bundles that fail.
+    """
+    counts = np.zeros(held.highest.shape[0], dtype=np.int64)
+    required = np.flatnonzero(held.lowest[:, 0] > 0)
+    count = 0
+    # The scratch counts are cleared bundle by bundle, so each bundle costs only its own entries.
+    for b in range(lists.first.size):
+        fails[b] = False
+        # Joined bundles have no list any more.
+        head = np.int64(lists.first[b])
+        if head >= 0 and _fails(head, NO_UNIT, lists.sizes[b], lists.following, held, required, counts):
+            fails[b] = True
+            count += 1
+    return count
+
+
+@kernel_step
+def _fails(one, other, size, following, held, required, counts):
+    """Decide whether two lists of units together are outside of the limits; `counts` is all 0 before and after."""
+    _count_values(one, following, held, counts)
+    _count_values(other, following, held, counts)
+    failed = False
+    # Values that must not be too rare may be absent, so all of them are compared.
+    for i in range(required.size):
+        v = required[i]
+        if counts[v] * held.lowest[v, 1] < held.lowest[v, 0] * size:
+            failed = True
+    # Values that occur must not be too frequent.
+    if _clear_values(one, size, following, held, counts):
+        failed = True
+    if _clear_values(other, size, following, held, counts):
+        failed = True
+    return failed
+
+
+@kernel_step
+def _count_values(head, following, held, counts):
+    """Count the units of a list that have each value."""
+    # A value stands once among the entries of a unit, so this counts units.
+    unit = head
+    while unit >= 0:
+        for e in range(held.starts[unit], held.starts[unit + 1]):
+            counts[held.values[e]] += 1
+        unit = np.int64(following[unit])
+
+
+@kernel_step
+def _clear_values(head, size, following, held, counts):
+    """Set the counts of the values of a list to 0; return whether one of them is too large."""
+    failed = False
+    unit = head
+    while unit >= 0:
+        for e in range(held.starts[unit], held.starts[unit + 1]):
+            v = held.values[e]
+            # Compare the share count / size with its limit in integers; a count that was cleared passes.
+            if counts[v] * held.highest[v, 1] > held.highest[v, 0] * size:
+                failed = True
+            counts[v] = 0
+        unit = np.int64(following[unit])
+    return failed
+
+
+@kernel
+def join_round(lists, held, around, fails, most):
+    """Join each failing bundle with a near one: the nearest that mends it, else the nearest.
+
+    A bundle takes part in one joining of a round, so the number of failing bundles at least halves with each round.
+
+    Parameters
+    ----------
+    lists : BundleLists
+        They are changed.
+    held : UnitValues
+    around : NearUnits
+    fails : bool[b]
+        Whether each bundle fails.
+    most : int
+        Most partners to try for a bundle.
+    """
+    counts = np.zeros(held.highest.shape[0], dtype=np.int64)
+    required = np.flatnonzero(held.lowest[:, 0] > 0)
+    touched = np.zeros(lists.first.size, dtype=np.bool_)
+    for b in range(lists.first.size):
+        # Bundles that grew in this round are judged again in the next one.
+        if lists.first[b] < 0 or not fails[b] or touched[b]:
+            continue
+        partner = _choose_partner(np.int64(b), lists, held, around, touched, required, counts, most)
+        if partner >= 0:
+            _join(np.int64(b), partner, lists)
+            touched[b] = True
+
+
+@kernel_step
+def _choose_partner(b, lists, held, around, touched, required, counts, most):
+    """Choose the bundle to join with: the nearest that mends the failure, the nearest, or any; -1 if there is none."""
+    tried = np.empty(most, dtype=np.int64)
+    count = 0
+    # Visit the nearest class of every unit, then the second nearest, and so on.
+    for rank in range(around.near.shape[1]):
+        unit = np.int64(lists.first[b])
+        while unit >= 0 and count < most:
+            c = around.near[around.of_units[unit], rank]
+            unit = np.int64(lists.following[unit])
+            if c < 0:
+                continue
+            partner = np.int64(lists.of_units[around.representatives[c]])
+            # Skip the bundle itself, bundles of this round, and those that were tried.
+            known = partner == b or touched[partner]
+            for i in range(count):
+                if tried[i] == partner:
+                    known = True
+            if known:
+                continue
+            # The first partner is the nearest one: the choice if none mends the failure.
+            tried[count] = partner
+            count += 1
+            together = lists.sizes[b] + lists.sizes[partner]
+            head = np.int64(lists.first[partner])
+            if not _fails(np.int64(lists.first[b]), head, together, lists.following, held, required, counts):
+                return partner
+        if count == most:
+            break
+    if count > 0:
+        return tried[0]
+    # No near bundle is free: take the next one that is left.
+    for step in range(1, lists.first.size):
+        other = np.int64((b + step) % lists.first.size)
+        if lists.first[other] >= 0:
+            return other
+    return NO_UNIT
+
+
+@kernel_step
+def _join(b, partner, lists):
+    """Append the list of a bundle to that of another one."""
+    lists.following[lists.last[b]] = lists.first[partner]
+    # The units of the partner change their bundle.
+    unit = np.int64(lists.first[partner])
+    while unit >= 0:
+        lists.of_units[unit] = b
+        unit = np.int64(lists.following[unit])
+    # The partner keeps no list.
+    lists.last[b] = lists.last[partner]
+    lists.sizes[b] += lists.sizes[partner]
+    lists.sizes[partner] = 0
+    lists.first[partner] = NO_UNIT

@@ -1,0 +1,116 @@
+"""Strata: units that publish equally many rows, enough of them, and with sensitive values that bundles can hide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal._messages import Suggestion
+from shoal.algorithms.linked.lengths import published_lengths
+from shoal.algorithms.linked.value_sets import ValueSets
+from shoal.errors import InfeasibleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.linked.value_sets import ShareLimits
+
+__all__ = ["Strata", "choose_strata"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Strata:
+    """How many rows each unit publishes, and what the published rows hold."""
+
+    lengths: NDArray[np.int64]
+    """Number of rows that each unit publishes, at least 1."""
+    kept: NDArray[np.bool_]
+    """Whether each row is published."""
+    values: ValueSets
+    """Sensitive values of each unit in its published rows."""
+    limits: ShareLimits
+    """What each bundle must satisfy."""
+    fewest_left_out: int
+    """Rows that any choice of lengths leaves out if each is shared by `limits.least` units."""
+
+
+def choose_strata(
+    units: NDArray[np.integer],
+    positions: NDArray[np.integer],
+    columns: Sequence[tuple[NDArray[np.integer], int]],
+    limits_of: Callable[[ValueSets], ShareLimits],
+    least: int,
+) -> Strata:
+    """Choose how many rows each unit publishes, so that every stratum can be cut into bundles.
+
+    The choice that leaves out the fewest rows comes first. A stratum in which a sensitive value has too large a share
+    is joined with the next shorter one, or the shortest with the next longer one, until none fails.
+
+    Parameters
+    ----------
+    units : integer array
+        Unit of each row, from 0 on; every number occurs.
+    positions : integer array
+        Place of each row among those of its unit, from 0 on.
+    columns : sequence of (codes, size)
+        Sensitive value of each row in each attribute.
+    limits_of : callable
+        Computes the limits from the sensitive values of all units.
+    least : int
+        Fewest units of a bundle.
+
+    Raises
+    ------
+    InfeasibleError
+        There are fewer units than `least`, or a value is too frequent even if each unit publishes one row.
+    """
+    of_units = np.bincount(units)
+    count = len(of_units)
+    if count < least:
+        raise InfeasibleError(
+            f"The table has {count} persons, fewer than the {least} that each group needs. The largest value is ",
+            Suggestion("k", count),
+            ".",
+        )
+    # Start from the choice that leaves out the fewest rows; it ignores sensitive values.
+    lengths = published_lengths(of_units, least)
+    fewest = int(of_units.sum() - lengths.sum())
+    while True:
+        kept = positions < lengths[units]
+        values = ValueSets.of(units[kept], count, [(codes[kept], size) for codes, size in columns])
+        limits = limits_of(values)
+        # Longest first: joining with a shorter stratum leaves out rows of one stratum only.
+        failing = [
+            length
+            for length in np.unique(lengths)
+            if len(
+                limits.exceeded(
+                    values.select(np.flatnonzero(lengths == length)).counts(), int((lengths == length).sum())
+                )
+            )
+        ]
+        if not failing:
+            return Strata(lengths=lengths, kept=kept, values=values, limits=limits, fewest_left_out=fewest)
+        lengths = _shortened(lengths, int(failing[-1]))
+
+
+def _shortened(lengths: NDArray[np.int64], failing: int) -> NDArray[np.int64]:
+    """Join a failing stratum with its neighbour; the shorter number of rows is that of both."""
+    known = np.unique(lengths)
+    place = int(np.searchsorted(known, failing))
+    if place > 0:
+        return np.where(lengths == failing, known[place - 1], lengths)
+    if len(known) > 1:
+        return np.where(lengths == known[1], failing, lengths)
+    if failing > 1:
+        return lengths - 1
+    raise InfeasibleError(
+        "A sensitive value is too frequent: even if each person publishes one row, more persons share it than the "
+        "models allow. Choose a smaller value of ",
+        Suggestion("l"),
+        ", or more values.",
+    )

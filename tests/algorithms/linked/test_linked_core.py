@@ -1,0 +1,180 @@
+"""Linked rows: numbers of rows, value sets, and joining of bundles, against their definitions."""
+
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.oracles.linked import bundles_of, fewest_left_out, is_linked_safe, largest_share
+
+from shoal.algorithms import Cluster, Hilbert, Mondrian, Problem, ThreePhase
+from shoal.algorithms.base import Algorithm
+from shoal.algorithms.linked.lengths import published_lengths
+from shoal.algorithms.linked.linking import group_linked_rows, least_units, unit_limits
+from shoal.algorithms.linked.strata import choose_strata
+from shoal.algorithms.linked.value_sets import ShareLimits, ValueSets
+from shoal.errors import InfeasibleError, ReleaseUnsafeError
+from shoal.models import BetaLikeness, KAnonymity, LDiversity, Requirement, TCloseness
+from shoal.table import Schema, encode
+from shoal.verification.linked_rows import find_bundles, verify_linked
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=8), st.integers(1, 4))
+def test_lengths_leave_out_the_fewest_rows(lengths: list[int], least: int) -> None:
+    if len(lengths) < least:
+        return
+    published = published_lengths(np.array(lengths), least)
+    assert (published <= lengths).all()
+    assert (published >= 1).all()
+    assert np.unique(published, return_counts=True)[1].min() >= least
+    assert sum(lengths) - published.sum() == fewest_left_out(lengths, least)
+
+
+def test_lengths_are_cut_where_numbers_jump() -> None:
+    assert published_lengths(np.array([9, 2, 2, 9, 8, 3]), 3).tolist() == [8, 2, 2, 8, 8, 2]
+
+
+def test_value_sets_hold_each_value_of_a_unit_once() -> None:
+    units = np.array([0, 0, 1, 1, 2])
+    sets = ValueSets.of(units, 3, [(np.array([1, 1, 0, 1, 2]), 3), (np.array([0, 1, 0, 0, 0]), 2)])
+    assert sets.starts.tolist() == [0, 3, 6, 8]
+    assert sets.values.tolist() == [1, 3, 4, 0, 1, 3, 2, 3]
+    assert sets.counts().tolist() == [1, 2, 1, 3, 1]
+    assert [one.tolist() for one in sets.most_common()] == [[1, 1, 2], [0, 0, 0]]
+    chosen = sets.select(np.array([2, 0]))
+    assert chosen.starts.tolist() == [0, 2, 5]
+    assert chosen.values.tolist() == [2, 3, 1, 3, 4]
+
+
+def test_limits_are_exact() -> None:
+    third = ShareLimits.of(2, [Fraction(1, 3)], units=10)
+    assert not len(third.exceeded(np.array([3]), 9))
+    assert third.exceeded(np.array([3]), 8).tolist() == [0]
+    low = ShareLimits.of(2, [Fraction(1)], units=10, lowest=[Fraction(1, 4)])
+    assert not len(low.exceeded(np.array([2]), 8))
+    assert low.exceeded(np.array([1]), 8).tolist() == [0]
+
+
+ROWS = st.lists(
+    st.tuples(st.integers(0, 4), st.tuples(st.integers(0, 1), st.sampled_from(["a", None])), st.sampled_from("xyz")),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(ROWS, st.integers(1, 3), st.integers(1, 3))
+def test_verification_agrees_with_the_definition(rows, k: int, l: int) -> None:  # type: ignore[no-untyped-def]
+    frame = pl.DataFrame(
+        {
+            "person": [unit for unit, _, _ in rows],
+            "age": [known[0] for _, known, _ in rows],
+            "*": pl.Series([known[1] for _, known, _ in rows], dtype=pl.String),
+            "disease": [value for _, _, value in rows],
+        }
+    )
+    roles = {"pseudonym": "person", "quasi_identifiers": ["age", "*"], "sensitive": ["disease"]}
+    found = find_bundles(frame, **roles)  # type: ignore[arg-type]
+    bundles = bundles_of(rows)
+    assert (found.units, found.bundles, found.k) == (
+        len({unit for unit, _, _ in rows}), len(bundles), min(map(len, bundles)),
+    )  # fmt: skip
+    assert found.largest_share("disease") == largest_share(rows)
+    models = [KAnonymity(k), LDiversity(l)]
+    if is_linked_safe(rows, k, l):
+        verify_linked(frame, models=models, **roles)  # type: ignore[arg-type]
+    else:
+        with pytest.raises(ReleaseUnsafeError):
+            verify_linked(frame, models=models, **roles)  # type: ignore[arg-type]
+
+
+def test_verification_measures_distances_from_all_units() -> None:
+    frame = pl.DataFrame(
+        {"person": [1, 2, 3, 4], "age": [1, 1, 2, 2], "disease": ["x", "y", "x", "x"]},
+    )
+    found = find_bundles(frame, pseudonym="person", quasi_identifiers=["age"], sensitive=["disease"])
+    # y: 1/2 of the first bundle and none of the second, 1/4 of all.
+    assert found.largest_difference("disease") == Fraction(1, 4)
+    roles = {"pseudonym": "person", "quasi_identifiers": ["age"], "sensitive": ["disease"]}
+    verify_linked(frame, models=[TCloseness(0.25), BetaLikeness(1)], **roles)  # type: ignore[arg-type]
+    for model in TCloseness(0.2), BetaLikeness(0.9), TCloseness(0.9, distance="ordered"):
+        with pytest.raises(ReleaseUnsafeError, match="The bundles"):
+            verify_linked(frame, models=[model], **roles)  # type: ignore[arg-type]
+
+
+def _linked(seed: int, units: int) -> pl.DataFrame:
+    """Draw persons with one to four rows; ages and genders are constant within a person."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(1, 5, units)
+    person = np.repeat(np.arange(units), rows)
+    return pl.DataFrame(
+        {
+            "person": person,
+            "age": rng.integers(20, 40, units)[person],
+            "gender": rng.choice(["f", "m"], units)[person],
+            "ward": rng.choice(["a", "b", "c"], len(person)),
+            "disease": rng.choice(list("pqrstuvwxyz"), len(person)),
+        }
+    )
+
+
+@pytest.mark.parametrize("algorithm", [Mondrian(), Cluster(), ThreePhase(), Hilbert()])
+@pytest.mark.parametrize(("k", "l"), [(2, 1), (3, 3), (1, 4)])
+def test_groups_of_linked_rows_make_safe_bundles(algorithm: Algorithm, k: int, l: int) -> None:
+    for seed in range(6):
+        frame = _linked(seed, 40)
+        schema = Schema(
+            quasi_identifiers=("age", "gender", "ward"), sensitive=("disease",), direct_identifiers=("person",)
+        )
+        table = encode(frame, schema)
+        models = [KAnonymity(k), LDiversity(l)]
+        units = frame["person"].to_numpy()
+        positions = frame.select(pl.int_range(pl.len()).over("person")).to_series().to_numpy()
+        columns = [(column.codes.astype(np.int64), column.size) for column in table.sensitive]
+        strata = choose_strata(units, positions, columns, partial(unit_limits, models), least_units(models))
+        rows = np.flatnonzero(strata.kept)
+        kept = table.entries(rows, None)
+        problem = Problem(
+            table=kept, requirement=Requirement.of(models, ["disease"]), rng=np.random.default_rng(0),
+            recoding="suppression",
+        )  # fmt: skip
+        found = group_linked_rows(problem, units[rows], positions[rows], strata, algorithm)
+        found.check(len(rows), 3)
+        group = pl.Series("group", found.groups)
+        published = (
+            frame[rows]
+            .with_columns(group, pl.col("age").cast(pl.String))
+            .with_columns(
+                pl.when(pl.col(name).n_unique().over("group") == 1)
+                .then(pl.col(name))
+                .otherwise(pl.lit("*"))
+                .alias(name)
+                for name in ("age", "gender", "ward")
+            )
+        )
+        cells = published.select("person", "age", "gender", "ward", "disease").rows()
+        assert is_linked_safe([(unit, (age, gender, ward), value) for unit, age, gender, ward, value in cells], k, l)
+
+
+def test_too_few_units_are_refused() -> None:
+    with pytest.raises(InfeasibleError, match="2 persons"):
+        choose_strata(np.array([0, 1]), np.array([0, 0]), [], partial(unit_limits, [KAnonymity(3)]), 3)
+
+
+def test_a_value_of_too_many_units_is_refused() -> None:
+    codes = np.array([0, 0, 0, 1])
+    with pytest.raises(InfeasibleError, match="too frequent"):
+        choose_strata(np.arange(4), np.zeros(4, dtype=np.int64), [(codes, 2)], partial(unit_limits, [LDiversity(2)]), 2)
+
+
+def test_units_publish_fewer_rows_if_a_stratum_cannot_hide_its_values() -> None:
+    # The two persons with two rows share the value 0 in their second rows.
+    units = np.array([0, 0, 1, 1, 2, 3])
+    positions = np.array([0, 1, 0, 1, 0, 0])
+    codes = np.array([1, 0, 2, 0, 3, 4])
+    found = choose_strata(units, positions, [(codes, 5)], partial(unit_limits, [LDiversity(2)]), 2)
+    assert found.lengths.tolist() == [1, 1, 1, 1]
+    assert found.fewest_left_out == 0
+    assert int(np.count_nonzero(~found.kept)) == 2
