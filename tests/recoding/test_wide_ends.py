@@ -303,3 +303,12 @@ def test_with_parts_and_by_a_plan(tmp_path: Any) -> None:
     assert set(applied.data["born"].cast(pl.String)) <= {*release.data["born"].cast(pl.String), "*"}
     assert applied.certificate.parameters["shared_by"] == 5, "of the records that the plan was made for"
     assert all(one.code != "exact_ends" for one in applied.warnings)
+
+
+def test_classes_by_a_plan() -> None:
+    table = people(400)
+    asked = REQUEST | {"quasi_identifiers": NAMES, "k": 5, "algorithm": "mondrian"}
+    asked |= {"coarsen": {"born": shoal.Ordered(k=20)}}
+    release = shoal.anonymize(table, **asked)
+    applied = shoal.apply(release.plan, table[:200], misfits="suppress")
+    assert set(applied.data["born"].cast(pl.String)) <= {*release.data["born"].cast(pl.String), "*"}

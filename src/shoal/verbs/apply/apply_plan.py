@@ -203,6 +203,8 @@ class _Told:
     """What was told of a coarsening, in its place: a plan has its result, and needs it no more."""
 
     facts: Mapping[str, Any]
+    ends_at_values: ClassVar[bool] = False
+    """Its ends are those of the plan's table: they show nothing of the new rows."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as it appears in a certificate."""
