@@ -19,8 +19,8 @@ from shoal.models.unique_estimates import (
     _gamma_ratio,
     classes_in_population,
     dankar,
-    fitted_pitman,
-    fitted_snb,
+    fit_pitman,
+    fit_snb,
     pitman,
     slide_negative_binomial,
     zayatz,
@@ -47,7 +47,7 @@ def test_adult_has_the_values_of_a_leading_tool():
     # The maximum of the likelihood was found with 40 digits; the other tool has 11 of them right.
     assert pitman(histogram, tenth) == pytest.approx(0.27684993883653597, rel=1e-11)
     assert pitman(histogram, tenth) == pytest.approx(0.2768499388381085624520448520042240992142, rel=3e-15)
-    theta, alpha = fitted_pitman(histogram) or (0, 0)
+    theta, alpha = fit_pitman(histogram) or (0, 0)
     assert theta == pytest.approx(3176.233517902991596029151718622726038671, rel=1e-13)
     assert alpha == pytest.approx(0.7179489482476444317005240964116630699088, rel=1e-14)
     assert zayatz(histogram, tenth) == pytest.approx(0.3207402393466189, rel=1e-15)
@@ -73,7 +73,7 @@ def test_pitmans_parameters_are_the_most_likely_ones():
     for _ in range(40):
         sizes = rng.zipf(rng.uniform(1.5, 3.5), rng.integers(4, 40)).clip(max=60)
         histogram = SampleHistogram.of(sizes.astype(np.int64))
-        fitted = fitted_pitman(histogram)
+        fitted = fit_pitman(histogram)
         if fitted is None:
             assert (sizes == 1).all()  # all different: the likelihood grows for ever
             continue
@@ -113,7 +113,7 @@ def test_the_slide_negative_binomial_recovers_its_parameters():
         share = np.exp(alpha * np.log(beta) + logs)
         uniques = classes * (share * size * q * (1 - q) ** (size - 1)).sum()
         pairs = classes * (share * size * (size - 1) / 2 * q**2 * (1 - q) ** (size - 2.0)).sum()
-        fitted = fitted_snb(classes, uniques, pairs, Fraction(q))
+        fitted = fit_snb(classes, uniques, pairs, Fraction(q))
         assert fitted == (pytest.approx(alpha, rel=1e-5), pytest.approx(beta, rel=1e-5))
 
 
@@ -125,7 +125,7 @@ def test_few_pairs_are_fitted_too():
     m, common = (1 - q) * w, classes * (beta / inner) ** alpha
     uniques, pairs = common * q * (1 + alpha * m), common * q**2 / 2 * alpha * w * (2 + (1 + alpha) * m)
     assert 0 < pairs < 1
-    assert fitted_snb(classes, uniques, pairs, Fraction(1, 100)) == pytest.approx((alpha, beta), rel=1e-5)
+    assert fit_snb(classes, uniques, pairs, Fraction(1, 100)) == pytest.approx((alpha, beta), rel=1e-5)
 
 
 def test_the_classes_of_the_population_are_by_the_formula():

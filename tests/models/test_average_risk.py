@@ -41,7 +41,7 @@ def test_it_is_decided_exactly_and_algorithms_ask_the_same():
             answer = model.satisfied(ReleaseCounts.of(groups.sizes))
             assert answer == (exact <= risk)
             rules = model.release_rules(groups.population)
-            assert all(len(groups.sizes) <= rule.most_groups for rule in rules) == answer
+            assert all(len(groups.sizes) <= rule.max_groups for rule in rules) == answer
             answers.add(answer)
     assert answers == {True, False}
 
@@ -114,10 +114,10 @@ class Answering(TableModel):
     name: ClassVar[str] = "answering"
     needs_sensitive: ClassVar[bool] = False
 
-    def achieved(self, release):
+    def measure(self, release):
         return {}
 
-    def found(self, release):
+    def describe(self, release):
         return "it is no answer"
 
     def release_rules(self, table):
@@ -144,6 +144,6 @@ def test_verification_fails_closed():
 
 def test_large_tables_do_not_overflow():
     (rule,) = AverageRisk(Fraction(1, 3)).release_rules(Population(totals=np.array([2**62])))
-    assert rule.most_groups == 2**62 // 3
+    assert rule.max_groups == 2**62 // 3
     with pytest.raises(ParameterError):
         AverageRisk(0)

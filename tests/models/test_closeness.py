@@ -29,7 +29,7 @@ from shoal.models import (
     TCloseness,
     distances,
 )
-from shoal.models.ground_distance import limit_of, smallest_group
+from shoal.models.ground_distance import compile_limit, smallest_group
 from shoal.models.naming import places_of
 from shoal.models.transport import cheapest_transport
 from shoal.recoding import recode
@@ -323,7 +323,7 @@ def test_a_file_that_holds_other_values_is_refused():
 )
 def test_limits_fit_into_64_bits_and_are_never_laxer(t, unit, rows, data):
     size = data.draw(st.integers(1, rows))
-    a, b, c, s = limit_of(t, unit, rows)
+    a, b, c, s = compile_limit(t, unit, rows)
     assert max(a * size + b * size // c, b * size, c, a) < 2**63
     assert (s == 0) == (unit * rows**2 < 2**62)
     exact = t * unit * size * rows

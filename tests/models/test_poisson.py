@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from shoal.models.poisson import estimated_k, smallest_class, tail_at_most
+from shoal.models.poisson import estimate_k, smallest_class, tail_at_most
 
 PERCENT = Fraction(1, 100)
 
@@ -47,7 +47,7 @@ def test_the_estimated_k_is_the_largest_that_the_smallest_class_allows(with_zero
     rng = np.random.default_rng(1)
     for _ in range(40):
         size, p = int(rng.integers(1, 60)), Fraction(int(rng.integers(1, 1000)), 1000)
-        k = estimated_k(size, p, PERCENT, with_zero=with_zero)
+        k = estimate_k(size, p, PERCENT, with_zero=with_zero)
         assert k >= size
         if k > size:
             assert smallest_class(k, p, PERCENT, with_zero=with_zero) <= size
@@ -56,4 +56,4 @@ def test_the_estimated_k_is_the_largest_that_the_smallest_class_allows(with_zero
 
 def test_a_large_class_takes_no_long_search():
     # scipy: P(X >= 10,000) = 0.01 for the mean 9768.8369.
-    assert estimated_k(10_000, Fraction(1, 10), PERCENT) == 97_688
+    assert estimate_k(10_000, Fraction(1, 10), PERCENT) == 97_688

@@ -98,10 +98,10 @@ def test_parts_are_judged_and_measured_as_the_whole_is():
         populations = count_population(frame, ["s"])
         parts = [frame.filter(pl.Series(part_of_group == part).gather(frame["q"])) for part in set(part_of_group)]
         counted = [count_groups(part, ["q"], ["s"], populations)[0] for part in parts]
-        sliced = [whole.chosen(part_of_group == part) for part in set(part_of_group)]
+        sliced = [whole.select(part_of_group == part) for part in set(part_of_group)]
         order = np.concatenate([np.flatnonzero(part_of_group == part) for part in set(part_of_group)])
         for pieces in (counted, sliced, [pickle.loads(pickle.dumps(one)) for one in sliced]):
-            joined = GroupCounts.joined(pieces)
+            joined = GroupCounts.concatenate(pieces)
             for model in ASKED:
                 if isinstance(model, TableModel):
                     answer = model.satisfied(ReleaseCounts.of(whole.sizes))
@@ -159,10 +159,10 @@ def test_two_orders_stay_apart_until_they_are_told():
 def test_what_does_not_belong_together_is_not_joined():
     counts = GroupCounts.whole(Population(totals=np.array([2, 3])))
     other = GroupCounts.whole(Population(totals=np.array([3, 2])))
-    assert GroupCounts.joined([counts, counts]).sizes.tolist() == [5, 5]
+    assert GroupCounts.concatenate([counts, counts]).sizes.tolist() == [5, 5]
     for parts in ([], [counts, other]):
         with pytest.raises(InternalError):
-            GroupCounts.joined(parts)
+            GroupCounts.concatenate(parts)
     for parts in ([], [Achieved(k=2, groups=1), Achieved(k=2, groups=1, l_frequency=1.0)]):
         with pytest.raises(InternalError):
             Achieved.merged(parts)
@@ -170,12 +170,12 @@ def test_what_does_not_belong_together_is_not_joined():
 
 def test_some_groups_in_any_order():
     (counts,) = count_groups(pl.DataFrame({"q": [0, 1, 1, 2, 2, 2], "s": [1, 1, 2, 1, 2, 3]}), ["q"], ["s"])
-    turned = counts.chosen(np.array([2, 0]))
+    turned = counts.select(np.array([2, 0]))
     assert turned.sizes.tolist() == [3, 1]
     assert turned.starts.tolist() == [0, 3, 4]
     assert turned.values.tolist() == [0, 1, 2, 0]
-    assert counts.chosen(slice(1, 1)).sizes.tolist() == []
-    assert counts.chosen(slice(0, 2)).population is counts.population
+    assert counts.select(slice(1, 1)).sizes.tolist() == []
+    assert counts.select(slice(0, 2)).population is counts.population
     assert repr(counts.population) == "Population(rows=6, values=3)"
 
 

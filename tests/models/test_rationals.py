@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.models.rationals import at_most, exponential, json_number, logarithm, neighbours, rounded_down, rounded_up
+from shoal.models.rationals import at_most, exponential, json_number, logarithm, neighbours, round_down, round_up
 
 FRACTIONS = st.fractions(min_value=0, max_value=5, max_denominator=10**6)
 
@@ -56,7 +56,7 @@ def test_powers_are_exact_where_the_exponent_is_whole_and_enclosed_elsewhere():
 
 @given(number=FRACTIONS)
 def test_rounding_goes_one_way_by_less_than_a_unit(number):
-    down, up = Fraction(repr(rounded_down(number, 4))), Fraction(repr(rounded_up(number, 4)))
+    down, up = Fraction(repr(round_down(number, 4))), Fraction(repr(round_up(number, 4)))
     unit = Fraction(1, 10**4)
     assert number - unit < down <= number <= up < number + unit
 

@@ -9,7 +9,7 @@ import pytest
 
 import shoal
 from shoal.errors import ColumnError, ParameterError
-from shoal.models import asked_models
+from shoal.models import collect_models
 
 PEOPLE = pl.DataFrame({"age": [1, 1, 2, 2] * 5, "ill": ["a", "b", "a", "b"] * 5, "x": list(range(20)), "y": ["q"] * 20})
 ROLES: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "ill", "seed": 1}
@@ -17,9 +17,9 @@ ROLES: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "ill", "seed
 
 def test_letters_are_models() -> None:
     models = [shoal.KAnonymity(3), shoal.LDiversity(2), shoal.TCloseness(0.4)]
-    assert list(asked_models(None, k=3, l=2, t=0.4)) == models
-    assert list(asked_models(shoal.KEAnonymity(2, 1), k=3)) == [shoal.KEAnonymity(2, 1), models[0]]
-    assert asked_models(models) is models
+    assert list(collect_models(None, k=3, l=2, t=0.4)) == models
+    assert list(collect_models(shoal.KEAnonymity(2, 1), k=3)) == [shoal.KEAnonymity(2, 1), models[0]]
+    assert collect_models(models) is models
     by_letters = shoal.anonymize(PEOPLE, insensitive="rest", k=3, l=2, t=0.4, **ROLES)
     by_models = shoal.anonymize(PEOPLE, insensitive=["x", "y"], privacy=models, **ROLES)
     assert by_letters.data.equals(by_models.data)

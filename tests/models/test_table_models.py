@@ -90,7 +90,7 @@ def test_people_are_counted_as_by_trying_everybody():
         found = counted_people(frame, names, fitting(population))
         pairs = sorted(zip(groups.values(), fit, strict=True))
         assert sorted(pair for pair, times in found.counted.items() for _ in range(times)) == pairs
-        assert (found.everybody, found.outside, found.overlapping) == (len(people), outside, overlapping)
+        assert (found.members, found.outside, found.overlapping) == (len(people), outside, overlapping)
         overlapped += overlapping
         release = ReleaseCounts.of(np.array(list(groups.values())), found)
         for k in (1, 2, 4):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.recoding.star_symbol import dictionary_text, quoted
+from shoal.recoding.star_symbol import dictionary_text, quote_text
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,4 @@ def read_back(text: str) -> list[str]:
 
 @given(st.lists(st.text(alphabet='ab ,"\\{}[]', min_size=1, max_size=6), min_size=1, max_size=5))
 def test_joined_members_can_be_told_apart_again(values: list[str]) -> None:
-    assert read_back(", ".join(quoted(pl.Series(values)).to_list())) == values
+    assert read_back(", ".join(quote_text(pl.Series(values)).to_list())) == values

@@ -33,7 +33,7 @@ def cheapest(program, high=3):
     """The least cost of whole numbers, by trying them all."""
     best = math.inf
     for values in itertools.product(range(high + 1), repeat=len(program.costs)):
-        if program.missed_by(np.array(values, dtype=float)) <= 1e-9:
+        if program.max_violation(np.array(values, dtype=float)) <= 1e-9:
             best = min(best, float(program.costs @ np.array(values)))
     return best
 
@@ -62,7 +62,7 @@ def test_integer_programs_against_enumeration(seed):
         assert (found.status, found.values, found.objective, found.bound) == ("infeasible", None, math.inf, math.inf)
         return
     assert (found.status, found.objective, found.bound, found.gap) == ("optimal", expected, expected, 0)
-    assert program.missed_by(found.values) == 0
+    assert program.max_violation(found.values) == 0
     assert (found.values == np.rint(found.values)).all()
     assert found.duals is None
 
@@ -107,7 +107,7 @@ def test_columns_are_added_where_they_pay():
     second = live.solve()
     assert second.objective == 8
     assert second.values.tolist() == [0, 0, 0, 0, 1, 1]
-    assert live.program.missed_by(second.values) == 0
+    assert live.program.max_violation(second.values) == 0
     assert live.program.rows.columns.tolist() == [0, 4, 1, 4, 2, 5, 3, 5]
     # Lazy constraints: the first pair is forbidden, and the new columns become integer programs' own.
     live.add_rows(Rows.of([([4], 1.0, 0, 0)]))
@@ -137,13 +137,13 @@ def test_a_bound_is_rounded_up_only_where_costs_are_whole():
 
 def test_rows_that_are_missed_are_found():
     program = random_program(3, integer=True)
-    assert program.missed_by(np.full(4, 4.0)) >= 1
-    assert program.missed_by(np.full(4, -0.5)) >= 0.5
+    assert program.max_violation(np.full(4, 4.0)) >= 1
+    assert program.max_violation(np.full(4, -0.5)) >= 0.5
     rows = Rows.of([([0], 1000.0, 0, 1000)])
     scaled = Program(
         costs=np.zeros(1), integer=np.zeros(1, dtype=bool), lower=np.zeros(1), upper=np.full(1, 9.0), rows=rows
     )
-    assert scaled.missed_by(np.array([2.0])) == pytest.approx(0.5), "in parts of the largest term"
+    assert scaled.max_violation(np.array([2.0])) == pytest.approx(0.5), "in parts of the largest term"
 
 
 def test_time_limit_and_interruption_keep_what_was_found():
@@ -153,7 +153,7 @@ def test_time_limit_and_interruption_keep_what_was_found():
     assert found.status == "time-limit"
     assert found.bound < found.objective < 0
     assert 0 < found.gap < 1
-    assert program.missed_by(found.values) == 0
+    assert program.max_violation(found.values) == 0
     assert told[0] == ("hard", 0, 1)
 
     def stop(step, done, total):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal._messages import PYTHON
 from shoal.errors import DataError
-from shoal.table import check_read_apart, count_alike, normalized_columns
+from shoal.table import check_distinguishable, count_alike, normalize_columns
 
 SHOWN = {0x600, 0x601, 0x602, 0x603, 0x604, 0x605, 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
 """Format characters that have a shape."""
@@ -43,7 +43,7 @@ def folded(text: str) -> str:
 
 
 def normalized(values: list[str | None], kind: Any = pl.String) -> list[str | None]:
-    return normalized_columns(pl.LazyFrame({"*": pl.Series(values, dtype=kind)}), ["*"]).collect()["*"].to_list()
+    return normalize_columns(pl.LazyFrame({"*": pl.Series(values, dtype=kind)}), ["*"]).collect()["*"].to_list()
 
 
 @given(values=st.lists(TEXTS, min_size=1, max_size=8))
@@ -57,16 +57,16 @@ def test_normalization_and_pairs_are_those_of_the_definition(values: list[str]) 
     column = [("s", pl.Series(sorted(set(values))))]
     if again:
         with pytest.raises(DataError, match=rf"^{again} value\(s\) of the sensitive column 's' read like another one"):
-            check_read_apart(column)
+            check_distinguishable(column)
     else:
-        check_read_apart(column)
+        check_distinguishable(column)
 
 
 @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["b", "a ", "a", " "])])
 def test_types_stay_and_text_of_blanks_is_missing(kind: Any) -> None:
     assert normalized(["a ", "a", "b", None, " "], kind) == ["a", "a", "b", None, None]
     frame = pl.LazyFrame({"s": pl.Series(["a ", "b"], dtype=kind), "n": [1, 2]})
-    made = normalized_columns(frame, ["s", "n"]).collect()
+    made = normalize_columns(frame, ["s", "n"]).collect()
     assert made.schema["s"].base_type() == pl.Series([], dtype=kind).dtype.base_type()
     assert made["n"].to_list() == [1, 2]
     if isinstance(kind, pl.Enum):

@@ -20,7 +20,7 @@ from shoal.attacks.attacked_people import People, open_people
 from shoal.attacks.column_sets import attack_each_column
 from shoal.attacks.published_table import PublishedTable, Reading, open_published
 from shoal.models.ground_distance import EqualDistance, GroundDistance, largest_distance
-from shoal.models.rationals import rounded_up
+from shoal.models.rationals import round_up
 from shoal.verification.achieved import STATED_DIGITS
 from shoal.verification.counting import count_groups
 
@@ -144,7 +144,7 @@ def _measure_distances(table: PublishedTable, distance: GroundDistance, t: Fract
     return {
         "t": float(t),
         "distance": distance.name,
-        "largest_distance": rounded_up(largest_distance(groups, distance), STATED_DIGITS),
+        "largest_distance": round_up(largest_distance(groups, distance), STATED_DIGITS),
         "rows_above_t": sum(above),
     }
 

@@ -1,4 +1,4 @@
-"""Tables to try things on: made-up patients and people, real tables that other packages carry, a user's own extract."""
+"""Example tables: synthetic patients and census records, real tables of other packages, and user extracts."""
 
 from shoal.datasets._bundled import DemoTable, attendance, demo, fair, names
 from shoal.datasets._census import QUASI_IDENTIFIERS, census

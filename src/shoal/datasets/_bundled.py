@@ -1,4 +1,4 @@
-"""Real tables that other Python packages carry: read from the installed package's own files, never from the network."""
+"""Real tables bundled with other Python packages, read from installed files without network access."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _NAME_FILES = {"female": "dist.female.first", "male": "dist.male.first", "last":
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DemoTable:
-    """A table with the roles of its columns, ready for a first release."""
+    """A table with the roles of its columns, for a first release."""
 
     frame: pl.DataFrame
-    """One row per person."""
+    """The table, with one row per person."""
     quasi_identifiers: tuple[str, ...]
-    """Columns that an adversary may know from elsewhere."""
+    """Columns that an adversary may know from other sources."""
     sensitive: str
     """The column that must not be linked to a person."""
     insensitive: tuple[str, ...]
-    """Columns to publish as they are."""
+    """Columns that are published unchanged."""
     direct_identifiers: tuple[str, ...]
-    """Columns that name a person."""
+    """Columns that identify a person."""
     description: str
-    """What the table is and where it comes from, in a sentence or two."""
+    """Contents and origin of the table, in a sentence or two."""
     suggested_l: int
-    """An l that is feasible for frequency l-diversity, with room to spare."""
+    """A value of l for frequency l-diversity that is feasible by a wide margin."""
 
     def __repr__(self) -> str:
         return (
@@ -52,27 +52,32 @@ def names(table: Literal["female", "male", "last"] = "last", *, keep_zero: bool 
     Parameters
     ----------
     table : {"female", "male", "last"}, default "last"
-        Given names of women, of men, or family names.
+        Female or male first names, or surnames.
     keep_zero : bool, default False
-        Whether to keep the names whose frequency is printed as 0.000; only the family names have any.
+        Whether to keep names with the printed frequency 0.000, which occur among the surnames only.
 
     Returns
     -------
     polars.DataFrame
-        `name` (text; NA, NAN and NULL are names), `percent` of the people (float) and `count`, the same in units of
-        0.001 % (int), from the most frequent name downwards. 4,275 women's and 1,219 men's names; 18,839 family names
-        of positive frequency, 88,799 in all.
+        `name` (text; NA, NAN and NULL are names), `percent` of the population (float) and `count`, the same in units of
+        0.001 % (int), in descending order of frequency. There are 4,275 female and 1,219 male names, and 18,839
+        surnames of positive frequency (88,799 in total).
 
     Raises
     ------
     ParameterError
-        Where a parameter has a value that it cannot have.
+        If a parameter is invalid.
     DataError
-        Where the package is not installed; the message says how to install it.
+        If the package is not installed; the message contains the command that installs it.
 
     References
     ----------
     U.S. Census Bureau, "Frequently occurring first names and surnames from the 1990 census", 1995.
+
+    Examples
+    --------
+    >>> names("male").head(2)["name"].to_list()  # doctest: +SKIP
+    ['JAMES', 'JOHN']
     """
     import polars as pl
 
@@ -81,8 +86,8 @@ def names(table: Literal["female", "male", "last"] = "last", *, keep_zero: bool 
         {"table": table, "keep_zero": keep_zero},
         {"table": OneOf(tuple(_NAME_FILES)), "keep_zero": Boolean()},
     )
-    lines = _file("names", _NAME_FILES[table]).read_text(encoding="ascii").splitlines()
-    # Each line holds the name, its percentage, the running total and its rank.
+    lines = _find_file("names", _NAME_FILES[table]).read_text(encoding="ascii").splitlines()
+    # Each line contains the name, its percentage, the cumulative percentage and the rank.
     fields = pl.DataFrame({"line": lines}).select(
         pl.col("line").str.extract_groups(r"^(?<name>\S+)\s+(?<percent>\d+\.\d{3})\s").struct.unnest()
     )
@@ -149,34 +154,35 @@ _AFFAIR_BANDS = ("none", "up to 0.5", "0.5 to 1", "1 to 2", "2 to 4", "over 4")
 
 
 def fair() -> pl.DataFrame:
-    """Load the survey of 6,366 married women that a magazine held in 1974, from the package `statsmodels`.
+    """Load a magazine survey of 6,366 married women, held in 1974, from the package `statsmodels`.
 
     Returns
     -------
     polars.DataFrame
-        `age`, `years_married`, `children`, `religious`, `education`, `occupation`, `husband_occupation`,
-        `marriage_rating` with readable labels (ordered categories, the two occupations are text), and `affairs`.
+        `age`, `years_married`, `children`, `religious`, `education`, `occupation`, `husband_occupation` and
+        `marriage_rating` with readable labels (ordered categories, but text for the two occupations), and `affairs`.
 
     Raises
     ------
     DataError
-        Where the package is not installed; the message says how to install it.
+        If the package is not installed; the message contains the command that installs it.
 
     Notes
     -----
-    `affairs` is a continuous measure of time spent (affairs per year of marriage) in the source; here it is a category:
-    none, or a band of that measure. Two thirds of the women answered none, so frequency l-diversity is feasible for
-    l = 1 only, and distinct l-diversity up to l = 6. For a first release see `demo`, which takes another table for that
-    reason. Of the other columns `husband_occupation` allows l = 3, `marriage_rating` l = 2.
+    In the source, `affairs` is a continuous measure of time (affairs per year of marriage). Here it is a category:
+    none, or a band of that measure. Two thirds of the women answered none, so frequency l-diversity is feasible for l =
+    1 only, and distinct l-diversity up to l = 6. Therefore `demo` uses another table. Among the other columns,
+    `husband_occupation` allows l = 3 and `marriage_rating` l = 2.
 
     References
     ----------
-    R. C. Fair, "A theory of extramarital affairs", Journal of Political Economy 86(1), 1978, 45-61,
-    doi:10.1086/260646. Included in statsmodels with the author's permission.
+    R. C. Fair, "A theory of extramarital affairs", Journal of Political Economy 86(1), 1978, 45-61, doi:10.1086/260646.
+    Included in statsmodels with the author's permission.
     """
     import polars as pl
 
-    source = pl.read_csv(_file("statsmodels", "datasets", "fair", "fair.csv"))
+    source = pl.read_csv(_find_file("statsmodels", "datasets", "fair", "fair.csv"))
+    # Numeric codes become ordered categories with readable labels.
     labelled = [
         pl.col(old)
         .cast(pl.Float64)
@@ -185,10 +191,12 @@ def fair() -> pl.DataFrame:
         for old, new in _FAIR_COLUMNS.items()
         if (labels := _FAIR_LABELS.get(new)) is not None
     ]
+    # Both occupation columns use the same codes.
     work = [
         pl.col(old).replace_strict(_FAIR_OCCUPATIONS, return_dtype=pl.String).alias(_FAIR_COLUMNS[old])
         for old in ("occupation", "occupation_husb")
     ]
+    # The number of exceeded bounds is the index of the band.
     band = pl.sum_horizontal(pl.col("affairs") > bound for bound in (0, 0.5, 1, 2, 4))
     affairs = band.replace_strict(dict(enumerate(_AFFAIR_BANDS)), return_dtype=pl.Enum(_AFFAIR_BANDS)).alias("affairs")
     return source.select(*labelled, *work, affairs).select(*_FAIR_ORDER, "affairs")
@@ -235,24 +243,26 @@ def attendance() -> pl.DataFrame:
     -------
     polars.DataFrame
         `year`, `gender`, `race` (Black or not), `education` (years of schooling), `work_status`, `region`, `children`
-        (members of the household under 18: 0, 1, 2, "3 or more"), `happiness`, and `attendance`: how often the person
-        attends religious services, one of nine answers. Answers that were not given are null: 44 of education,
-        3 of work status, 102 of children, 273 of attendance.
+        (household members under 18: 0, 1, 2, "3 or more"), `happiness`, and `attendance` (frequency of attending
+        religious services, one of nine answers). Missing answers are null: 44 of education, 3 of work status, 102 of
+        children, 273 of attendance.
 
     Raises
     ------
     DataError
-        Where the package is not installed; the message says how to install it.
+        If the package is not installed; the message contains the command that installs it.
 
     References
     ----------
-    General Social Survey, NORC at the University of Chicago; the extract `happiness` of J. M. Wooldridge,
-    *Introductory Econometrics: A Modern Approach*, 7th edition, Cengage 2019.
+    General Social Survey, NORC at the University of Chicago; the extract `happiness` of J. M. Wooldridge, *Introductory
+    Econometrics: A Modern Approach*, 7th edition, Cengage 2019.
     """
     import polars as pl
 
-    compressed = _file("wooldridge", "datasets", "happiness.csv.bz2").read_bytes()
+    compressed = _find_file("wooldridge", "datasets", "happiness.csv.bz2").read_bytes()
+    # Schema inference needs the whole file, because some columns start with missing values.
     source = pl.read_csv(bz2.decompress(compressed), infer_schema_length=None)
+    # Children of three age groups are counted separately in the source.
     minors = pl.col("babies") + pl.col("preteen") + pl.col("teens")
     household = ["0", "1", "2", "3 or more"]
     return source.select(
@@ -269,18 +279,28 @@ def attendance() -> pl.DataFrame:
 
 
 def demo() -> DemoTable:
-    """Return a real table for a first release, with the roles of its columns.
+    """Load a real table for a first release, with the roles of its columns.
 
-    It is `attendance` without the people who did not say how often they attend religious services: 16,864 people, and
-    a sensitive attribute that the law calls special (it reveals religious belief). The commonest of its nine answers is
-    given by 19 %, so l = 4 has room to spare; the `fair` survey, more famous, allows no l >= 2 for its affairs.
-    Missing answers about education, work or children stay, and are values of their own.
+    The table is `attendance` without respondents whose attendance of religious services is missing: 16,864 people. The
+    sensitive attribute reveals religious beliefs, which are specially protected by law. Its most common answer has a
+    share of 19 %, so that l = 4 is feasible by a wide margin; the better known survey `fair` does not allow l >= 2 for
+    affairs. Missing answers about education, work or children are kept as values.
+
+    Returns
+    -------
+    DemoTable
 
     Raises
     ------
     DataError
-        Where the package `wooldridge` is not installed; the message says how to install it.
+        If the package `wooldridge` is not installed; the message contains the command that installs it.
+
+    Examples
+    --------
+    >>> demo().sensitive  # doctest: +SKIP
+    'attendance'
     """
+    # The survey year is dropped, because it is no attribute of a person.
     frame = attendance().drop_nulls("attendance").drop("year")
     return DemoTable(
         frame=frame,
@@ -296,8 +316,9 @@ def demo() -> DemoTable:
     )
 
 
-def _file(package: str, *parts: str) -> Path:
-    """Return a file inside an installed package, without importing the package."""
+def _find_file(package: str, *parts: str) -> Path:
+    """Locate a file within an installed package, without importing the package."""
+    # Importing the package may be slow, or fail.
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise DataError(

@@ -1,4 +1,4 @@
-"""The tables to try things on as files, by name: what the command `shoal datasets` writes."""
+"""Example tables as files, by name, for the command `shoal datasets`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["FILES", "DatasetFile", "write_dataset"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DatasetFile:
-    """A file that can be written."""
+    """An example file."""
 
     title: str
-    """What it is, in one line."""
+    """Description in one line."""
     write: Callable[[Path], None]
-    """Writes it."""
+    """Function that writes the file to a path."""
 
 
 def _table(title: str, make: Callable[[], pl.DataFrame]) -> DatasetFile:
@@ -42,14 +42,16 @@ def _tree(title: str, make: Callable[[], list[tuple[str, ...]]]) -> DatasetFile:
 def _small() -> pl.DataFrame:
     import polars as pl
 
+    # Coarse ages and ZIP codes keep the number of distinct rows small.
     few = patients(40, seed=3).select("gender", "zip", "disease", age=(pl.col("age") // 20 * 20))
     return few.select("age", "gender", pl.col("zip").str.slice(0, 4), "disease")
 
 
 def _grid() -> list[tuple[int, int]]:
-    """Return districts as the squares of a board, by the numbers of neighbours."""
+    """List the edges of a grid of districts, as pairs of numbers."""
     squares = [(row, column) for row in range(6) for column in range(8)]
     number = {square: at for at, square in enumerate(squares)}
+    # Each square has a neighbour below and a neighbour to the right.
     near = [(square, (square[0] + down, square[1] + across)) for square in squares for down, across in ((0, 1), (1, 0))]
     return [(number[one], number[other]) for one, other in near if other in number]
 
@@ -65,6 +67,7 @@ def _edges() -> pl.DataFrame:
 def _districts() -> pl.DataFrame:
     import polars as pl
 
+    # Numbers of records look irregular, but need no random generator.
     return pl.DataFrame(
         [(f"district {at}", 20 + at * at * 37 % 181) for at in range(48)], schema=["district", "records"], orient="row"
     )
@@ -91,44 +94,54 @@ FILES: Mapping[str, DatasetFile] = {
         f"18,839 surnames of the 1990 US census, with counts (with '{DISTRIBUTION}[data]')", lambda: names("last")
     ),
 }
-"""Every file, by its name, in the order in which they are listed."""
+"""All example files by name, in the order in which they are listed."""
 
 
 def write_dataset(name: str, folder: str | Path = ".", *, force: bool = False) -> Path:
-    """Write one of the files into a folder.
+    """Write an example file into a folder.
 
     Parameters
     ----------
     name : str
-        The name of one of `FILES`.
+        Name of one of `FILES`.
     folder : path
-        Where to.
+        Target folder.
     force : bool
-        Whether to replace a file of that name that holds something else.
+        Whether to replace an existing file with other contents.
 
     Returns
     -------
     Path
-        The file.
+        The path of the file.
 
     Raises
     ------
     ParameterError
-        There is no such file.
+        If there is no example file of this name.
     OutputError
-        A file of that name holds something else, or the folder cannot be written to.
+        If a file of this name has other contents, or if the folder is not writable.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_dataset("patients.csv", folder).name
+    'patients.csv'
     """
     if name not in FILES:
         raise ParameterError(f"There is no '{name}'. {near_matches(name, FILES)}")
     path = Path(folder) / name
+    # Write to a temporary file first, so that an error leaves no partial file.
     made = path.with_name(f".{name}.shoal-new")
     try:
         FILES[name].write(made)
+        # An identical file is replaced silently.
         if path.exists() and not force and path.read_bytes() != made.read_bytes():
             raise OutputError(
                 f"'{path}' exists and holds something else. Replace it with ", Suggestion("force", True), "."
             )
         made.replace(path)
+    # The message contains the reason, but not the name of the temporary file.
     except OSError as error:
         raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
     finally:

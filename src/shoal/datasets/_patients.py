@@ -1,4 +1,4 @@
-"""Made-up tables that the documentation works with: patients of a hospital, and what goes with them."""
+"""Synthetic tables of the documentation: hospital patients, their hierarchies, and a table that changes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ZIPS = {
     "02131": 7, "02132": 6, "02134": 6, "02135": 8, "02136": 6, "02138": 7, "02139": 8, "02140": 4, "02141": 3,
     "02143": 5, "02144": 5, "02145": 4,
 }  # fmt: skip
-"""ZIP codes of Boston and its neighbours, and how often each occurs, by and large."""
+"""ZIP codes of Boston and its surroundings, with approximate frequencies."""
 _DISEASES: dict[str, tuple[str, tuple[float, float, float, float], float]] = {
     # Its group, how common it is below 18, below 45, below 70 and later, and the share of women among the ill.
     "asthma": ("lung", (9, 6, 4, 3), 0.5),
@@ -65,20 +65,20 @@ _AGES = (18, 45, 70)
 
 
 def patients(rows: int = 1000, *, seed: int = 1) -> pl.DataFrame:
-    """Make up patients of a hospital in Boston, one row each; nobody in the table exists.
+    """Generate synthetic patients of a hospital in Boston, one per row.
 
     Parameters
     ----------
     rows : int
-        How many, at least 1.
+        Number of patients, at least 1.
     seed : int
-        The same seed gives the same table.
+        Seed of the random numbers; the same seed yields the same table.
 
     Returns
     -------
     polars.DataFrame
-        `name`; `visit_id`, a number that says nothing; `age` in years, 0 to 99; `gender`, F or M; `zip`, five digits
-        as text; `admitted`, a day of 2024; `disease`, one of fifteen, the commonest with 13 % of the patients.
+        `name`; `visit_id`, a meaningless number; `age` in years, 0 to 99; `gender`, F or M; `zip`, five digits as text;
+        `admitted`, a day of 2024; `disease`, one of fifteen, the most common with a share of 13 %.
 
     Examples
     --------
@@ -91,9 +91,11 @@ def patients(rows: int = 1000, *, seed: int = 1) -> pl.DataFrame:
     rng = np.random.default_rng(seed)
     ages = _ages(rng, rows)
     gender = np.where(rng.random(rows) < 0.52, "F", "M")
+    # Names depend on the gender only.
     first = {letter: rng.choice(names, rows) for letter, names in _FIRST.items()}
     last = rng.choice(_LAST, rows)
     given = np.where(gender == "F", first["F"], first["M"])
+    # ZIP codes and days are independent of the other columns.
     weights = np.array(list(_ZIPS.values()), dtype=np.float64)
     days = rng.integers(0, 366, rows)
     return pl.DataFrame(
@@ -110,7 +112,8 @@ def patients(rows: int = 1000, *, seed: int = 1) -> pl.DataFrame:
 
 
 def _ages(rng: np.random.Generator, rows: int) -> NDArray[np.int64]:
-    """Draw ages as hospitals see them: some children, adults of all ages, and many who are old."""
+    """Sample ages as in hospitals: some children, adults of all ages, and many old people."""
+    # A mixture of three age groups.
     part = rng.choice(3, rows, p=(0.12, 0.48, 0.4))
     drawn = np.choose(part, (rng.gamma(2, 4, rows), rng.normal(43, 14, rows), rng.normal(72, 10, rows)))
     return np.clip(np.round(drawn), 0, 99).astype(np.int64)
@@ -118,55 +121,83 @@ def _ages(rng: np.random.Generator, rows: int) -> NDArray[np.int64]:
 
 def _diseases(rng: np.random.Generator, ages: NDArray[np.int64], gender: NDArray[Any]) -> list[str]:
     names = list(_DISEASES)
+    # The disease depends on age and gender.
     part = np.searchsorted(_AGES, ages, side="right")
     common = np.array([_DISEASES[name][1] for name in names]).T[part]
     women = np.array([_DISEASES[name][2] for name in names])
+    # Inverse transform sampling on cumulative weights, row by row.
     weight = np.cumsum(common * np.where((gender == "F")[:, None], women, 1 - women), axis=1)
     drawn = (weight < rng.random(len(ages))[:, None] * weight[:, -1:]).sum(axis=1)
     return [names[which] for which in drawn]
 
 
 def disease_hierarchy() -> list[tuple[str, str, str]]:
-    """Return the diseases of `patients`, the part of the body that each is of, and the root."""
+    """Return a hierarchy of the diseases of `patients`: disease, part of the body, root.
+
+    Examples
+    --------
+    >>> disease_hierarchy()[0]
+    ('asthma', 'lung', '*')
+    """
     return [(name, part, "*") for name, (part, _, _) in _DISEASES.items()]
 
 
 def zip_hierarchy() -> list[tuple[str, ...]]:
-    """Return the ZIP codes of `patients`, four and three digits of each, and the root."""
+    """Return a hierarchy of the ZIP codes of `patients`: five, four and three digits, root.
+
+    Examples
+    --------
+    >>> zip_hierarchy()[0]
+    ('02108', '0210*', '021**', '*')
+    """
     return [(code, f"{code[:4]}*", f"{code[:3]}**", "*") for code in _ZIPS]
 
 
 def quarters(rows: int = 300, *, seed: int = 1) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Make up two quarters of a table that changes, and a list of everybody who is in one of them.
+    """Generate two quarters of a table that changes over time, and a list of all people in it.
 
     Parameters
     ----------
     rows : int, default 300
-        People of the first quarter, >= 1.
+        Number of people in the first quarter, at least 1.
     seed : int, default 1
-        The same one makes the same tables.
+        Seed of the random numbers; the same seed yields the same tables.
 
     Returns
     -------
     first, second : polars.DataFrame
-        `patient_id`, `age`, `zip`, `disease`: most people of the first quarter stay, some leave, others come.
+        `patient_id`, `age`, `zip`, `disease`: most people of the first quarter stay, some leave, and others join.
     people : polars.DataFrame
-        `patient_id`, `age`, `zip`, and in `releases` the quarters that a person is in: "1", "2" or "1-2".
+        `patient_id`, `age`, `zip`, and in `releases` the quarters that contain the person: "1", "2" or "1-2".
+
+    Examples
+    --------
+    >>> first, second, people = quarters(10)
+    >>> first.height, second.height, people.height
+    (10, 11, 12)
     """
     import polars as pl
 
+    # A fifth of the people join, and a tenth of them leave.
     new, gone = rows // 5, rows // 10
     everybody = patients(rows + new, seed=seed).select(
         pl.int_range(1, rows + new + 1).alias("patient_id"), "age", "zip", "disease"
     )
     number = pl.col("patient_id")
+    # Patient numbers ascend in order of arrival, so the first ones leave.
     first, second = everybody.filter(number <= rows), everybody.filter(number > gone)
     releases = pl.when(number <= gone).then(pl.lit("1")).when(number > rows).then(pl.lit("2")).otherwise(pl.lit("1-2"))
     return first, second, everybody.select("patient_id", "age", "zip", releases=releases)
 
 
 def age_hierarchy() -> list[tuple[str, ...]]:
-    """Return the ages of `patients`, spans of five, ten and fifty years, and the root."""
+    """Return a hierarchy of the ages of `patients`: age, spans of five, ten and fifty years, root.
+
+    Examples
+    --------
+    >>> age_hierarchy()[42]
+    ('42', '40-44', '40-49', '0-49', '*')
+    """
     return [
         (
             str(age),

@@ -151,7 +151,7 @@ def fitting(
         return PeopleCounts.of(
             rows,
             found,
-            everybody=population.height,
+            members=population.height,
             outside=0 if stars.any() else rest,
             overlapping=bool((times > 1).any()) or int(np.count_nonzero(stars)) > 1,
         )

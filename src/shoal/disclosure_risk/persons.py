@@ -22,12 +22,12 @@ import numpy as np
 from shoal._core.facts import Fact
 from shoal.disclosure_risk.figures import Figures
 from shoal.table.names import (
-    means_individual,
-    means_known,
-    means_person_number,
-    means_personal,
-    means_place,
-    means_thing,
+    suggests_individual,
+    suggests_known,
+    suggests_person_number,
+    suggests_personal,
+    suggests_place,
+    suggests_thing,
 )
 from shoal.wording import english
 
@@ -176,7 +176,7 @@ def person_candidates(peek: pl.DataFrame, rows: int) -> list[str]:
         informants = informative_columns(peek)[:_FIRST_INFORMANTS]
         chances = {name: _screen(peek, name, informants) for name in able}
         able = [name for name in able if chances[name] >= 0]
-        able.sort(key=lambda name: (-chances[name], not means_person_number(name), -distinct[name]))
+        able.sort(key=lambda name: (-chances[name], not suggests_person_number(name), -distinct[name]))
     chosen = set(able[:_CANDIDATES])
     return [name for name in peek.columns if name in chosen]
 
@@ -196,7 +196,7 @@ def _screen(peek: pl.DataFrame, name: str, informants: Sequence[str]) -> int:
         if agreement.constant:
             return 1
         found = True
-        if means_individual(other) and _differs(agreement, persons, rows[other]):
+        if suggests_individual(other) and _differs(agreement, persons, rows[other]):
             return -1
     return -1 if found else 0
 
@@ -209,7 +209,7 @@ def informative_columns(peek: pl.DataFrame) -> list[str]:
     distinct = {name: peek[name].n_unique() for name in able}
 
     def rank(name: str) -> tuple[bool, bool, int]:
-        return not means_individual(name), not means_personal(name), distinct[name]
+        return not suggests_individual(name), not suggests_personal(name), distinct[name]
 
     return sorted((name for name in able if distinct[name] > 1), key=rank)[:_INFORMANTS]
 
@@ -310,7 +310,7 @@ def _may_name_persons(column: pl.Series) -> bool:
     import polars as pl
 
     name, kind, column = column.name, column.dtype, column.alias("")
-    if means_known(name) or means_individual(name) or means_place(name) or means_thing(name):
+    if suggests_known(name) or suggests_individual(name) or suggests_place(name) or suggests_thing(name):
         return False
     if kind.is_integer():
         return True
@@ -345,7 +345,7 @@ def repeated_combinations(
     import polars as pl
 
     stable = [name for name in frame.columns if _stays(name)]
-    individual = [name for name in stable if means_individual(name) and frame[name].n_unique() > 1]
+    individual = [name for name in stable if suggests_individual(name) and frame[name].n_unique() > 1]
     if len(individual) < _LEAST_INDIVIDUAL or len(stable) < _LEAST_COLUMNS:
         return None
     # By number, because Polars takes the name "*" for all columns.
@@ -382,7 +382,7 @@ def _whole_combinations(plain: pl.DataFrame, names: Sequence[str], parts: int) -
 
 
 def _stays(name: str) -> bool:
-    return means_individual(name) or means_personal(name) or means_place(name)
+    return suggests_individual(name) or suggests_personal(name) or suggests_place(name)
 
 
 def evidence_by_name(column: pl.Series, *, parts: int = 1) -> PersonEvidence | None:
@@ -530,9 +530,9 @@ def _evidence(rows: pl.DataFrame, name: str, *, sampled: bool) -> tuple[PersonEv
         agreement = _agreement(persons, values := _codes(rows[other]))
         if agreement is None:
             continue
-        if means_individual(other) and _differs(agreement, persons, rows[other]):
+        if suggests_individual(other) and _differs(agreement, persons, rows[other]):
             return None  # these are the people of a place, a household, a product
-        if agreement.constant and (means_individual(other) or _shows_something(persons, values)):
+        if agreement.constant and (suggests_individual(other) or _shows_something(persons, values)):
             constant[other] = agreement.above_chance
     if not _are_persons(name, constant, rows, persons):
         return None
@@ -567,14 +567,14 @@ def _are_persons(name: str, constant: Collection[str], rows: pl.DataFrame, perso
         values = _codes(rows[other])[first]
         shared = _shows_something(persons, values)
         # A date of birth may be different for every person. One pair of rows that agree on it may be chance.
-        if means_individual(other) and (shared or several_repeat):
+        if suggests_individual(other) and (shared or several_repeat):
             return True
         if not shared or len(first) < _FEWEST_WITHOUT_AGE:
             continue
         if not any(_are_related(values, one) for one in unrelated):
             unrelated.append(values)
-    personal = any(means_personal(other) for other in constant)
-    needed = 1 if means_person_number(name) else _UNRELATED_PERSONAL if personal else _UNRELATED
+    personal = any(suggests_personal(other) for other in constant)
+    needed = 1 if suggests_person_number(name) else _UNRELATED_PERSONAL if personal else _UNRELATED
     return len(unrelated) >= needed
 
 

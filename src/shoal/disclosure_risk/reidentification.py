@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.disclosure_risk.figures import Figures, Threshold
-from shoal.models.poisson import estimated_k
+from shoal.models.poisson import estimate_k
 from shoal.models.rationals import at_most
 
 if TYPE_CHECKING:
@@ -185,8 +185,8 @@ def k_map(frequencies: Frequencies, sampling_fraction: Fraction | None, signific
     smallest = int(frequencies.sample.min())
     return KMapFigures(
         k=counted,
-        estimated=estimated_k(smallest, sampling_fraction, significance),
-        estimated_without_zero=estimated_k(smallest, sampling_fraction, significance, with_zero=False),
+        estimated=estimate_k(smallest, sampling_fraction, significance),
+        estimated_without_zero=estimate_k(smallest, sampling_fraction, significance, with_zero=False),
         significance=float(significance),
     )
 

@@ -13,7 +13,7 @@ from shoal._messages import Suggestion
 from shoal.errors import DataError, InternalError
 from shoal.io import ScannedTable, SparkTable, collected, in_pieces
 from shoal.release.spark_rows import SparkRows
-from shoal.table import normalized_columns
+from shoal.table import normalize_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -104,7 +104,7 @@ class CountedTable(Protocol):
         """
 
     def normalized(self, names: Sequence[str]) -> CountedTable:
-        """Return the table with normalized text in some columns (`shoal.table.normalized_columns`)."""
+        """Return the table with normalized text in some columns (`shoal.table.normalize_columns`)."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -269,7 +269,7 @@ class Streamed:
 
     def normalized(self, names: Sequence[str]) -> Streamed:
         """Return the table with normalized text in some columns."""
-        return replace(self, table=replace(self.table, lazy=normalized_columns(self.table.lazy, names)))
+        return replace(self, table=replace(self.table, lazy=normalize_columns(self.table.lazy, names)))
 
     def _counted(
         self,
@@ -341,7 +341,7 @@ class OnSpark:
         if not self.to_normalize:
             return found
         # Cells that differ in the form of their text alone are one.
-        lazy = normalized_columns(found.lazy(), self.to_normalize)
+        lazy = normalize_columns(found.lazy(), self.to_normalize)
         keys = [str(at) for at in range(len(names))]
         numbered = lazy.select([*(pl.nth(at).alias(key) for at, key in enumerate(keys)), pl.nth(len(keys))])
         cells = collected(numbered.group_by(keys).agg(pl.nth(len(keys)).sum()))[[*keys, times]]

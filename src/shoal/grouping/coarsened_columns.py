@@ -11,7 +11,7 @@ from shoal.errors import DataError
 from shoal.grouping.base import SUPPRESSED
 from shoal.hierarchy import Coarsened
 from shoal.hierarchy.distinct_values import encoded
-from shoal.recoding.star_symbol import quoted
+from shoal.recoding.star_symbol import quote_text
 from shoal.table.natural_order import NUMBER, numeric_order
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def interval_texts(low: pl.Series, high: pl.Series) -> pl.Series:
     """Write intervals; a single value stays as it is."""
     import polars as pl
 
-    frame = pl.DataFrame({"low": quoted(low), "high": quoted(high), "plain": low})
+    frame = pl.DataFrame({"low": quote_text(low), "high": quote_text(high), "plain": low})
     alone = pl.col("low") == pl.col("high")
     return frame.select(
         pl.when(alone).then(pl.col("plain")).otherwise(pl.format("[{}, {}]", "low", "high"))
@@ -101,7 +101,7 @@ def class_names(
     members: dict[int, list[int]] = {}
     for value, number in enumerate(classes.tolist()):
         members.setdefault(number, []).append(value)
-    plain, in_sets = text.to_list(), quoted(text).to_list()
+    plain, in_sets = text.to_list(), quote_text(text).to_list()
     named = {SUPPRESSED: left_out}
     for number, values in members.items():
         if number == SUPPRESSED:

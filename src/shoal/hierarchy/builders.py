@@ -23,7 +23,7 @@ from shoal.hierarchy.distinct_values import encoded, number_text, numbers_of
 from shoal.hierarchy.numeric import bin_names, checked_cuts, step_cuts
 from shoal.hierarchy.postal import codes_as_text
 from shoal.hierarchy.tree import Hierarchy
-from shoal.table.text import dictionary_text, quoted
+from shoal.table.text import dictionary_text, quote_text
 
 if TYPE_CHECKING:
     from numbers import Real
@@ -334,7 +334,7 @@ Pairing = Callable[["NDArray[np.int64]"], list[tuple[int, ...]]]
 
 def _joined(column: Column, counts: NDArray[np.int64], pairing: Pairing) -> Hierarchy:
     """Merge nodes level by level until at most two are left."""
-    texts, quotes = _texts(column), quoted(dictionary_text(column.dictionary.drop_nulls())).to_list()
+    texts, quotes = _texts(column), quote_text(dictionary_text(column.dictionary.drop_nulls())).to_list()
     taken = set(texts)
     members: list[list[int]] = [[code] for code in range(len(texts))]
     levels: list[list[str]] = []

@@ -7,7 +7,7 @@ from math import floor, log10
 
 import polars as pl
 
-from shoal.table.names import means_postal_code, words_of
+from shoal.table.names import suggests_postal_code, words_of
 
 __all__ = [
     "NUMBER",
@@ -85,8 +85,8 @@ def are_codes(values: pl.Series, name: str, *, postal: bool = False) -> bool:
     """
     if values.dtype == pl.String:
         digits = bool(values.str.contains(r"^[0-9]{3,10}$").all())
-        return digits and (means_postal_code(name) or bool(values.str.starts_with("0").any()))
-    return values.dtype.is_integer() and (postal or means_postal_code(name))
+        return digits and (suggests_postal_code(name) or bool(values.str.starts_with("0").any()))
+    return values.dtype.is_integer() and (postal or suggests_postal_code(name))
 
 
 def fitting_prefix(values: pl.Series) -> FittingCoarsening | None:

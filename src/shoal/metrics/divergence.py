@@ -112,8 +112,8 @@ def kl_divergence(
     """
     if table.rows == 0 or recoding.recoded_cells == 0:
         return Divergence(value=0.0)
-    table, recoding = _most_selective_first(table, recoding)
-    points = _distinct_points(table)
+    table, recoding = _sort_by_selectivity(table, recoding)
+    points = _find_points(table)
     # Star patterns and a hash table, if cells overlap only with stars and the work is affordable.
     densities: NDArray[np.float64] | None = None
     steps = 0
@@ -121,7 +121,7 @@ def kl_divergence(
         _Blocks.of(column, original) for column, original in zip(recoding.columns, table.quasi_identifiers, strict=True)
     ]
     if all(one.disjoint for one in blocks):
-        kept, pattern_of_group = _patterns(recoding)
+        kept, pattern_of_group = _find_patterns(recoding)
         steps = _PATTERN_STEPS * len(kept) * len(points.counts)
         if steps <= limit:
             densities = _densities_of_patterns(table, points, groups, kept, pattern_of_group, blocks)
@@ -170,7 +170,7 @@ def _marginal_divergence(column: RecodedColumn, original: Column, sizes: NDArray
     return max(0.0, math.fsum(terms) / len(original.codes)) if len(original.codes) else 0.0
 
 
-def _most_selective_first(table: Table, recoding: Recoding) -> tuple[Table, Recoding]:
+def _sort_by_selectivity(table: Table, recoding: Recoding) -> tuple[Table, Recoding]:
     """Sort the quasi-identifiers by selectivity, so that early intersections rule out most boxes."""
     # Average share of the domain that a published cell covers.
     allowed = [
@@ -184,7 +184,7 @@ def _most_selective_first(table: Table, recoding: Recoding) -> tuple[Table, Reco
     )
 
 
-def _distinct_points(table: Table) -> _Points:
+def _find_points(table: Table) -> _Points:
     # Combine all sensitive attributes into one.
     value_of_row, values = rank([(column.codes, column.size) for column in table.sensitive], table.rows)
     columns: list[tuple[NDArray[Any], int]] = [(column.codes, column.size) for column in table.quasi_identifiers]
@@ -231,7 +231,7 @@ class _Blocks:
         return f"_Blocks(values={len(self.of_code)}, blocks={len(self.shares)})"
 
 
-def _patterns(recoding: Recoding) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def _find_patterns(recoding: Recoding) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """List the star patterns that occur, as masks of kept attributes, and the pattern of each group."""
     of_group, count = rank([(column.stars, 2) for column in recoding.columns], len(recoding.sizes))
     kept = np.empty((count, len(recoding.columns)), dtype=np.bool_)

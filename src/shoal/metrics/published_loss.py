@@ -90,7 +90,7 @@ def published_star_counts(
     # Rows with a star in any column so far.
     rows = pl.repeat(value=False, n=frame.height, eager=True)
     for name in quasi_identifiers:
-        starred = _starred(frame[name], star)
+        starred = _mark_stars(frame[name], star)
         counts[name] = counted(starred)
         rows = rows | starred if counts[name] else rows
     return counts, counted(rows)
@@ -117,7 +117,7 @@ def published_range_counts(
     return counts
 
 
-def _starred(column: pl.Series, star: str) -> pl.Series:
+def _mark_stars(column: pl.Series, star: str) -> pl.Series:
     """Mark the cells of a column that are the star symbol; none if the column cannot contain text."""
     kind = column.dtype
     if isinstance(kind, pl.Enum) and star in kind.categories:

@@ -27,7 +27,7 @@ from shoal.models.population import Population
 from shoal.models.presence import DeltaPresence, KMap
 from shoal.models.release_counts import PeopleCounts, ReleaseCounts
 from shoal.models.requirement import FrequencyForm, Requirement
-from shoal.models.shortcuts import asked_models
+from shoal.models.shortcuts import collect_models
 from shoal.models.uniqueness import PopulationUniqueness, SampleUniqueness
 
 __all__ = [
@@ -64,5 +64,5 @@ __all__ = [
     "TCloseness",
     "TableModel",
     "distances",
-    "asked_models",
+    "collect_models",
 ]

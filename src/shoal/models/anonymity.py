@@ -13,7 +13,7 @@ import numpy as np
 from shoal._core.validation import Integer, RationalIn, exact_fraction, parameter, validate_declared
 from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
 from shoal.models.linear import LinearForm, LinearRow
-from shoal.models.rationals import at_most, json_number, neighbours, rounded_up
+from shoal.models.rationals import at_most, json_number, neighbours, round_up
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,7 +138,7 @@ class AlphaKAnonymity(GroupModel):
         return {"model": self.name, "alpha": json_number(self.alpha), "k": int(self.k)}
 
     def best_feasible(self, table: Population) -> str:  # noqa: D102
-        smallest = rounded_up(Fraction(table.height, table.rows), 4)
+        smallest = round_up(Fraction(table.height, table.rows), 4)
         return f"{_largest_k(table)}, and the smallest feasible alpha is {smallest}"
 
     def frequency_form(self) -> tuple[int, Fraction] | None:  # noqa: D102
@@ -209,7 +209,7 @@ class KEAnonymity(GroupModel):
             return np.zeros(0, dtype=np.bool_)
         numbers = self._numbers(groups.population)
         present = np.array([number is not None for number in numbers], dtype=np.bool_)
-        whole, distance = _on_one_scale([number or Fraction(0) for number in numbers], self._distance)
+        whole, distance = _rescale([number or Fraction(0) for number in numbers], self._distance)
         # Rank of each code by its number. Missing values get a rank beyond either end, so that they never decide.
         order = np.argsort(whole, kind="stable")
         place = np.empty(len(order), dtype=np.int64)
@@ -226,7 +226,7 @@ class KEAnonymity(GroupModel):
 
     def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
         numbers = [number for number in self._numbers(table) if number is not None]
-        whole, distance = _on_one_scale(numbers, self._distance)
+        whole, distance = _rescale(numbers, self._distance)
         bounds = np.searchsorted(whole, whole + distance).astype(np.int64)
         # For each code, the smallest code that is at least e above it. The bound is len(numbers), which no code
         # reaches, if the table has no such number.
@@ -271,7 +271,7 @@ def rare_rows(share: Fraction, table: Population) -> tuple[LinearRow, ...]:
     return tuple(LinearRow(coefficients={v: -1, size: share}) for v in range(size))
 
 
-def _on_one_scale(numbers: list[Fraction], distance: Fraction) -> tuple[NDArray[Any], int]:
+def _rescale(numbers: list[Fraction], distance: Fraction) -> tuple[NDArray[Any], int]:
     """Convert numbers and a distance to integer multiples of a common unit.
 
     The numbers are 64-bit integers if they fit, otherwise Python integers.

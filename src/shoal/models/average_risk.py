@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._core.validation import RationalIn, exact_fraction, parameter, validate_declared
 from shoal.models.base import ReleaseRule, ShareModel
-from shoal.models.rationals import json_number, rounded_up
+from shoal.models.rationals import json_number, round_up
 
 if TYPE_CHECKING:
     from shoal.models.population import Population
@@ -58,7 +58,7 @@ class AverageRisk(ShareModel):
         return exact_fraction(self.risk)
 
     @property
-    def measure(self) -> str:  # noqa: D102
+    def measure_name(self) -> str:  # noqa: D102
         return "average_risk"
 
     def ratio(self, release: ReleaseCounts) -> tuple[int, int]:  # noqa: D102
@@ -66,10 +66,10 @@ class AverageRisk(ShareModel):
 
     def release_rules(self, table: Population) -> tuple[ReleaseRule, ...]:  # noqa: D102
         # u / n <= risk bounds the number of groups: u <= risk * n, rounded down.
-        return (ReleaseRule(most_groups=self.limit.numerator * table.rows // self.limit.denominator),)
+        return (ReleaseRule(max_groups=self.limit.numerator * table.rows // self.limit.denominator),)
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"model": self.name, "risk": json_number(self.risk)}
 
     def best_feasible(self, table: Population) -> str:  # noqa: D102
-        return f"the smallest feasible risk is {rounded_up(Fraction(1, max(table.rows, 1)), 4)}, all rows in one group"
+        return f"the smallest feasible risk is {round_up(Fraction(1, max(table.rows, 1)), 4)}, all rows in one group"

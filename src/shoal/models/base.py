@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal.errors import InternalError, ParameterError
-from shoal.models.rationals import rounded_up
+from shoal.models.rationals import round_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,7 +87,7 @@ class GroupCounts:
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[GroupCounts]) -> GroupCounts:
+    def concatenate(cls, parts: Sequence[GroupCounts]) -> GroupCounts:
         """Concatenate the groups of several parts of one table, in their order.
 
         Raises
@@ -108,7 +108,7 @@ class GroupCounts:
             population=parts[0].population,
         )
 
-    def chosen(self, which: NDArray[Any] | slice) -> GroupCounts:
+    def select(self, which: NDArray[Any] | slice) -> GroupCounts:
         """Select some of the groups; the population stays the same.
 
         Parameters
@@ -257,8 +257,8 @@ class PrivacyModel(ABC):
         'l-diversity (distinct) with l = 20'
         """
         # Variants and ground distances go in parentheses; numbers follow "with".
-        given = self._given()
-        senses = [_sense(value) for value in given.values() if not isinstance(value, Real)]
+        given = self._given_parameters()
+        senses = [_name_of_sense(value) for value in given.values() if not isinstance(value, Real)]
         numbers = [f"{name} = {value}" for name, value in given.items() if isinstance(value, Real)]
         return (
             self.name
@@ -271,12 +271,12 @@ class PrivacyModel(ABC):
         # Parameters without a flag in this voice, such as objects, are left out.
         flags = [
             f"{called} {value if isinstance(value, Real | str) else value.flag}"
-            for name, value in self._given().items()
+            for name, value in self._given_parameters().items()
             if getattr(value, "flag", True) and (called := voice.called(name, type(self).__name__)) is not None
         ]
         return self.words + (f" ({' '.join(flags)})" if flags else "")
 
-    def _given(self) -> dict[str, Any]:
+    def _given_parameters(self) -> dict[str, Any]:
         """Collect the parameters that have no default or differ from it."""
         return {
             field.name: getattr(self, field.name)
@@ -359,7 +359,7 @@ class GroupModel(PrivacyModel):
         """
         return ""
 
-    def measured(self, groups: GroupCounts) -> tuple[dict[str, Any], Fraction] | None:
+    def measure_distance(self, groups: GroupCounts) -> tuple[dict[str, Any], Fraction] | None:
         """Compute the largest distance of a group, or return None if the model has no ground distance.
 
         The distance is described as in a certificate. For the equal ground distance the result is None as well, because
@@ -419,11 +419,11 @@ class GroupModel(PrivacyModel):
 class ReleaseRule:
     """Compiled conditions on a whole release, for algorithms; all fields that are set must hold."""
 
-    most_groups: int | None = None
+    max_groups: int | None = None
     """Largest number of groups of the release."""
-    most_uniques: int | None = None
+    max_uniques: int | None = None
     """Largest number of groups that consist of a single row."""
-    least_people: int | None = None
+    min_people: int | None = None
     """Smallest number of population members that match each group."""
     presence: tuple[Fraction, Fraction] | None = None
     """Smallest and largest allowed ratio f / F of each group, with f its rows and F the population members that match
@@ -446,11 +446,11 @@ class TableModel(PrivacyModel):
         """Test if a release satisfies the model, exactly or erring on the safe side."""
 
     @abstractmethod
-    def achieved(self, release: ReleaseCounts) -> dict[str, Any]:
+    def measure(self, release: ReleaseCounts) -> dict[str, Any]:
         """Compute the bounded quantity for a release, rounded to the safe side, as stated in certificates."""
 
     @abstractmethod
-    def found(self, release: ReleaseCounts) -> str:
+    def describe(self, release: ReleaseCounts) -> str:
         """Describe the measured quantity of a release, to follow "fails ...:"; no cell is mentioned."""
 
     @abstractmethod
@@ -478,7 +478,7 @@ class ShareModel(TableModel):
 
     @property
     @abstractmethod
-    def measure(self) -> str:
+    def measure_name(self) -> str:
         """Name of the share, as used in certificates."""
 
     def satisfied(self, release: ReleaseCounts) -> bool:  # noqa: D102
@@ -486,14 +486,14 @@ class ShareModel(TableModel):
         part, whole = self.ratio(release)
         return part * self.limit.denominator <= self.limit.numerator * whole
 
-    def achieved(self, release: ReleaseCounts) -> dict[str, Any]:  # noqa: D102
-        return {self.measure: rounded_up(Fraction(*self.ratio(release)), _DIGITS)}
+    def measure(self, release: ReleaseCounts) -> dict[str, Any]:  # noqa: D102
+        return {self.measure_name: round_up(Fraction(*self.ratio(release)), _DIGITS)}
 
-    def found(self, release: ReleaseCounts) -> str:  # noqa: D102
-        return f"over all of its groups it is {rounded_up(Fraction(*self.ratio(release)), _DIGITS)}"
+    def describe(self, release: ReleaseCounts) -> str:  # noqa: D102
+        return f"over all of its groups it is {round_up(Fraction(*self.ratio(release)), _DIGITS)}"
 
 
-def _sense(value: object) -> str:
+def _name_of_sense(value: object) -> str:
     """Name the variant or the ground distance of a model."""
     # Ground distances have a name; other objects are shown by their class.
     return value if isinstance(value, str) else str(getattr(value, "name", type(value).__name__))

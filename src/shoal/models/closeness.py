@@ -125,7 +125,7 @@ class TCloseness(GroupModel):
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"model": self.name, **self.ground.to_dict(), "t": json_number(self.t)}
 
-    def measured(self, groups: GroupCounts) -> tuple[dict[str, Any], Fraction] | None:  # noqa: D102
+    def measure_distance(self, groups: GroupCounts) -> tuple[dict[str, Any], Fraction] | None:  # noqa: D102
         # Certificates state the equal distance of every release anyway.
         if not self.reads_values:
             return None

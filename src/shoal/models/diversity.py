@@ -28,7 +28,7 @@ from shoal.models.anonymity import rare_rows
 from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
 from shoal.models.feasible import advise_diversity
 from shoal.models.linear import LinearForm, LinearRow
-from shoal.models.rationals import at_most, json_number, logarithm, neighbours, rounded_down
+from shoal.models.rationals import at_most, json_number, logarithm, neighbours, round_down
 from shoal.wording import Sentence
 
 if TYPE_CHECKING:
@@ -318,9 +318,9 @@ def largest_entropy_l(groups: GroupCounts, digits: int) -> float:
     # Only groups that may be the least diverse are compared exactly.
     entropy, doubt = surplus / groups.sizes, error / groups.sizes
     lowest = np.flatnonzero(entropy - doubt <= (entropy + doubt).min())
-    candidates = groups.chosen(lowest)
+    candidates = groups.select(lowest)
     # Start at the rounded float and step down until all candidates pass.
     whole = math.floor(math.exp(float(entropy[lowest].min())) * 10**digits + 0.5)
     while whole > 10**digits and not bool(_entropy_at_least(candidates, Fraction(whole, 10**digits)).all()):
         whole -= 1
-    return rounded_down(Fraction(max(whole, 10**digits), 10**digits), digits)
+    return round_down(Fraction(max(whole, 10**digits), 10**digits), digits)

@@ -71,11 +71,11 @@ class Domain:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A worker process has no access to the table, so all facts are read before pickling.
-        return _known, (self.labels, self.numbers, self.ranks)
+        return _restore, (self.labels, self.numbers, self.ranks)
 
     def __repr__(self) -> str:
         return "Domain()"
 
 
-def _known(labels: Any, numbers: Any, ranks: Any) -> Domain:
+def _restore(labels: Any, numbers: Any, ranks: Any) -> Domain:
     return Domain.of(labels=labels, numbers=numbers, ranks=ranks)

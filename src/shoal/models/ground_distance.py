@@ -20,8 +20,8 @@ from shoal._core.validation import parameter
 from shoal._messages import Phrase, Suggestion
 from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, Rule, RuleKind
-from shoal.models.linear import LinearForm, LinearRow, transported
-from shoal.models.naming import places_of, repeated
+from shoal.models.linear import LinearForm, LinearRow, transport_form
+from shoal.models.naming import find_repeated, places_of
 from shoal.models.rationals import largest_ratio, neighbours
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def largest_distance(groups: GroupCounts, distance: GroundDistance) -> Fraction:
     return largest_ratio(costs, groups.sizes) / (unit * groups.population.rows)
 
 
-def limit_of(t: Fraction, unit: int, rows: int) -> tuple[int, int, int, int]:
+def compile_limit(t: Fraction, unit: int, rows: int) -> tuple[int, int, int, int]:
     """Return `(a, b, c, s)` such that a cost is within t if cost / 2^s, rounded up, is at most a |G| + b |G| // c.
 
     All terms fit into 63 bits for groups of up to `rows` rows. To achieve this, s is above 0 for huge tables, and
@@ -202,11 +202,11 @@ class EqualDistance(GroundDistance):
     reads_values: ClassVar[bool] = False
 
     def costs(self, groups: GroupCounts) -> tuple[NDArray[Any], int]:  # noqa: D102
-        return _summed(np.maximum(_excess(groups), 0), groups), 1
+        return _sum_by_group(np.maximum(_excess(groups), 0), groups), 1
 
     def rule(self, table: Population, t: Fraction) -> Rule:  # noqa: D102
         rows = table.rows
-        a, b, c, _ = limit_of(t, 1, rows)  # s is 0 for fewer than 2**31 rows
+        a, b, c, _ = compile_limit(t, 1, rows)  # s is 0 for fewer than 2**31 rows
         return Rule(
             kind=RuleKind.CLOSE,
             a=a,
@@ -267,7 +267,7 @@ class OrderedDistance(GroundDistance):
             )
         object.__setattr__(self, "order", tuple(self.order))
         # A repeated value would have two ranks.
-        twice = repeated(self.order)
+        twice = find_repeated(self.order)
         if twice is not None:
             raise ParameterError(f"The order names a value twice, as number {twice[0]} and as number {twice[1]}.")
 
@@ -278,7 +278,7 @@ class OrderedDistance(GroundDistance):
     def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
         # An explicit order must contain every value; a natural order must exist.
         if self.order is not None:
-            return missed(domain, self.order, "the order")
+            return describe_missing(domain, self.order, "the order")
         if domain.ranks is None:
             return Phrase(
                 "its values have no order, for they are neither numbers, nor dates, nor declared categories; name one "
@@ -313,7 +313,7 @@ class OrderedDistance(GroundDistance):
     def rule(self, table: Population, t: Fraction) -> Rule:  # noqa: D102
         ranks = self._ranks(table)
         rows, unit = table.rows, max(int(ranks.max()), 1)
-        a, b, c, s = limit_of(t, unit, rows)
+        a, b, c, s = compile_limit(t, unit, rows)
         # Totals of the occurring values in the order of their ranks.
         by_rank = table.totals[np.argsort(ranks)[np.count_nonzero(ranks < 0) :]]
         return Rule(
@@ -336,7 +336,7 @@ class OrderedDistance(GroundDistance):
         step = Fraction(1, max(len(places) - 1, 1))
         pairs = [pair for low, high in pairwise(places) for pair in ((low, high), (high, low))]
         m = len(table.totals)
-        return transported(shares_of(table), [(one, other, step) for one, other in pairs], m, m, t)
+        return transport_form(shares_of(table), [(one, other, step) for one, other in pairs], m, m, t)
 
     def drawing_order(self, table: Population) -> NDArray[np.integer]:  # noqa: D102
         return np.argsort(self._ranks(table), kind="stable")
@@ -348,7 +348,7 @@ class OrderedDistance(GroundDistance):
         return "OrderedDistance()" if self.order is None else f"OrderedDistance(order of {len(self.order)} values)"
 
 
-def missed(domain: Domain, names: Sequence[Any], what: str) -> str | None:
+def describe_missing(domain: Domain, names: Sequence[Any], what: str) -> str | None:
     """Describe how many values of an attribute a list of names lacks, as a misfit; None if it is complete."""
     # Counts without labels, as in tests or in streamed tables.
     if domain.labels is None:
@@ -362,12 +362,12 @@ def missed(domain: Domain, names: Sequence[Any], what: str) -> str | None:
 def _excess(groups: GroupCounts) -> NDArray[Any]:
     """Compute the excess of each entry's share of the group over its share of the table, times |G| n."""
     rows = groups.population.rows
-    counts, totals, sizes = in_range(rows * rows, groups.counts, groups.totals[groups.values], groups.sizes_by_entry)
+    counts, totals, sizes = promote(rows * rows, groups.counts, groups.totals[groups.values], groups.sizes_by_entry)
     excess: NDArray[Any] = counts * rows - totals * sizes
     return excess
 
 
-def in_range(largest: int, *arrays: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+def promote(largest: int, *arrays: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
     """Return the arrays unchanged if products up to `largest` fit into 64 bits, otherwise as Python integers."""
     return arrays if largest < EXACT else tuple(array.astype(object) for array in arrays)
 
@@ -378,7 +378,7 @@ def shares_of(table: Population) -> dict[int, Fraction]:
     return {v: Fraction(total, rows) for v, total in enumerate(table.totals.tolist())}
 
 
-def _summed(entries: NDArray[Any], groups: GroupCounts) -> NDArray[Any]:
+def _sum_by_group(entries: NDArray[Any], groups: GroupCounts) -> NDArray[Any]:
     """Sum the entries of each group."""
     return np.add.reduceat(entries, groups.starts[:-1]) if len(groups.sizes) else entries[:0]
 
@@ -405,15 +405,15 @@ def _path_costs(groups: GroupCounts, ranks: NDArray[np.int64]) -> NDArray[Any]:
     following = np.append(places[1:], values - 1)
     following[groups.starts[1:] - 1] = values - 1
     # Rank at which the difference changes sign.
-    (wide,) = in_range(rows * rows, inside)
+    (wide,) = promote(rows * rows, inside)
     turn = np.clip(np.searchsorted(below, (wide * rows // sizes).astype(np.int64), side="right"), places, following)
-    inside, sizes, sums = in_range(rows * rows * values, inside, sizes, sums)
+    inside, sizes, sums = promote(rows * rows * values, inside, sizes, sums)
     # Differences up to the sign change are positive, those after it negative.
     level = inside * rows
     entries = (turn - places) * level - sizes * (sums[turn] - sums[places])
     entries += sizes * (sums[following] - sums[turn]) - (following - turn) * level
     # Below the first value of a group its prefix sum is 0.
-    return _summed(entries, groups) + sizes[first] * sums[places[first]]
+    return _sum_by_group(entries, groups) + sizes[first] * sums[places[first]]
 
 
 def _in_order(groups: GroupCounts, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -11,8 +11,16 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, Rule, RuleKind
-from shoal.models.ground_distance import EXACT, GroundDistance, in_range, limit_of, missed, shares_of, smallest_group
-from shoal.models.linear import LinearForm, transported
+from shoal.models.ground_distance import (
+    EXACT,
+    GroundDistance,
+    compile_limit,
+    describe_missing,
+    promote,
+    shares_of,
+    smallest_group,
+)
+from shoal.models.linear import LinearForm, transport_form
 from shoal.models.naming import places_of
 
 if TYPE_CHECKING:
@@ -54,7 +62,7 @@ class HierarchicalDistance(GroundDistance):
             raise ParameterError.refusing("HierarchicalDistance", "hierarchy", "a Hierarchy", got=got)
 
     def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
-        return missed(domain, self.hierarchy.values, "the hierarchy")
+        return describe_missing(domain, self.hierarchy.values, "the hierarchy")
 
     def _nodes(self, table: Population) -> NDArray[np.int64]:
         """Return the node of each code on each level below the root; an edge leads up from each of these nodes."""
@@ -79,7 +87,7 @@ class HierarchicalDistance(GroundDistance):
             totals = np.zeros(int(level.max()) + 1, dtype=np.int64)
             np.add.at(totals, level, groups.totals)
             parts = (np.add.reduceat(counts, first), totals[node[first]], groups.sizes[owner[first]])
-            held, expected, sizes = in_range(rows * rows, *parts)
+            held, expected, sizes = promote(rows * rows, *parts)
             excess = held * rows - expected * sizes
             np.add.at(costs, owner[first], np.maximum(excess, 0))
         return costs, max(len(nodes), 1)
@@ -87,7 +95,7 @@ class HierarchicalDistance(GroundDistance):
     def rule(self, table: Population, t: Fraction) -> Rule:  # noqa: D102
         nodes = self._nodes(table)
         rows, unit = table.rows, max(len(nodes), 1)
-        a, b, c, s = limit_of(t, unit, rows)
+        a, b, c, s = compile_limit(t, unit, rows)
         width = int(nodes.max(initial=0)) + 1
         # Totals of the table by level and node, padded to the widest level.
         totals = np.zeros((len(nodes), width), dtype=np.int64)
@@ -115,7 +123,7 @@ class HierarchicalDistance(GroundDistance):
         edges = sorted({pair for low, high in pairwise(places.tolist()) for pair in zip(low, high, strict=True)})
         half = Fraction(1, 2 * len(nodes))
         arcs = [(*way, half) for low, high in edges for way in ((low, high), (high, low))]
-        return transported(shares_of(table), arcs, int(starts[-1]) + 1, len(table.totals), t)
+        return transport_form(shares_of(table), arcs, int(starts[-1]) + 1, len(table.totals), t)
 
     def drawing_order(self, table: Population) -> NDArray[np.integer]:  # noqa: D102
         nodes = self._nodes(table)

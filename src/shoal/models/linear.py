@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-__all__ = ["LinearForm", "LinearRow", "transported"]
+__all__ = ["LinearForm", "LinearRow", "transport_form"]
 
 Number: TypeAlias = int | Fraction
 
@@ -43,7 +43,7 @@ class LinearForm:
         return f"LinearForm(auxiliaries={self.auxiliaries}, rows={len(self.rows)})"
 
 
-def transported(
+def transport_form(
     shares: Mapping[int, Fraction], arcs: Iterable[tuple[int, int, Number]], nodes: int, values: int, t: Fraction
 ) -> LinearForm:
     """Express "the group's distribution can be transported to the table's along arcs at cost at most t".

@@ -21,9 +21,16 @@ from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError
 from shoal.io import read_lines
 from shoal.models.base import GroupCounts, Rule, RuleKind
-from shoal.models.ground_distance import GroundDistance, in_range, limit_of, missed, shares_of, smallest_group
-from shoal.models.linear import LinearForm, transported
-from shoal.models.naming import places_of, repeated
+from shoal.models.ground_distance import (
+    GroundDistance,
+    compile_limit,
+    describe_missing,
+    promote,
+    shares_of,
+    smallest_group,
+)
+from shoal.models.linear import LinearForm, transport_form
+from shoal.models.naming import find_repeated, places_of
 from shoal.models.transport import cheapest_transport
 
 if TYPE_CHECKING:
@@ -77,7 +84,7 @@ class MetricDistance(GroundDistance):
             got = type(self.values).__name__
             raise ParameterError.refusing("MetricDistance", "values", "a list of values", got=got)
         values = tuple(self.values)
-        twice = repeated(values)
+        twice = find_repeated(values)
         if twice is not None:
             raise ParameterError(f"The metric names a value twice, as number {twice[0]} and as number {twice[1]}.")
         # Scaling comes last, after all conditions are checked.
@@ -133,7 +140,7 @@ class MetricDistance(GroundDistance):
         return cls(values, matrix)
 
     def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
-        return missed(domain, self.values, "the metric")
+        return describe_missing(domain, self.values, "the metric")
 
     @cached_property
     def _unit(self) -> int:
@@ -144,7 +151,7 @@ class MetricDistance(GroundDistance):
     def _exact(self) -> tuple[tuple[Fraction, ...], ...]:
         return self.matrix  # type: ignore[return-value]
 
-    def _among(self, table: Population) -> list[list[Fraction]]:
+    def _code_distances(self, table: Population) -> list[list[Fraction]]:
         """Return the distances of all pairs of codes."""
         self.check_values(table.domain)
         places = places_of(table.domain.labels or (), self.values).tolist()
@@ -154,11 +161,11 @@ class MetricDistance(GroundDistance):
         known = _SOLVED.get(groups)
         if known is None or known[0] != self:
             # The verification first judges groups and then reports their largest distance, from the same transports.
-            known = _SOLVED[groups] = (self, self._solved(groups))
+            known = _SOLVED[groups] = (self, self._solve_transports(groups))
         return known[1].copy(), self._unit
 
-    def _solved(self, groups: GroupCounts) -> NDArray[Any]:
-        whole = [[int(one * self._unit) for one in row] for row in self._among(groups.population)]
+    def _solve_transports(self, groups: GroupCounts) -> NDArray[Any]:
+        whole = [[int(one * self._unit) for one in row] for row in self._code_distances(groups.population)]
         found: dict[bytes | tuple[int, ...], int] = {}
         costs = np.zeros(len(groups.sizes), dtype=object)
         for g, gains in _gains(groups):
@@ -170,12 +177,12 @@ class MetricDistance(GroundDistance):
         return costs
 
     def rule(self, table: Population, t: Fraction) -> Rule:  # noqa: D102
-        among = self._among(table)
+        among = self._code_distances(table)
         rows = table.rows
         # Distances that are rounded up still satisfy the triangle inequality, and can only refuse groups.
         unit = min(self._unit, max((2**62 - 1) // rows**2, 1))
         scaled = np.array([math.ceil(one * unit) for row in among for one in row], dtype=np.int64)
-        a, b, c, s = limit_of(t, unit, rows)
+        a, b, c, s = compile_limit(t, unit, rows)
         least = min((one for i, row in enumerate(among) for one in row[:i]), default=Fraction(1))
         return Rule(
             kind=RuleKind.CLOSE_METRIC,
@@ -193,13 +200,13 @@ class MetricDistance(GroundDistance):
 
     def linear_form(self, table: Population, t: Fraction) -> LinearForm:  # noqa: D102
         # Direct arcs suffice, because of the triangle inequality.
-        among = self._among(table)
+        among = self._code_distances(table)
         arcs = [(i, j, one) for i, row in enumerate(among) for j, one in enumerate(row) if i != j]
-        return transported(shares_of(table), arcs, len(among), len(among), t)
+        return transport_form(shares_of(table), arcs, len(among), len(among), t)
 
     def drawing_order(self, table: Population) -> NDArray[np.integer]:  # noqa: D102
         # Greedy tour: continue from each value to the nearest one not visited yet.
-        apart = np.array([[float(one) for one in row] for row in self._among(table)]).reshape(-1, len(table.totals))
+        apart = np.array(self._code_distances(table), dtype=np.float64).reshape(-1, len(table.totals))
         order = [0]
         while len(order) < len(apart):
             apart[:, order[-1]] = np.inf
@@ -268,7 +275,7 @@ def _gains(groups: GroupCounts) -> Iterator[tuple[int, NDArray[np.int64]]]:
     for start in range(0, len(groups.sizes), step):
         sizes = groups.sizes[start : start + step]
         entries = slice(groups.starts[start], groups.starts[start + len(sizes)])
-        totals, counts, sizes = in_range(rows * rows, groups.totals, groups.counts[entries], sizes)
+        totals, counts, sizes = promote(rows * rows, groups.totals, groups.counts[entries], sizes)
         gains = -totals * sizes[:, None]
         of_entry = np.repeat(np.arange(len(sizes)), groups.distinct[start : start + step])
         gains[of_entry, groups.values[entries]] += counts * rows

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["places_of", "repeated"]
+__all__ = ["places_of", "find_repeated"]
 
 _NUMBER = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?([eE][-+]?[0-9]{1,3})?")
 
@@ -56,7 +56,7 @@ def places_of(values: Sequence[Any], names: Sequence[Any]) -> NDArray[np.int64]:
     return np.array([find(value) for value in values], dtype=np.int64)
 
 
-def repeated(names: Sequence[Any]) -> tuple[int, int] | None:
+def find_repeated(names: Sequence[Any]) -> tuple[int, int] | None:
     """Return the positions (from 1) of two equal names, or None if all names are distinct."""
     seen: dict[str | None, int] = {}
     for place, name in enumerate(names, start=1):

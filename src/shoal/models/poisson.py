@@ -21,7 +21,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from statistics import NormalDist
 
-__all__ = ["estimated_k", "smallest_class", "tail_at_most"]
+__all__ = ["estimate_k", "smallest_class", "tail_at_most"]
 
 _FIRST_DIGITS = 40
 """Precision of the first bounds in digits; it is doubled until the bounds are conclusive."""
@@ -54,11 +54,11 @@ def tail_at_most(count: int, mean: Fraction, limit: Fraction, *, with_zero: bool
         down, up = Context(prec=digits, rounding=ROUND_FLOOR), Context(prec=digits, rounding=ROUND_CEILING)
         below, above = _partial_sum(count, mean, down), _partial_sum(count, mean, up)
         if not with_zero:
-            below = down.subtract(below, _rounded(limit, up))
-            above = up.subtract(above, _rounded(limit, down))
+            below = down.subtract(below, _round(limit, up))
+            above = up.subtract(above, _round(limit, down))
         # Both sides enclosed by bounds; overlapping enclosures call for more digits.
-        least = down.multiply(_rounded(1 - limit, down), _exponential(mean, down))
-        greatest = up.multiply(_rounded(1 - limit, up), _exponential(mean, up))
+        least = down.multiply(_round(1 - limit, down), _exponential(mean, down))
+        greatest = up.multiply(_round(1 - limit, up), _exponential(mean, up))
         if below >= greatest:
             return True
         if above < least:
@@ -90,10 +90,10 @@ def smallest_class(k: int, sampling_fraction: Fraction, significance: Fraction, 
     mean = sampling_fraction * k
     # The normal approximation is close to the answer.
     guess = float(mean) + _deviations(significance) * math.sqrt(mean)
-    return _first(lambda count: tail_at_most(count, mean, significance, with_zero=with_zero), round(guess))
+    return _find_first(lambda count: tail_at_most(count, mean, significance, with_zero=with_zero), round(guess))
 
 
-def estimated_k(size: int, sampling_fraction: Fraction, significance: Fraction, *, with_zero: bool = True) -> int:
+def estimate_k(size: int, sampling_fraction: Fraction, significance: Fraction, *, with_zero: bool = True) -> int:
     """Estimate the largest k for which a sample with classes of at least `size` rows is k-map anonymous.
 
     The result is at least `size`, because a population class contains its rows of the sample.
@@ -116,7 +116,7 @@ def estimated_k(size: int, sampling_fraction: Fraction, significance: Fraction, 
 
     # Inverse of the normal approximation; the exact search corrects it.
     guess = (size - _deviations(significance) * math.sqrt(size)) / sampling_fraction
-    return max(size, _first(fails, round(guess)) - 1)
+    return max(size, _find_first(fails, round(guess)) - 1)
 
 
 def _deviations(significance: Fraction) -> float:
@@ -124,7 +124,7 @@ def _deviations(significance: Fraction) -> float:
     return NormalDist().inv_cdf(min(max(1 - float(significance), 0.5), 1 - 1e-12))
 
 
-def _first(holds: Callable[[int], bool], guess: int) -> int:
+def _find_first(holds: Callable[[int], bool], guess: int) -> int:
     """Return the smallest positive integer for which a monotone predicate holds.
 
     The search starts at a guess and doubles its steps, because each evaluation is slow.
@@ -149,7 +149,7 @@ def _first(holds: Callable[[int], bool], guess: int) -> int:
 
 def _partial_sum(count: int, mean: Fraction, context: Context) -> Decimal:
     """Sum mean**j / j! over j < count, rounded in the direction of the context."""
-    step = _rounded(mean, context)
+    step = _round(mean, context)
     term = total = Decimal(1)
     for j in range(1, count):
         term = context.divide(context.multiply(term, step), Decimal(j))
@@ -157,12 +157,12 @@ def _partial_sum(count: int, mean: Fraction, context: Context) -> Decimal:
     return total
 
 
-def _rounded(number: Fraction, context: Context) -> Decimal:
+def _round(number: Fraction, context: Context) -> Decimal:
     return context.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
 def _exponential(exponent: Fraction, context: Context) -> Decimal:
     """Return e**exponent, rounded in the direction of the context."""
     # Decimal.exp always rounds to nearest, so one unit in the last place turns it into a bound.
-    nearest = context.exp(_rounded(exponent, context))
+    nearest = context.exp(_round(exponent, context))
     return context.next_minus(nearest) if context.rounding == ROUND_FLOOR else context.next_plus(nearest)

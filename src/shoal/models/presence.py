@@ -14,7 +14,7 @@ from shoal.models.anonymity import KAnonymity
 from shoal.models.base import ReleaseRule, TableModel
 from shoal.models.poisson import smallest_class
 from shoal.models.population_table import PopulationTable
-from shoal.models.rationals import json_number, rounded_down, rounded_up
+from shoal.models.rationals import json_number, round_down, round_up
 from shoal.models.uniqueness import SAMPLING_FRACTION
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class KMap(TableModel):
         if self.sampling_fraction is None:
             return (self,)
         p, a = exact_fraction(self.sampling_fraction), exact_fraction(self.significance)
-        return (_Inferred(k=smallest_class(int(self.k), p, a), asked=self),)
+        return (_InferredAnonymity(k=smallest_class(int(self.k), p, a), asked=self),)
 
     def satisfied(self, release: ReleaseCounts) -> bool:  # noqa: D102
         return self._fewest(release) >= self.k
@@ -125,10 +125,10 @@ class KMap(TableModel):
     def _fewest(self, release: ReleaseCounts) -> int:
         return min(people for _, people in _people(release).counted)
 
-    def achieved(self, release: ReleaseCounts) -> dict[str, Any]:  # noqa: D102
+    def measure(self, release: ReleaseCounts) -> dict[str, Any]:  # noqa: D102
         return {"k_map": self._fewest(release)}
 
-    def found(self, release: ReleaseCounts) -> str:  # noqa: D102
+    def describe(self, release: ReleaseCounts) -> str:  # noqa: D102
         fewest = self._fewest(release)
         people = "1 person" if fewest == 1 else f"{fewest:,} people"
         return f"the cells of some group fit {people} of the population only"
@@ -138,7 +138,7 @@ class KMap(TableModel):
         return self.population if isinstance(self.population, PopulationTable) else None
 
     def release_rules(self, table: Population) -> tuple[ReleaseRule, ...]:  # noqa: D102
-        return (ReleaseRule(least_people=int(self.k)),)
+        return (ReleaseRule(min_people=int(self.k)),)
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         asked: dict[str, Any] = {"model": self.name, "k": int(self.k)}
@@ -152,7 +152,7 @@ class KMap(TableModel):
 
 
 @dataclass(frozen=True, repr=False)
-class _Inferred(KAnonymity):
+class _InferredAnonymity(KAnonymity):
     """k'-anonymity, from which k-map is inferred."""
 
     asked: KMap | None = None
@@ -249,16 +249,16 @@ class DeltaPresence(TableModel):
         (low, high), (least, greatest) = self._bounds, self._presence(people)
         return low <= least and greatest <= high
 
-    def achieved(self, release: ReleaseCounts) -> dict[str, Any]:  # noqa: D102
+    def measure(self, release: ReleaseCounts) -> dict[str, Any]:  # noqa: D102
         people = _people(release)
         # No probabilities are defined in this case.
         if people.overlapping or any(big < rows for rows, big in people.counted):
             return {"delta_presence": None}
         least, greatest = self._presence(people)
-        return {"delta_presence": {"low": rounded_down(least, _DIGITS), "high": rounded_up(greatest, _DIGITS)}}
+        return {"delta_presence": {"low": round_down(least, _DIGITS), "high": round_up(greatest, _DIGITS)}}
 
-    def found(self, release: ReleaseCounts) -> str:  # noqa: D102
-        told = self.achieved(release)["delta_presence"]
+    def describe(self, release: ReleaseCounts) -> str:  # noqa: D102
+        told = self.measure(release)["delta_presence"]
         if told is None:
             return "people fit several groups, or fewer people fit a group than it has rows"
         return f"it is from {told['low']} to {told['high']}"

@@ -27,8 +27,8 @@ __all__ = [
     "largest_ratio",
     "logarithm",
     "neighbours",
-    "rounded_down",
-    "rounded_up",
+    "round_down",
+    "round_up",
 ]
 
 _DIGITS = Context(prec=60)
@@ -156,23 +156,23 @@ def exponential(base: int, exponent: Fraction) -> tuple[Fraction, Fraction]:
     return power - error, power + error
 
 
-def rounded_down(number: Fraction, digits: int) -> float:
+def round_down(number: Fraction, digits: int) -> float:
     """Round down to a number of decimal digits.
 
     Examples
     --------
-    >>> rounded_down(Fraction(1, 3), 4), rounded_down(Fraction(1, 4), 4)
+    >>> round_down(Fraction(1, 3), 4), round_down(Fraction(1, 4), 4)
     (0.3333, 0.25)
     """
     return float(Decimal(math.floor(number * 10**digits)).scaleb(-digits))
 
 
-def rounded_up(number: Fraction, digits: int) -> float:
+def round_up(number: Fraction, digits: int) -> float:
     """Round up to a number of decimal digits.
 
     Examples
     --------
-    >>> rounded_up(Fraction(1, 3), 4), rounded_up(Fraction(1, 4), 4)
+    >>> round_up(Fraction(1, 3), 4), round_up(Fraction(1, 4), 4)
     (0.3334, 0.25)
     """
     return float(Decimal(math.ceil(number * 10**digits)).scaleb(-digits))

@@ -23,7 +23,7 @@ class PeopleCounts:
 
     counted: Mapping[tuple[int, int], int]
     """Number of groups with each pair (f, F): the rows of a group, and the population members that match its cells."""
-    everybody: int
+    members: int
     """Number of population members."""
     outside: int
     """Number of population members that match no group."""
@@ -32,12 +32,18 @@ class PeopleCounts:
 
     @classmethod
     def of(
-        cls, rows: NDArray[np.int64], people: NDArray[np.int64], *, everybody: int, outside: int, overlapping: bool
+        cls,
+        rows: NDArray[np.int64],
+        people: NDArray[np.int64],
+        *,
+        members: int,
+        outside: int,
+        overlapping: bool,
     ) -> PeopleCounts:
         """Count the pairs of rows and matching members over all groups."""
         pairs, times = np.unique(np.column_stack([rows, people]), axis=0, return_counts=True)
         counted = {(int(f), int(big)): int(count) for (f, big), count in zip(pairs, times, strict=True)}
-        return cls(counted=counted, everybody=everybody, outside=outside, overlapping=overlapping)
+        return cls(counted=counted, members=members, outside=outside, overlapping=overlapping)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,12 +62,12 @@ class ReleaseCounts:
         return cls(sizes=dict(zip(found.tolist(), times.tolist(), strict=True)), people=people)
 
     @classmethod
-    def whole(cls, rows: int, everybody: int | None = None) -> ReleaseCounts:
+    def whole(cls, rows: int, members: int | None = None) -> ReleaseCounts:
         """Create the counts of a release that is a single group."""
         told = (
             None
-            if everybody is None
-            else PeopleCounts(counted={(rows, everybody): 1}, everybody=everybody, outside=0, overlapping=False)
+            if members is None
+            else PeopleCounts(counted={(rows, members): 1}, members=members, outside=0, overlapping=False)
         )
         return cls(sizes={rows: 1}, people=told)
 

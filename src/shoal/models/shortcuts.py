@@ -14,10 +14,10 @@ from shoal.models.diversity import LDiversity
 if TYPE_CHECKING:
     from shoal.models.base import PrivacyModel
 
-__all__ = ["asked_models"]
+__all__ = ["collect_models"]
 
 
-def asked_models(
+def collect_models(
     privacy: PrivacyModel | Sequence[PrivacyModel] | None, *, k: Any = None, l: Any = None, t: Any = None
 ) -> PrivacyModel | Sequence[PrivacyModel]:
     """Combine models given as objects and by the shortcuts k, l and t.
@@ -36,7 +36,7 @@ def asked_models(
 
     Examples
     --------
-    >>> asked_models(None, k=5, l=2)
+    >>> collect_models(None, k=5, l=2)
     [KAnonymity(5), LDiversity(2)]
     """
     letters = ((KAnonymity, k), (LDiversity, l), (TCloseness, t))

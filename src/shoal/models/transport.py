@@ -37,7 +37,7 @@ def cheapest_transport(supplies: Sequence[int], demands: Sequence[int], costs: S
     from_prices, to_prices = [0] * len(left), [0] * len(wanted)
     total, remaining = 0, sum(left)
     while remaining:
-        end, before_to, before_from = _cheapest_way(left, wanted, flow, costs, from_prices, to_prices)
+        end, before_to, before_from = _find_cheapest_path(left, wanted, flow, costs, from_prices, to_prices)
         # Walk the path backwards to find its capacity: the supply, the demand, and flows that can be reverted.
         way = []
         amount, j = wanted[end], end
@@ -62,7 +62,7 @@ def cheapest_transport(supplies: Sequence[int], demands: Sequence[int], costs: S
     return total
 
 
-def _cheapest_way(
+def _find_cheapest_path(
     left: list[int],
     wanted: list[int],
     flow: list[list[int]],

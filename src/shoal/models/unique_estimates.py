@@ -36,8 +36,8 @@ __all__ = [
     "classes_in_population",
     "dankar",
     "estimates",
-    "fitted_pitman",
-    "fitted_snb",
+    "fit_pitman",
+    "fit_snb",
     "pitman",
     "slide_negative_binomial",
     "zayatz",
@@ -133,7 +133,7 @@ def pitman(sample: SampleHistogram, p: Fraction) -> float | None:
 
     Hoshino's expression for large N. In [0, 1]; lower is safer. None if the likelihood has no maximum.
     """
-    fitted = fitted_pitman(sample)
+    fitted = fit_pitman(sample)
     if fitted is None:
         return None
     theta, alpha = fitted
@@ -142,7 +142,7 @@ def pitman(sample: SampleHistogram, p: Fraction) -> float | None:
     return share if 0 <= share <= 1 else None
 
 
-def fitted_pitman(sample: SampleHistogram) -> tuple[float, float] | None:
+def fit_pitman(sample: SampleHistogram) -> tuple[float, float] | None:
     """Fit the parameters theta and alpha of Pitman's model by maximum likelihood; None if there is no maximum.
 
     For each alpha in (0, 1) the likelihood has one maximum in theta. The search finds a zero of the derivative along
@@ -173,7 +173,7 @@ def fitted_pitman(sample: SampleHistogram) -> tuple[float, float] | None:
         if along(0.0) <= 0:
             return distance(0.0), 0.0
         alpha = brentq(along, 0.0, 1 - 1e-9, xtol=1e-12)
-        return _polished(distance(alpha) - alpha, alpha, sample)
+        return _refine_by_newton(distance(alpha) - alpha, alpha, sample)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError):  # no change of sign: no maximum inside
         return None
 
@@ -209,7 +209,7 @@ def _sums(distance: float, alpha: float, u: int) -> tuple[float, float]:
     return first, (u - 1 - (distance - alpha) * first) / alpha
 
 
-def _polished(theta: float, alpha: float, sample: SampleHistogram) -> tuple[float, float]:
+def _refine_by_newton(theta: float, alpha: float, sample: SampleHistogram) -> tuple[float, float]:
     """Refine the parameters by a few Newton steps.
 
     Sums are computed term by term, because differences of large numbers would lose digits.
@@ -266,7 +266,7 @@ def slide_negative_binomial(sample: SampleHistogram, p: Fraction) -> float | Non
     if p == 1:
         return sample.of_size(1) / sample.rows
     classes = classes_in_population(sample, p)
-    fitted = None if classes is None else fitted_snb(classes, sample.of_size(1), sample.of_size(2), p)
+    fitted = None if classes is None else fit_snb(classes, sample.of_size(1), sample.of_size(2), p)
     if classes is None or fitted is None:
         return None
     alpha, beta = fitted
@@ -293,7 +293,7 @@ def classes_in_population(sample: SampleHistogram, p: Fraction) -> float | None:
     return float(sample.classes + uniques * first / second * (third / fourth) ** 2) if second > 0 < fourth else None
 
 
-def fitted_snb(classes: float, uniques: float, pairs: float, p: Fraction) -> tuple[float, float] | None:
+def fit_snb(classes: float, uniques: float, pairs: float, p: Fraction) -> tuple[float, float] | None:
     """Fit alpha and beta of the slide negative binomial model, or return None if no parameters fit.
 
     Let B = 1 - (1 - p)(1 - beta), w = (1 - beta) / B and m = (1 - p) w. The expected number of sample classes of one

@@ -73,14 +73,14 @@ class SampleUniqueness(ShareModel):
         return exact_fraction(self.share)
 
     @property
-    def measure(self) -> str:  # noqa: D102
+    def measure_name(self) -> str:  # noqa: D102
         return "sample_uniqueness"
 
     def ratio(self, release: ReleaseCounts) -> tuple[int, int]:  # noqa: D102
         return release.uniques, release.rows
 
     def release_rules(self, table: Population) -> tuple[ReleaseRule, ...]:  # noqa: D102
-        return (ReleaseRule(most_uniques=self.limit.numerator * table.rows // self.limit.denominator),)
+        return (ReleaseRule(max_uniques=self.limit.numerator * table.rows // self.limit.denominator),)
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"model": self.name, "share": json_number(self.share)}
@@ -134,7 +134,7 @@ class PopulationUniqueness(ShareModel):
         return exact_fraction(self.share)
 
     @property
-    def measure(self) -> str:  # noqa: D102
+    def measure_name(self) -> str:  # noqa: D102
         return "population_uniqueness"
 
     def ratio(self, release: ReleaseCounts) -> tuple[int, int]:

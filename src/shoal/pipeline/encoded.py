@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.algorithms import populations_of
 from shoal.hierarchy import automatic_hierarchy, coarsen_columns, tree_after
 from shoal.recoding import check_coverage, widen_classes
-from shoal.table import Schema, check_read_apart, encode
+from shoal.table import Schema, check_distinguishable, encode
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,7 +66,7 @@ class Encoded:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
         told = ((column.name, column.dictionary) for column in self.table.sensitive)
-        check_read_apart(told, may_normalize=may_normalize)
+        check_distinguishable(told, may_normalize=may_normalize)
         requirement.check_feasible(populations_of(self.table.with_attributes(requirement.attributes)), people)
 
     def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> Encoded:

@@ -16,7 +16,7 @@ from shoal._messages import Suggestion
 from shoal.errors import ColumnError, NoRowsError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import Restorer, open_frame, read_table, reads_alike, understand
-from shoal.table import Schema, normalized_columns
+from shoal.table import Schema, normalize_columns
 from shoal.verification.published_folder import columns_said, find_published
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class OpenedData(Unpicklable):
 
     def normalized(self, names: Sequence[str]) -> OpenedData:
         """Return the input with normalized text in some columns: it stands in the place of what came in."""
-        return replace(self, frame=normalized_columns(self.frame.lazy(), names).collect())
+        return replace(self, frame=normalize_columns(self.frame.lazy(), names).collect())
 
     @property
     def as_it_came(self) -> pl.DataFrame:

@@ -55,9 +55,9 @@ def input_hash(
     if table.rows != frame.height:
         table = encoded_as_it_came(frame, table.schema, counts)
     table = replace(table, units=())  # a release shows nothing of them
-    order = canonical_order(table) if table.told_apart or beside is not None else None
+    order = canonical_order(table) if table.rows_may_differ or beside is not None else None
     columns = {} if beside is None or order is None else beside(order)
-    return fingerprint(table, order, key=bytes.fromhex(salt), beside=columns), salt
+    return fingerprint(table, order, key=bytes.fromhex(salt), extra_columns=columns), salt
 
 
 def encoded_as_it_came(frame: pl.DataFrame, schema: Schema, counts: NDArray[np.int64] | None = None) -> Table:

@@ -114,18 +114,18 @@ def _solved(
 def _rows_of(prepared: Prepared, part: TablePart, division: Division) -> tuple[NDArray[np.integer], Table]:
     """Return the rows of a part as an algorithm sees them, each of which stands for itself, and the cell of each."""
     table = prepared.asked
-    if division.whole and table.one_each:  # they are in an order that tells nothing already
+    if division.whole and table.has_unit_counts:  # they are in an order that tells nothing already
         rows = replace(table, counts=None)
         rows.__dict__["classes"] = replace(table.classes, weights=None)
         return part.cells, rows
-    if division.whole and not table.told_apart:
+    if division.whole and not table.rows_may_differ:
         # The rows in the order of their cells, so that they are grouped already.
         of_row = np.repeat(table.classes.order, part.counts[table.classes.order])
         rows = table.entries(of_row, None)
-        rows.__dict__["classes"] = table.classes.of_each_row()
+        rows.__dict__["classes"] = table.classes.expand_counts()
         return of_row, rows
     of_row = np.repeat(part.cells, part.counts)
-    if table.told_apart:  # chance decides between rows that differ in what the algorithm does not see
+    if table.rows_may_differ:  # chance decides between rows that differ in what the algorithm does not see
         of_row = prepared.rng.permutation(of_row)
     rows = table.entries(of_row, None)
     if not division.whole:

@@ -234,7 +234,7 @@ def drawn(encoded: Encoded, request: Request, opened: OpenedData, rows: NDArray[
     """
     rng, table = generator(request.seed), encoded.table
     coded = table.with_quasi_identifiers(encoded.before).quasi_identifiers
-    if table.one_each and (request.keep_order or table.told_apart):
+    if table.has_unit_counts and (request.keep_order or table.rows_may_differ):
         order = rng.permutation(canonical_order(table))
         before = {name: column.gather(order) for name, column in encoded.before.items()}
         encoded, rows = replace(encoded, table=table.gather(order), before=before), rows[order]

@@ -45,7 +45,7 @@ def recode_groups(found: Partitioned, clock: Clock) -> Recoded:
             coarse=prepared.coarse,
         )
         recoding = replace(recoding, sizes=rows_by_code(groups, found.partition.count, counts))
-        if not table.one_each:
+        if not table.has_unit_counts:
             found, recoding = _merged(found, recoding)
         if not np.array_equal(rows_by_code(found.cells, table.rows, found.counts), prepared.counts):
             raise InternalError("a plan has other rows than the table")

@@ -10,7 +10,7 @@ import numpy as np
 from shoal._messages import Suggestion
 from shoal.errors import DataError
 from shoal.recoding.order import rank
-from shoal.table import Column, Schema, encode, normalized_columns
+from shoal.table import Column, Schema, encode, normalize_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,4 +102,4 @@ def _plain(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     import polars as pl
 
     named = pl.DataFrame([frame.get_column(name) for name in names])
-    return normalized_columns(named.lazy(), names).collect()
+    return normalize_columns(named.lazy(), names).collect()

@@ -40,7 +40,7 @@ from shoal.recoding.interval_ends import interval_ends
 from shoal.recoding.order import sort
 from shoal.recoding.penalty import LARGEST_SET, interval_penalty, set_penalty
 from shoal.recoding.recoded import RecodedColumn, SubDomains, sub_domains_of
-from shoal.recoding.star_symbol import check_star, dictionary_text, quoted
+from shoal.recoding.star_symbol import check_star, dictionary_text, quote_text
 from shoal.recoding.suppression import unchanged
 from shoal.recoding.wide_ends import wide_ends
 from shoal.table.compressed import entries_of_rows
@@ -192,7 +192,7 @@ def _intervals(
     pairs, renumbered = pairs[used], np.cumsum(used) - 1
     first, last = (pairs // column.size).astype(np.int32), (pairs % column.size).astype(np.int32)
     # Write values as they are, and intervals with quoted ends.
-    ends = quoted(text)
+    ends = quote_text(text)
     made = first < last
     frame = pl.DataFrame(
         {"plain": text.gather(first), "low": ends.gather(first), "high": ends.gather(last), "made": made}
@@ -346,7 +346,9 @@ def _sets(
     # Write the proper sets: join the quoted members in braces.
     proper = np.flatnonzero(~stars & (sizes > 1))
     entries = entries_of_rows(starts[proper], starts[proper + 1])
-    listed = pl.DataFrame({"group": np.repeat(proper, sizes[proper]), "value": quoted(text).gather(members[entries])})
+    listed = pl.DataFrame(
+        {"group": np.repeat(proper, sizes[proper]), "value": quote_text(text).gather(members[entries])}
+    )
     joined = listed.group_by("group", maintain_order=True).agg(pl.col("value").str.join(", "))
     labels = pl.DataFrame({"group": np.arange(len(low)), "low": low, "set": sizes > 1}).with_columns(
         text=text.gather(low), star=pl.Series(stars)

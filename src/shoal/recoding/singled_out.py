@@ -30,7 +30,7 @@ def singled_out(table: Table, recoding: Recoding, few: int, *, coarse: Container
     recoding : Recoding
         Published cells of every group. Ends of intervals and members of sets are values of the table.
     few : int
-        Values that at least this many records have are skipped, because they single out nobody intentionally.
+        Values that at least this many records have are skipped, because such values do not single out anyone.
     coarse : container of str
         Columns whose values are not values of records.
     """

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from shoal.recoding.star_symbol import dictionary_text, quoted
+from shoal.recoding.star_symbol import dictionary_text, quote_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -184,7 +184,7 @@ def _by_rank(values: pl.Series, counts: NDArray[np.int64], least: int) -> WideEn
     codes = np.arange(size)
     # Values without an admissible end keep their own position.
     first, last = np.where(lost[0], codes, first), np.where(lost[1], codes, last)
-    texts = quoted(dictionary_text(values)).to_list()
+    texts = quote_text(dictionary_text(values)).to_list()
     return WideEnds(
         places=codes,
         low=first,

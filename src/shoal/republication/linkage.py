@@ -14,7 +14,7 @@ from shoal.pipeline.prepare import rows_without
 from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.persons import RECORD
 from shoal.republication.ledger.records import to_canonical_json
-from shoal.table import Schema, check_read_apart, count_alike, encode
+from shoal.table import Schema, check_distinguishable, count_alike, encode
 
 if TYPE_CHECKING:
     import polars as pl
@@ -221,7 +221,7 @@ def link(
     values = (*memory.values, *sorted(set(texts) - set(memory.values)))
     parts = zip(columns.sensitive, zip(*map(json.loads, values), strict=True), strict=True)
     named = {name: pl.Series(some, dtype=pl.String).unique() for name, some in parts}
-    check_read_apart(named.items(), may_normalize=False)
+    check_distinguishable(named.items(), may_normalize=False)
     alike = {name: pairs for name, some in named.items() if (pairs := count_alike(some)[0])}
     code_of = {text: code for code, text in enumerate(values)}
     sensitive = np.array([code_of[text] for text in texts], dtype=np.int32)[codes]

@@ -12,7 +12,7 @@ from shoal._core.validation import Boolean, Integer, OneOf, Optional, Symbol, pa
 from shoal._messages import Suggestion
 from shoal.algorithms import ALGORITHMS, PREFERENCES, Preferences, choose
 from shoal.errors import ColumnError, ParameterError
-from shoal.models import Requirement, asked_models
+from shoal.models import Requirement, collect_models
 from shoal.recoding import LARGEST_SET, METHODS
 from shoal.request.hierarchies import trees_of
 from shoal.request.request_field import requestable
@@ -464,7 +464,7 @@ class Request:
     @cached_property
     def models(self) -> PrivacyModel | Sequence[PrivacyModel]:
         """The models, those of `k`, `l` and `t` among them."""
-        return asked_models(self.privacy, k=self.k, l=self.l, t=self.t)
+        return collect_models(self.privacy, k=self.k, l=self.l, t=self.t)
 
     @cached_property
     def requirement(self) -> Requirement:

@@ -35,12 +35,12 @@ __all__ = ["LiveProgram", "Program", "Rows", "Solution", "solve"]
 
 _TOLERANCE = 1e-9
 """Largest violation of a bound, a row or integrality that the solver tolerates."""
-_CHECKED = 1e-6
+_MAX_VIOLATION = 1e-6
 """Largest violation of a row after rounding the integer variables, relative to its largest term (or 1)."""
 _MARGIN = 1e-6
 """Largest distance of the solver's bound below an integer that it still proves, relative to the bound (or 1)."""
 _UNLIMITED = (1 << 31) - 1
-_POLL = 0.1
+_POLL_SECONDS = 0.1
 """Seconds between two checks of the clock and for interrupts."""
 
 Status = Literal["optimal", "within-gap", "time-limit", "work-limit", "interrupted", "infeasible", "unbounded"]
@@ -86,7 +86,7 @@ class Rows:
         )
 
     @classmethod
-    def stacked(cls, parts: Iterable[Rows]) -> Rows:
+    def stack(cls, parts: Iterable[Rows]) -> Rows:
         """Concatenate the rows of several parts."""
         # An empty part first, so that concatenation works without any parts.
         parts = [cls.of([]), *parts]
@@ -134,7 +134,7 @@ class Program:
         costly = self.costs != 0
         return bool(self.integer[costly].all() and (self.costs == np.rint(self.costs)).all())
 
-    def missed_by(self, values: NDArray[np.float64]) -> float:
+    def max_violation(self, values: NDArray[np.float64]) -> float:
         """Compute the largest violation of a bound or a row, relative to the row's largest term (or 1)."""
         bounds = np.maximum(self.lower - values, values - self.upper)
         worst = float(bounds.max(initial=0.0))
@@ -276,7 +276,7 @@ class LiveProgram:
         self._stop = threading.Event()
         for interrupt in ("cbSimplexInterrupt", "cbIpmInterrupt", "cbMipInterrupt"):
             callbacks = getattr(self._solver, interrupt)
-            callbacks += self._stop_if_asked
+            callbacks += self._interrupt_if_requested
         self._pass_model()
 
     @property
@@ -347,7 +347,7 @@ class LiveProgram:
             integer=old.integer,
             lower=old.lower,
             upper=old.upper,
-            rows=Rows.stacked((old.rows, rows)),
+            rows=Rows.stack((old.rows, rows)),
         )
         self._solver.addRows(
             len(rows),
@@ -373,7 +373,7 @@ class LiveProgram:
         """Solve the current program; see `shoal.solver.highs.solve`."""
         began = time.perf_counter()
         if len(self._program.costs) == 0:
-            return self._without_variables()
+            return self._solve_without_variables()
         # Limits apply to this solve only, so all of them are set again.
         self._set({"mip_rel_gap": gap, "mip_abs_gap": 0.0 if gap == 0 else _MARGIN})
         self._set({"time_limit": math.inf if time_limit is None else max(time_limit, 0.0)})
@@ -384,7 +384,7 @@ class LiveProgram:
             given = np.flatnonzero(np.isfinite(start)).astype(np.int32)
             self._solver.setSolution(len(given), given, np.asarray(start, dtype=np.float64)[given])
         interrupted = self._run(time_limit, keep_interrupted, step, progress)
-        found = self._solution(interrupted, gap, time.perf_counter() - began)
+        found = self._read_solution(interrupted, gap, time.perf_counter() - began)
         if start is not None and found.status == "within-gap" and (gap == 0 or not math.isfinite(found.bound)):
             # HiGHS may report a start as optimal without a bound if presolve removes the whole problem, and since 1.16
             # with a bound that is too low. Solve again without a start, and keep the better solution.
@@ -422,7 +422,7 @@ class LiveProgram:
         if self._solver.passModel(lp) == self._highspy.HighsStatus.kError:
             raise InternalError("the solver refuses a program")
 
-    def _stop_if_asked(self, event: Any) -> None:
+    def _interrupt_if_requested(self, event: Any) -> None:
         if self._stop.is_set():
             event.interrupt()
 
@@ -452,7 +452,7 @@ class LiveProgram:
                     progress(step, 0, 1)
                 else:
                     progress(step, min(int(seconds), math.ceil(limit)), math.ceil(limit))
-                done.wait(_POLL if seconds > _POLL else _POLL / 20)
+                done.wait(_POLL_SECONDS if seconds > _POLL_SECONDS else _POLL_SECONDS / 20)
         except BaseException as error:
             # The solver must end before the exception propagates, because it shares this object.
             self._stop.set()
@@ -465,7 +465,7 @@ class LiveProgram:
             raise failed[0]
         return interrupted
 
-    def _solution(self, interrupted: bool, gap: float, seconds: float) -> Solution:
+    def _read_solution(self, interrupted: bool, gap: float, seconds: float) -> Solution:
         kinds, info = self._highspy.HighsModelStatus, self._solver.getInfo()
         ended = self._solver.getModelStatus()
         # No solution exists.
@@ -488,7 +488,7 @@ class LiveProgram:
         if ended not in {kinds.kOptimal, *stopped}:
             raise InternalError(f"the solver ended with the status {self._solver.modelStatusToString(ended)}")
         whole = bool(self._program.integer.any())
-        values, objective = self._values(whole, int(info.primal_solution_status), ended == kinds.kOptimal)
+        values, objective = self._read_values(whole, int(info.primal_solution_status), ended == kinds.kOptimal)
         # Lower bound: the dual bound of the search tree, or the optimum of a linear program.
         if whole:
             bound = float(info.mip_dual_bound)
@@ -509,7 +509,7 @@ class LiveProgram:
         duals = np.array(self._solver.getSolution().row_dual) if not whole and ended == kinds.kOptimal else None
         return Solution(status=status, values=values, objective=objective, bound=bound, seconds=seconds, duals=duals)
 
-    def _values(self, whole: bool, feasible: int, finished: bool) -> tuple[NDArray[np.float64] | None, float]:
+    def _read_values(self, whole: bool, feasible: int, finished: bool) -> tuple[NDArray[np.float64] | None, float]:
         """Return the solver's best solution with integer variables rounded, if it passes the checks."""
         if feasible != int(self._highspy.SolutionStatus.kSolutionStatusFeasible) or not (whole or finished):
             return None, math.inf
@@ -518,11 +518,11 @@ class LiveProgram:
         integer = self._program.integer
         values[integer] = np.rint(values[integer])
         values = np.clip(values, self._program.lower, self._program.upper)
-        if self._program.missed_by(values) > _CHECKED:
+        if self._program.max_violation(values) > _MAX_VIOLATION:
             return None, math.inf
         return values, float(self._program.costs @ values)
 
-    def _without_variables(self) -> Solution:
+    def _solve_without_variables(self) -> Solution:
         # HiGHS does not accept a program without columns; its rows have the value 0.
         rows = self._program.rows
         met = bool(((rows.lower <= 0) & (rows.upper >= 0)).all())

@@ -7,7 +7,7 @@ import numpy as np
 
 from shoal._core.compiling import inlined
 
-__all__ = ["draw", "happens"]
+__all__ = ["draw", "accept_move"]
 
 
 @inlined
@@ -23,7 +23,7 @@ def draw(random, bound):
 
 
 @inlined
-def happens(change, temperature, random):
+def accept_move(change, temperature, random):
     """Decide whether simulated annealing accepts a move: always if it improves, otherwise at random."""
     if change <= 0.0:
         return True

@@ -1,9 +1,9 @@
-"""Tables of microdata: roles, columns as small integer codes with dictionaries, and equivalence classes."""
+"""Tables of microdata: column roles, dictionary-encoded columns, and equivalence classes."""
 
 from shoal.table.classes import EquivalenceClasses, mixed_radix_keys
 from shoal.table.encoding import Column, Table, encode
 from shoal.table.fingerprint import KEYED, fingerprint, new_salt
-from shoal.table.reading_alike import check_read_apart, count_alike, normalized_columns
+from shoal.table.reading_alike import check_distinguishable, count_alike, normalize_columns
 from shoal.table.schema import Schema, roles
 from shoal.table.text import dictionary_text
 
@@ -13,13 +13,13 @@ __all__ = [
     "EquivalenceClasses",
     "Schema",
     "Table",
-    "check_read_apart",
+    "check_distinguishable",
     "count_alike",
     "dictionary_text",
     "encode",
     "fingerprint",
     "mixed_radix_keys",
     "new_salt",
-    "normalized_columns",
+    "normalize_columns",
     "roles",
 ]

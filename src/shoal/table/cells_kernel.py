@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Rows that are counted by key rather than sorted: their cells, their order, and divisions of cells."""
+"""Kernels that count rows by key instead of sorting them, order them by cell, and split cells."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ __all__ = ["count_into_cells", "first_of_cells", "order_of_cells", "shuffle_part
 
 @kernel
 def count_into_cells(keys, space, radix):
-    """Find the cells and classes of rows with small keys `class * radix + value`, without sorting them.
+    """Find the cells and classes of rows with small keys `class * radix + value` without sorting.
 
     Parameters
     ----------
     keys : int32[n]
-        0 <= key < space. Receives the cell of each row.
+        0 <= key < space. Overwritten with the cell of each row.
     space : int
-        Number of entries of the table of counts: it should not have many more than there are rows.
+        Size of the table of counts, not much larger than the number of rows.
     radix : int
         Number of values.
 
     Returns
     -------
     cell_starts, cell_values, class_starts
-        As `cell_runs` finds them in sorted keys.
+        As returned by `cell_runs` for sorted keys.
     """
     # Count the rows of each key.
     n = keys.size
@@ -69,7 +69,7 @@ def count_into_cells(keys, space, radix):
 
 @kernel
 def order_of_cells(cells, starts):
-    """Sort the rows by cell, in the order of the table within each; `starts` is the start of each cell."""
+    """Sort the rows by cell, keeping the order of the table within each cell, given the start of each cell."""
     # A counting sort whose counts are known.
     places = starts.copy()
     order = np.empty(cells.size, dtype=np.int32)
@@ -92,20 +92,20 @@ def first_of_cells(cells, count):
 
 @kernel
 def split_cells(order, starts, keep, group_of, groups):
-    """Assign the first `keep[cell]` rows of each cell to the group of the cell; return the other rows, in order.
+    """Assign the first `keep[cell]` rows of each cell to the cell's group, and return the other rows in order.
 
     Parameters
     ----------
     order : int32[n]
-        The rows, cell after cell.
+        Rows, cell by cell.
     starts : int32[c + 1]
         Start of each cell in `order`.
     keep : int32[c]
-        Number of rows to keep, at most the rows of the cell.
+        Number of rows to keep, at most the size of the cell.
     group_of : int32[c]
-        The group of each cell.
+        Group of each cell.
     groups : int32[n]
-        Receives the group of each row, and -1 for the others.
+        Overwritten with the group of each row, or -1 for the other rows.
     """
     others = np.empty(order.size - keep.sum(), dtype=np.int32)
     found = 0
@@ -123,9 +123,14 @@ def split_cells(order, starts, keep, group_of, groups):
 
 @kernel
 def split_rows(cells, keep, group_of):
-    """Divide cells like `split_cells`, given the cell of each row; the other rows are in the order of the table.
+    """Split cells as `split_cells` does, given the cell of each row; the other rows keep the order of the table.
 
-    Returns the group of each row, and the others.
+    Returns
+    -------
+    groups : int32[n]
+        Group of each row, or -1 for the other rows.
+    others : int32[m]
+        The other rows.
     """
     left = keep.copy()
     groups = np.empty(cells.size, dtype=np.int32)
@@ -146,16 +151,16 @@ def split_rows(cells, keep, group_of):
 
 @kernel
 def shuffle_parts(items, begins, ends, draws):
-    """Shuffle the items of each part of an array (Fisher and Yates), all orders equally likely.
+    """Shuffle the items of each part of an array uniformly at random (Fisher and Yates).
 
     Parameters
     ----------
     items : int32[n]
-        Changed in place.
+        Shuffled in place.
     begins, ends : int64[p]
         Start and end of each part.
     draws : float64[d]
-        Random numbers from 0 on and below 1: one for each item but the first of each part.
+        Random numbers in [0, 1): one for each item except the first of each part.
     """
     # One draw for each item but the first of a part.
     used = 0

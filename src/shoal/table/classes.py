@@ -1,4 +1,4 @@
-"""Equivalence classes: rows that agree on all quasi-identifiers, with their sensitive counts."""
+"""Equivalence classes of rows with equal quasi-identifiers, and their sensitive counts."""
 
 from __future__ import annotations
 
@@ -22,60 +22,68 @@ if TYPE_CHECKING:
 __all__ = ["EquivalenceClasses", "mixed_radix_keys"]
 
 _KEY_LIMIT = 1 << 62
-"""Keys of rows stay below this, so that they fit into 63 bits."""
+"""Bound on the keys of rows, so that they fit into 63 bits."""
 _COUNTED = 1 << 23
-"""Rows are counted by key, rather than sorted, where there are at most so many keys."""
+"""Largest number of keys for which rows are counted by key instead of sorted."""
 _KEYS_PER_ROW = 4
-"""The same, for each row."""
+"""Largest number of keys per row for which rows are counted."""
 _BLOCK = 1 << 14
-"""Rows whose keys are put together at a time: they stay in the caches meanwhile."""
+"""Number of rows whose keys are combined at a time, so that the block stays in the cache."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class EquivalenceClasses:
-    """Rows sorted by quasi-identifiers, then by the first sensitive value: classes, each a run of cells.
+    """Rows sorted by quasi-identifiers, then by the first sensitive attribute: classes, each a run of cells.
 
-    A *class* is a maximal set of rows with the same quasi-identifiers; a *cell* is a maximal set of rows of a class
+    A *class* is a maximal set of rows with the same quasi-identifiers. A *cell* is a maximal set of rows of a class
     with the same value of the first sensitive attribute. Rows of one cell are interchangeable (Xiao, Yi, Tao 2010,
-    Section 5.1), so algorithms do their arithmetic on cells.
+    Section 5.1), so algorithms compute with cells.
+
+    Examples
+    --------
+    >>> codes = np.array([0, 1, 0, 0], dtype=np.uint8)
+    >>> disease = np.array([0, 0, 1, 0], dtype=np.uint8)
+    >>> classes = EquivalenceClasses.of([(codes, 2)], (disease, 2), 4)
+    >>> classes.class_sizes.tolist(), classes.cell_counts.tolist()
+    ([3, 1], [2, 1, 1])
     """
 
     rows: RowsOfCells
-    """Which rows stand in which cell."""
+    """The rows of each cell."""
     cell_starts: NDArray[np.int32]
-    """Where each cell starts in `order`; one more than there are cells."""
+    """Start of each cell in `order`, followed by the number of rows."""
     cell_values: NDArray[np.int32]
-    """The sensitive value of each cell, as a code (0 where there is no sensitive attribute)."""
+    """Sensitive value of each cell, as a code (0 if there is no sensitive attribute)."""
     class_starts: NDArray[np.int32]
-    """Where each class starts among the cells; one more than there are classes."""
+    """First cell of each class, followed by the number of cells."""
     weights: NDArray[np.int64] | None = None
-    """How many rows each of `order` stands for, in its order; None: one each."""
+    """Multiplicity of each row of `order`, in this order; None if all are 1."""
 
     @property
     def order(self) -> NDArray[np.int32]:
-        """The rows, sorted; rows of one cell stand together, in the order of the table."""
+        """The sorted rows; rows of one cell are consecutive, in the order of the table."""
         return self.rows.order
 
     @property
     def first_rows(self) -> NDArray[np.int32]:
-        """The first row of each cell."""
+        """First row of each cell."""
         return self.rows.first
 
     @property
     def count(self) -> int:
-        """Number of classes: the paper's s."""
+        """Number of classes, s in the paper."""
         return len(self.class_starts) - 1
 
     @property
     def cell_counts(self) -> NDArray[np.int32]:
-        """Rows of each cell: the paper's h(Q, v)."""
+        """Number of rows of each cell, h(Q, v) in the paper."""
         if self.weights is None:
             return np.diff(self.cell_starts)
         return np.add.reduceat(self.weights, self.cell_starts[:-1]).astype(np.int32)
 
     @property
     def class_sizes(self) -> NDArray[np.int64]:
-        """Rows of each class: the paper's |Q|."""
+        """Number of rows of each class, |Q| in the paper."""
         starts = self.cell_starts[self.class_starts]
         if self.weights is None:
             return np.diff(starts).astype(np.int64)
@@ -83,19 +91,19 @@ class EquivalenceClasses:
 
     @property
     def of_rows(self) -> NDArray[np.int64]:
-        """The class of each row."""
+        """Class of each row."""
         found = np.empty(len(self.order), dtype=np.int64)
         found[self.order] = np.repeat(np.arange(self.count), np.diff(self.cell_starts[self.class_starts]))
         return found
 
     @property
     def sizes_counted(self) -> dict[int, int]:
-        """How many classes have each size that occurs."""
+        """Number of classes of each size that occurs."""
         found, counts = np.unique(self.class_sizes, return_counts=True)
         return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
-    def of_each_row(self) -> EquivalenceClasses:
-        """Return the classes where each row stands for itself: as many as there were, in this order."""
+    def expand_counts(self) -> EquivalenceClasses:
+        """Expand multiplicities: return the same classes with one entry per row of the microdata."""
         if self.weights is None:
             return self
         ends = np.concatenate(([0], np.cumsum(self.weights)))
@@ -115,18 +123,18 @@ class EquivalenceClasses:
         rows: int,
         counts: NDArray[np.int64] | None = None,
     ) -> EquivalenceClasses:
-        """Group rows; linear in rows times quasi-identifiers.
+        """Group rows, in time linear in rows times quasi-identifiers.
 
         Parameters
         ----------
         quasi_identifiers : sequence of (codes, size)
             Codes of each column, 0 <= code < size.
         sensitive : (codes, size), optional
-            The same of the first sensitive attribute.
+            Codes of the first sensitive attribute.
         rows : int
             Number of rows.
         counts : int64 array, optional
-            How many rows of the microdata each of them stands for, fewer than 2**31 in a cell; one by default.
+            Multiplicity of each row, with a sum below 2**31 in each cell; 1 by default.
         """
         columns = list(quasi_identifiers)
         radix = 1
@@ -134,9 +142,10 @@ class EquivalenceClasses:
             codes, size = sensitive
             radix = max(size, 1)
             columns.append((codes, radix))
+        # Few possible keys: count them. Many keys: sort by radix.
         space = prod(max(size, 1) for _, size in columns)
         if space <= min(_COUNTED, _KEYS_PER_ROW * rows):
-            keys = _combined(columns, rows, np.int32)
+            keys = _combine_columns(columns, rows, np.int32)
             cell_starts, cell_values, class_starts = count_into_cells(keys, space, radix)
             members = RowsOfCells(cell_starts, cells=keys)
         else:
@@ -156,11 +165,12 @@ class EquivalenceClasses:
         return f"EquivalenceClasses(rows={len(self.rows)}, cells={len(self.cell_values)}, classes={self.count})"
 
 
-def _combined(
+def _combine_columns(
     columns: Sequence[tuple[NDArray[np.integer], int]], rows: int, dtype: type[np.signedinteger]
 ) -> NDArray[Any]:
-    """Combine columns, the product of whose domains a type can hold, as `mixed_radix_keys` does."""
+    """Combine columns into mixed-radix keys of a type that can hold the product of their domains."""
     keys = np.zeros(rows, dtype=dtype)
+    # Block by block, so that all columns are added while the keys are in the cache.
     for begin in range(0, rows, _BLOCK):
         some = keys[begin : begin + _BLOCK]
         for codes, size in columns:
@@ -170,10 +180,10 @@ def _combined(
 
 
 def mixed_radix_keys(columns: Sequence[tuple[NDArray[np.integer], int]], rows: int) -> tuple[NDArray[np.int64], int]:
-    """Combine columns of codes into one integer per row that sorts as the columns do, the first one weighing most.
+    """Combine columns of codes into one integer per row that sorts like the columns, the first being most significant.
 
-    Where the product of the domains leaves 62 bits, the columns so far are replaced by the rank of their combination,
-    of which there are at most as many as rows.
+    If the product of the domains exceeds 62 bits, the combination of the columns so far is replaced by its rank, which
+    is less than the number of rows.
 
     Parameters
     ----------
@@ -185,16 +195,24 @@ def mixed_radix_keys(columns: Sequence[tuple[NDArray[np.integer], int]], rows: i
     Returns
     -------
     keys : int64 array of shape (rows,)
+        Key of each row. The last column is the least significant digit: `key % size` is its code.
     bits : int
-        Every key is below 2**bits. The last column is the least significant digit: `key % size` is its code.
+        Every key is below 2**bits.
+
+    Examples
+    --------
+    >>> keys, bits = mixed_radix_keys([(np.array([0, 2, 1]), 3), (np.array([1, 0, 1]), 2)], 3)
+    >>> keys.tolist(), bits
+    ([1, 4, 3], 3)
     """
     space = prod(max(size, 1) for _, size in columns)
     if space < _KEY_LIMIT:
-        return _combined(columns, rows, np.int64), (space - 1).bit_length()
+        return _combine_columns(columns, rows, np.int64), (space - 1).bit_length()
     keys = np.zeros(rows, dtype=np.int64)
     space = 1
     for codes, size in columns:
         if space * max(size, 1) >= _KEY_LIMIT:
+            # Compress the keys before they overflow.
             keys, space = dense_ranks(*sort_by_key(keys, np.arange(rows, dtype=np.int32), (space - 1).bit_length()))
         if space > 1:
             keys *= size

@@ -1,4 +1,4 @@
-"""Compressed rows: lists of different lengths, one after another in one array."""
+"""Compressed rows: lists of different lengths, concatenated in one array."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ __all__ = ["entries_of_rows"]
 
 
 def entries_of_rows(begins: NDArray[np.integer], ends: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return where the entries of some compressed rows stand, row after row; a row ends before `ends`.
+    """Return the indices of the entries of compressed rows, row by row, given their begins and exclusive ends.
 
     Examples
     --------
     >>> entries_of_rows(np.array([5, 0]), np.array([7, 3])).tolist()
     [5, 6, 0, 1, 2]
     """
+    # A global counter, shifted to the begin of each row.
     lengths = (ends - begins).astype(np.int64)
     before = np.cumsum(lengths) - lengths
     return np.asarray(np.arange(lengths.sum(), dtype=np.int64) + np.repeat(begins - before, lengths))

@@ -1,4 +1,4 @@
-"""Rows that stand for several: their sums, and windows of them."""
+"""Rows with multiplicities: sums by code, and windows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["rows_by_code", "windows"]
 
 
 def rows_by_code(codes: NDArray[np.integer], size: int, counts: NDArray[np.integer] | None) -> NDArray[np.int64]:
-    """Return how many rows have each code, in integers.
+    """Sum the multiplicities of rows by code, in integers.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def rows_by_code(codes: NDArray[np.integer], size: int, counts: NDArray[np.integ
     size : int
         Number of codes.
     counts : integer array, optional
-        How many rows each code stands for; None: one each.
+        Multiplicity of each row; None if all are 1.
 
     Examples
     --------
@@ -33,27 +33,28 @@ def rows_by_code(codes: NDArray[np.integer], size: int, counts: NDArray[np.integ
     """
     if counts is None:
         return np.bincount(codes, minlength=size).astype(np.int64)
+    # Weights of `bincount` would be floats, which are inexact for large sums.
     found = np.zeros(size, dtype=np.int64)
     np.add.at(found, codes, counts)
     return found
 
 
 def windows(counts: NDArray[np.integer], size: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-    """Cut cells with counts into windows of so many rows; a cell may be in several.
+    """Split cells with multiplicities into windows of a number of rows; a cell may be in several windows.
 
     Parameters
     ----------
     counts : int array
-        Rows of each cell, at least 1.
+        Multiplicity of each cell, at least 1.
     size : int
-        Rows of a window; the last one may have fewer.
+        Number of rows of a window; the last one may have fewer.
 
     Yields
     ------
     cells : slice
         The cells of a window.
     times : int64 array
-        How many rows of each of them are in it.
+        Number of rows of each cell in the window.
 
     Examples
     --------
@@ -64,6 +65,7 @@ def windows(counts: NDArray[np.integer], size: int) -> Iterator[tuple[slice, NDA
     begins = ends - counts
     for start in range(0, int(ends[-1]) if len(ends) else 0, size):
         stop = min(start + size, int(ends[-1]))
+        # Cells that contain the first and the last row of the window.
         first, last = (int(np.searchsorted(ends, at, side="right")) for at in (start, stop - 1))
         cells = slice(first, last + 1)
         yield cells, np.minimum(ends[cells], stop) - np.maximum(begins[cells], start)

@@ -1,4 +1,4 @@
-"""Columns as vectors of small integer codes plus a dictionary: the only form in which algorithms see data."""
+"""Dictionary-encoded columns: vectors of small integer codes, the only form in which algorithms access data."""
 
 from __future__ import annotations
 
@@ -30,48 +30,48 @@ __all__ = ["Column", "Table", "encode"]
 Numbers: TypeAlias = tuple[Fraction, ...] | None
 
 _SMALL_RANGE = 1 << 16
-"""Integers are counted, not hashed, when their range is below this or below `_RANGE_PER_ROW` times the rows."""
+"""Integers are counted instead of hashed if their range is below this, or below `_RANGE_PER_ROW` times the rows."""
 _RANGE_PER_ROW = 2
 _ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Column(Unpicklable):
-    """One column: a code per row, and the value that each code stands for."""
+    """One column: a code per row, and the value of each code."""
 
     name: str
     codes: NDArray[np.unsignedinteger]
-    """One code per row, in the narrowest unsigned type; 0 <= code < len(dictionary)."""
+    """Code of each row, in the narrowest unsigned type; 0 <= code < len(dictionary)."""
     dictionary: pl.Series
-    """The distinct values in their natural order (numbers and dates by size, declared categories in their order, text
-    alphabetically); every code occurs. A missing value, if there is one, is the last entry (null)."""
+    """Distinct values in their natural order: numbers and dates by size, declared categories as declared, text
+    alphabetically. Every code occurs. A missing value, if there is one, is the last entry (null)."""
     ordered: bool
-    """Whether the order of the values means something, so that an interval is a sensible sub-domain."""
+    """Whether the order of the values is meaningful, so that an interval is a sensible sub-domain."""
     numbers: OnDemand[Numbers] = OnDemand()
-    """The values as exact numbers (`tuple` of `Fraction`), by code (without the missing one), where the column is
-    numeric, else None. May be given as a function that is called when the numbers are first asked for."""
+    """The values by code as exact numbers (`tuple` of `Fraction`), without the missing value; None if the column is not
+    numeric. May be given as a function, which is called at first access."""
     of_intervals: bool = False
-    """Whether the values are themselves intervals of numbers or dates, which a coarsening made: several of them become
-    one interval, which covers them all."""
+    """Whether the values are intervals of numbers or dates, created by a coarsening. If so, several of them are
+    generalized to an interval that covers them all."""
 
     @property
     def size(self) -> int:
-        """Number of distinct values, a missing one included."""
+        """Number of distinct values, including a missing value."""
         return len(self.dictionary)
 
     @cached_property
     def has_missing(self) -> bool:
-        """Whether the last code stands for a missing value."""
+        """Whether the last code denotes a missing value."""
         return self.dictionary.null_count() > 0
 
     def gather(self, rows: NDArray[np.integer]) -> Column:
-        """Return the column with its rows in another order: those of the given numbers, each row once."""
+        """Return the column with its rows permuted by row numbers."""
         return Column(
             name=self.name,
             codes=self.codes[rows],
             dictionary=self.dictionary,
             ordered=self.ordered,
-            numbers=self.__dict__["numbers"],  # still to be computed, where nobody asked yet
+            numbers=self.__dict__["numbers"],  # not computed unless it was accessed before
             of_intervals=self.of_intervals,
         )
 
@@ -81,49 +81,49 @@ class Column(Unpicklable):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Table(Unpicklable):
-    """Encoded microdata with its roles. Never changed after it was made."""
+    """Encoded microdata with the roles of its columns. Immutable."""
 
     schema: Schema
     rows: int
     quasi_identifiers: tuple[Column, ...]
     sensitive: tuple[Column, ...]
     insensitive: pl.DataFrame
-    """The insensitive columns as they came, row by row (no column where there is none)."""
+    """The original insensitive columns, row by row (an empty frame if there are none)."""
     counts: NDArray[np.int64] | None = None
-    """How many rows of the microdata each row stands for, where the table is cells with counts; None: one each."""
+    """Multiplicity of each row, if the table consists of cells with counts; None if all are 1."""
     units: tuple[Column, ...] = ()
-    """Whose each row is, one column for each kind of unit that is protected. They are never published, and their
-    dictionaries hold numbers in place of values."""
+    """Unit that each row belongs to, with one column per kind of protected unit. Units are never published, and their
+    dictionaries contain numbers instead of values."""
     unseen: bool = False
-    """Whether rows differ in columns that were left out."""
+    """Whether rows differ in columns that were removed from the table."""
     totals: tuple[NDArray[np.int64], ...] | None = None
-    """Where the table is a part of a larger one: the rows of that with each value of each sensitive attribute, by code
-    (all of its rows, as those of one value, where there is no sensitive attribute). None: it is the whole table."""
+    """If the table is a part of a larger one: the frequencies in the larger table of the values of each sensitive
+    attribute, by code (of a single value, if there is no sensitive attribute). None for a whole table."""
 
     @property
     def people(self) -> int:
-        """Rows of the microdata that the table stands for."""
+        """Number of rows of the microdata that the table represents."""
         return self.rows if self.counts is None else int(self.counts.sum())
 
     @property
-    def one_each(self) -> bool:
-        """Whether each row stands for one row of the microdata."""
+    def has_unit_counts(self) -> bool:
+        """Whether each row represents a single row of the microdata."""
         return self.people == self.rows
 
     @property
-    def told_apart(self) -> bool:
-        """Whether rows differ in more than what classes and cells tell: algorithms do not see all columns then."""
+    def rows_may_differ(self) -> bool:
+        """Whether rows of a cell may differ, because algorithms do not see all columns."""
         return bool(self.insensitive.width) or len(self.sensitive) > 1 or bool(self.units) or self.unseen
 
     @cached_property
     def classes(self) -> EquivalenceClasses:
-        """Rows grouped by all quasi-identifiers, and within a class by the (first) sensitive value."""
+        """Equivalence classes of all quasi-identifiers, with cells by the (first) sensitive value."""
         quasi_identifiers = [(column.codes, column.size) for column in self.quasi_identifiers]
         sensitive = (self.sensitive[0].codes, self.sensitive[0].size) if self.sensitive else None
         return EquivalenceClasses.of(quasi_identifiers, sensitive, self.rows, self.counts)
 
     def gather(self, rows: NDArray[np.integer]) -> Table:
-        """Return the table with its rows in another order: those of the given numbers, each row once."""
+        """Return the table with its rows permuted by row numbers."""
         return replace(
             self,
             quasi_identifiers=tuple(column.gather(rows) for column in self.quasi_identifiers),
@@ -134,9 +134,10 @@ class Table(Unpicklable):
         )
 
     def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64] | None) -> Table:
-        """Return a table of some rows, which may be named several times, that stand for so many rows each.
+        """Select rows (repeats allowed) with new multiplicities.
 
-        The values of the columns stay those of this table, whether they occur or not. There is no insensitive column.
+        The dictionaries of the columns are unchanged, even if values do not occur. Insensitive columns are unchanged as
+        well, so the table should have none.
         """
         return replace(
             self,
@@ -148,20 +149,20 @@ class Table(Unpicklable):
         )
 
     def with_attributes(self, names: Sequence[str]) -> Table:
-        """Return the table with some of its units and sensitive attributes as its sensitive attributes, in this order.
+        """Select units and sensitive attributes as the sensitive attributes of the table, in this order.
 
         Parameters
         ----------
         names : sequence of str
-            What a requirement counts the values of (`Requirement.attributes`).
+            Attributes whose values a requirement counts (`Requirement.attributes`).
         """
         if tuple(names) == tuple(column.name for column in self.sensitive):
             return self
         columns = {column.name: column for column in self.sensitive + self.units}
-        return replace(self, sensitive=tuple(columns[name] for name in names), units=(), unseen=self.told_apart)
+        return replace(self, sensitive=tuple(columns[name] for name in names), units=(), unseen=self.rows_may_differ)
 
     def with_quasi_identifiers(self, columns: Mapping[str, Column]) -> Table:
-        """Return the table with other columns, of the same rows, in place of the quasi-identifiers of these names."""
+        """Replace quasi-identifiers by other columns with the same names and rows."""
         if not columns:
             return self
         replaced = tuple(columns.get(column.name, column) for column in self.quasi_identifiers)
@@ -177,36 +178,45 @@ class Table(Unpicklable):
 def encode(frame: pl.DataFrame, schema: Schema, *, of_intervals: Container[str] = ()) -> Table:
     """Encode a frame of microdata.
 
-    Text whose values are all canonical decimal numbers (`-12`, `0.50`; not `007`, `+1`, `1e5`) is ordered by size and
-    has `numbers`, its dictionary is still the text: `1` and `1.0` are two values. Text that is all ISO dates is
-    ordered. Other text is in the order of its code points and counts as unordered, like booleans and undeclared
-    categories (`Categorical`); declared ones (`Enum`) are ordered as declared.
+    Text that consists of canonical decimal numbers only (`-12`, `0.50`; not `007`, `+1`, `1e5`) is ordered by size and
+    has `numbers`. Its dictionary remains text, so that `1` and `1.0` are two values. Text that consists of ISO dates
+    only is ordered. Other text is sorted by code points and treated as unordered, like booleans and undeclared
+    categories (`Categorical`). Declared categories (`Enum`) are ordered as declared.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        One row per person; it may have no row. It is not changed. A missing value (null or NaN) of a quasi-identifier
-        is a value of its own; the caller has dealt with missing sensitive values. Minus zero is zero.
+        One row per record; may be empty. It is not modified. A missing value (null or NaN) of a quasi-identifier is
+        treated as a value; missing sensitive values must be handled by the caller. Negative zero becomes zero.
     schema : Schema
-        The role of every column.
+        Role of every column.
     of_intervals : container of str
-        Quasi-identifiers whose values are intervals, which a coarsening made (`Column.of_intervals`).
+        Quasi-identifiers whose values are intervals, created by a coarsening (`Column.of_intervals`).
 
     Returns
     -------
     Table
-        Codes and dictionaries of the quasi-identifiers and sensitive attributes; direct identifiers are gone.
+        Codes and dictionaries of the quasi-identifiers and sensitive attributes, without the direct identifiers.
 
     Raises
     ------
     ColumnError
-        Where the roles do not fit the columns.
+        If the roles do not match the columns.
     DataError
-        Where a column has a type that cannot be encoded (nested data, binary, objects), or holds an infinite number.
+        If a column has a type that cannot be encoded (nested data, binary, objects), or contains an infinite number.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.table import Schema
+    >>> table = encode(pl.DataFrame({"age": [40, 31, 40]}), Schema(quasi_identifiers=("age",)))
+    >>> table.quasi_identifiers[0].codes.tolist(), table.quasi_identifiers[0].dictionary.to_list()
+    ([1, 0, 1], [31, 40])
     """
     import polars as pl
 
     schema.check(frame.columns)
+    # Quasi-identifiers first, then sensitive attributes.
     encoded = _encode_all([frame.get_column(name) for name in schema.quasi_identifiers + schema.sensitive])
     identifying = len(schema.quasi_identifiers)
     return Table(
@@ -235,6 +245,7 @@ def _encode_column(column: pl.Series) -> Column:
     import polars as pl
 
     kind = column.dtype
+    # Types that are represented by integers can be counted.
     counted = kind.is_integer() or kind.is_temporal() or kind in (pl.Boolean, pl.Enum)
     if not (counted or kind.is_float() or kind.is_decimal() or kind in (pl.String, pl.Categorical, pl.Null)):
         raise DataError(
@@ -243,6 +254,7 @@ def _encode_column(column: pl.Series) -> Column:
         )
     if kind.is_float():
         column = _plain_floats(column)
+    # A column without any value has a single code.
     if column.null_count() == len(column):
         codes, dictionary = np.zeros(len(column), dtype=np.uint8), column.head(1)
     elif counted:
@@ -273,25 +285,27 @@ def _plain_floats(column: pl.Series) -> pl.Series:
 
 
 def _by_size(column: pl.Series) -> tuple[NDArray[np.unsignedinteger], pl.Series]:
-    """Encode a column that has a value, by a table of the integers that stand for its values; sorted by them."""
+    """Encode a nonempty column by counting its integer representations, in ascending order."""
     import polars as pl
 
     physical = column.cast(pl.UInt8) if column.dtype == pl.Boolean else column.to_physical()
     low, high = cast(int, physical.min()), cast(int, physical.max())
+    # A table of counts over a wide range would be mostly empty.
     if high - low >= max(_SMALL_RANGE, _RANGE_PER_ROW * len(column)) or physical.dtype in (pl.Int128, pl.UInt128):
         codes, found = _by_hash(physical)
         return codes, _logical(found, column.dtype)
     has_missing = physical.null_count() > 0
     values = (physical.fill_null(low) if has_missing else physical).to_numpy()
-    # Arithmetic modulo the width of the type: a difference that is small comes out right, whatever the signs are.
+    # Unsigned arithmetic is modular, so that small differences are correct for any signs.
     unsigned = f"u{values.itemsize}"
     lowest = np.asarray([low], dtype=values.dtype).view(unsigned)
     offsets = values.view(unsigned) - lowest
     if offsets.itemsize == np.dtype(np.intp).itemsize:
         offsets = offsets.view(np.intp)
-    occurs = _occurring(offsets, high - low + 1)
+    occurs = _mark_occurring(offsets, high - low + 1)
     distinct = np.flatnonzero(occurs)
     kind = _narrowest(len(distinct) + has_missing)
+    # If all integers of the range occur, offsets are codes.
     if len(distinct) == len(occurs):
         codes = offsets.astype(kind)
     else:
@@ -305,8 +319,8 @@ def _by_size(column: pl.Series) -> tuple[NDArray[np.unsignedinteger], pl.Series]
     return codes, _logical(found, column.dtype)
 
 
-def _occurring(offsets: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
-    """Return which of the integers below `size` occur, looking no further than where all of them have."""
+def _mark_occurring(offsets: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
+    """Mark the integers below `size` that occur, stopping early if all of them have occurred."""
     occurs = np.zeros(size, dtype=np.bool_)
     step = max(_SMALL_RANGE, size)
     for start in range(0, len(offsets), step):
@@ -325,7 +339,7 @@ def _logical(physical: pl.Series, kind: pl.DataType) -> pl.Series:
 def _by_text(
     codes: NDArray[np.unsignedinteger], dictionary: pl.Series
 ) -> tuple[NDArray[np.unsignedinteger], pl.Series]:
-    """Bring undeclared categories, which come in the order of their appearance, into alphabetical order."""
+    """Sort undeclared categories, which are in order of appearance, alphabetically."""
     import polars as pl
 
     order = dictionary.cast(pl.String).arg_sort(nulls_last=True)
@@ -335,7 +349,7 @@ def _by_text(
 
 
 def _by_hash(column: pl.Series) -> tuple[NDArray[np.unsignedinteger], pl.Series]:
-    """Encode a column that has a value, by a hash table of its distinct values, which are sorted then."""
+    """Encode a nonempty column by hashing its distinct values, and sort them."""
     import polars as pl
 
     if column.dtype == pl.String:
@@ -352,9 +366,11 @@ def _by_hash(column: pl.Series) -> tuple[NDArray[np.unsignedinteger], pl.Series]
         order = found.arg_sort().to_numpy()
         found = found.gather(order).cast(column.dtype)
     if column.dtype == pl.String and _is_numeric_text(found):
+        # Numeric text is sorted by size.
         by_number = numeric_order(found)
         order, found = order[by_number], found.gather(by_number)
     has_missing = column.null_count() > 0
+    # Map hash codes to sorted codes; the missing value comes last.
     code_of = np.empty(len(order) + has_missing, dtype=_narrowest(len(order) + has_missing))
     code_of[order] = np.arange(len(order))
     if has_missing:
@@ -364,7 +380,7 @@ def _by_hash(column: pl.Series) -> tuple[NDArray[np.unsignedinteger], pl.Series]
 
 
 def _narrowest(values: int) -> type[np.unsignedinteger]:
-    """Return the narrowest unsigned type that has a code for each of so many values."""
+    """Return the narrowest unsigned type for a number of codes."""
     return np.uint8 if values <= 1 << 8 else np.uint16 if values <= 1 << 16 else np.uint32
 
 
@@ -381,7 +397,7 @@ def _is_date_text(values: pl.Series) -> bool:
 
 
 def _exact_numbers(dictionary: pl.Series) -> tuple[Fraction, ...]:
-    """Return the values that are not missing; a float as the shortest decimal number that is printed for it."""
+    """Return the present values as exact numbers; a float is its shortest decimal representation."""
     import polars as pl
 
     values = dictionary.drop_nulls()

@@ -1,4 +1,4 @@
-"""The keyed hash of a table's canonical form."""
+"""The keyed hash of the canonical form of a table."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ __all__ = ["KEYED", "fingerprint", "new_salt"]
 _NOTHING: Mapping[str, Callable[[], Iterable[pl.Series]]] = MappingProxyType({})
 
 _WINDOW = 1 << 22
-"""Rows whose codes are added at a time, where each stands for many."""
+"""Number of rows whose codes are hashed at a time, if rows have multiplicities."""
 _FEW = 1 << 16
-"""Values whose text is joined here: the import of Arrow, whose buffers hold it already, takes longer."""
+"""Largest number of values whose text is joined in Python; for more, Arrow's buffers are worth its import time."""
 KEYED = "HMAC-SHA-256 of the canonical form of the input's rows, with the salt in salt.txt as its key"
-"""How a certificate says what its hash of the input is."""
+"""Description of the hash of the input in certificates."""
 
 
 def new_salt() -> str:
-    """Return 32 bytes of the operating system's randomness, as hexadecimal digits: the key of one hash."""
+    """Generate a key for one hash: 32 random bytes of the operating system, as hexadecimal digits."""
     return secrets.token_hex(32)
 
 
@@ -44,35 +44,38 @@ def fingerprint(
     order: NDArray[np.integer] | None = None,
     *,
     key: bytes,
-    beside: Mapping[str, Callable[[], Iterable[pl.Series]]] = _NOTHING,
+    extra_columns: Mapping[str, Callable[[], Iterable[pl.Series]]] = _NOTHING,
 ) -> str:
-    """Return the keyed hash of a table's canonical form, as 64 hexadecimal digits.
+    """Compute the keyed hash of a table's canonical form, as 64 hexadecimal digits.
 
-    The canonical form is, for every column in the order of its role, its role and name and its values as text; then
-    which values stand in one row, for all rows in a canonical order. It depends neither on the file or frame that the
-    table came from nor on the order of its rows.
+    The canonical form consists of the role, the name and the distinct values as text of every column, in the order of
+    roles, followed by the combinations of values of all rows in a canonical order. It depends neither on the file or
+    frame from which the table was read nor on the order of its rows.
 
     Parameters
     ----------
     table : Table
+        The table.
     order : int array of shape (rows,), optional
-        The rows in an order that depends on their cells alone (`shoal.recoding.canonical_order`); may be left out where
-        the quasi-identifiers and one sensitive attribute are all columns.
+        The rows in an order that depends on their cells alone (`shoal.recoding.canonical_order`). It is not needed if
+        the quasi-identifiers and one sensitive attribute are the only columns.
     key : bytes
-        Whoever does not have it learns nothing from the hash; whoever has it can try tables.
-    beside : mapping of str to callable, optional
-        Insensitive columns that the table does not hold: each returns the values of all rows, in pieces, in the
-        canonical order of the rows that the table's stand for. It is called twice.
+        The key. Without it, the hash discloses nothing; with it, candidate tables can be tested.
+    extra_columns : mapping of str to callable, optional
+        Insensitive columns that are not in the table: each function returns the values of all rows in parts, in the
+        canonical order of the rows. It is called twice.
 
     References
     ----------
     H. Krawczyk, M. Bellare and R. Canetti, "HMAC: Keyed-hashing for message authentication", RFC 2104.
     """
     form = hmac.new(key, digestmod=hashlib.sha256)
+    # Dictionaries of all columns, by role.
     columns = [("quasi-identifier", column) for column in table.quasi_identifiers]
     columns += [("sensitive", column) for column in table.sensitive]
     for role, column in columns:
         _add_text(form, f"{role}\0{column.name}", _as_text(column.dictionary))
+    # Codes of all rows, or of one row per cell with its count.
     by_cell = order is None
     if order is None:  # rows of one cell are alike: each once, and how many they are
         order = table.classes.first_rows
@@ -87,9 +90,10 @@ def fingerprint(
         else:
             for cells, times in windows(table.counts[order], _WINDOW):
                 form.update(np.repeat(codes[cells], times).tobytes())
+    # Insensitive columns have no dictionary; their values follow row by row.
     for series in table.insensitive.get_columns():
         _add_text(form, f"insensitive\0{series.name}", _as_text(series.gather(order)))
-    for name, pieces in beside.items():
+    for name, pieces in extra_columns.items():
         _add_pieces(form, f"insensitive\0{name}", table.people, partial(_texts, pieces))
     return form.hexdigest()
 
@@ -99,12 +103,12 @@ def _texts(pieces: Callable[[], Iterable[pl.Series]]) -> Iterable[pl.Series]:
 
 
 def _add_text(form: hmac.HMAC, header: str, text: pl.Series) -> None:
-    """Add values, each behind its length (-1 for a missing one)."""
+    """Hash values, each preceded by its length (-1 if missing)."""
     _add_pieces(form, header, len(text), lambda: [text])
 
 
 def _add_pieces(form: hmac.HMAC, header: str, count: int, pieces: Callable[[], Iterable[pl.Series]]) -> None:
-    """Add so many values that come in pieces: the lengths of all of them, then their text."""
+    """Hash values that come in parts: first the lengths of all values, then their text."""
     import polars as pl
 
     form.update(f"{header}\0{count}\0".encode())
@@ -115,6 +119,7 @@ def _add_pieces(form: hmac.HMAC, header: str, count: int, pieces: Callable[[], I
         if len(written) <= _FEW:
             form.update("".join(written).encode())
             continue
+        # Values of the oldest layout are contiguous in the third buffer.
         content = written.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).buffers()[2]
         form.update(memoryview(content)[: int(written.str.len_bytes().sum())])
 
@@ -122,6 +127,7 @@ def _add_pieces(form: hmac.HMAC, header: str, count: int, pieces: Callable[[], I
 def _as_text(values: pl.Series) -> pl.Series:
     import polars as pl
 
+    # Types without a cast to text have a notation of their own.
     if values.dtype == pl.Binary:
         return values.bin.encode("hex")
     if values.dtype.is_nested():

@@ -1,4 +1,4 @@
-"""What the names of columns say of their roles, in English, German, French and Spanish."""
+"""Hints about the roles of columns from their names, in English, German, French and Spanish."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import re
 import unicodedata
 
 __all__ = [
-    "means_individual",
-    "means_known",
-    "means_measured",
-    "means_numbering",
-    "means_person_number",
-    "means_personal",
-    "means_place",
-    "means_postal_code",
-    "means_sensitive",
-    "means_thing",
+    "suggests_individual",
+    "suggests_known",
+    "suggests_measured",
+    "suggests_numbering",
+    "suggests_person_number",
+    "suggests_personal",
+    "suggests_place",
+    "suggests_postal_code",
+    "suggests_sensitive",
+    "suggests_thing",
     "words_of",
 ]
 
 _LONG = 6
-"""Letters of a word that is also looked for within compounds (Hauptdiagnose)."""
+"""Smallest length of words that are also searched within compounds (such as "Hauptdiagnose")."""
 _SENSITIVE = (
     *("disease", "diseases", "diagnosis", "diagnoses", "diagnose", "diagnosen", "diag", "icd", "illness", "krankheit"),
     *("erkrankung", "condition", "symptom", "symptoms", "medication", "medikament", "drug", "drugs", "treatment"),
@@ -42,7 +42,7 @@ _SENSITIVE = (
     ),
     *("straftat", "disability", "behinderung", "handicap", "grade", "grades", "score", "note", "result", "outcome"),
 )
-"""What people would not want to be known of them: health, money, belief, opinion, offences, results."""
+"""Words for sensitive attributes: health, finances, beliefs, opinions, offences, results."""
 _KNOWN = (
     *("age", "alter", "edad", "gender", "sex", "geschlecht", "sexe", "sexo", "race", "ethnicity", "ethnic", "marital"),
     *("familienstand", "education", "bildung", "schulabschluss", "occupation", "beruf", "job", "profession", "work"),
@@ -64,13 +64,13 @@ _KNOWN = (
         "stay",
     ),
 )
-"""What neighbours, colleagues and registers know of people."""
+"""Words for attributes that neighbours, colleagues and registers know."""
 _INDIVIDUAL = (
     *("age", "alter", "edad", "eta", "leeftijd", "gender", "sex", "geschlecht", "sexe", "sexo", "sesso", "geslacht"),
     *("birth", "birthday", "birthdate", "birthyear", "dob", "yob", "born", "geburt", "geboren", "geburtsdatum"),
     *("naissance", "nacimiento", "nascita", "geboortedatum", "jahrgang"),
 )
-"""What differs between the members of a household and the people of a place, and stays the same in one person."""
+"""Words for attributes that vary within a household or a place, but not over time for one person."""
 _PERSONAL = (
     *("race", "ethnicity", "ethnic", "ethnie", "black", "white", "hispanic", "hisp", "asian", "nationality"),
     *("citizenship", "citizen", "nationalitaet", "education", "educ", "schooling", "bildung", "schulabschluss"),
@@ -78,7 +78,7 @@ _PERSONAL = (
     *("grosse", "weight", "gewicht", "occupation", "beruf", "veteran", "firstname", "lastname", "surname", "vorname"),
     *("nachname", "children", "kinder"),
 )
-"""What is said of a person rather than of a place or a thing, and seldom changes."""
+"""Words for attributes of persons, rather than places or things, that seldom change."""
 _PLACES = (
     *(
         "country",
@@ -97,7 +97,7 @@ _PLACES = (
     *("ort", "wohnort", "gemeinde", "stadt", "ville", "commune", "ciudad", "municipio", "address", "street", "adresse"),
     *("strasse", "rue", "calle", "puma", "tract"),
 )
-"""Where people live."""
+"""Words for places of residence."""
 _PERSON_NUMBERS = (
     *("patient", "patienten", "patnr", "pat", "pid", "pcode", "person", "personen", "persnr", "subject"),
     *("proband", "participant", "teilnehmer", "respondent", "client", "klient", "customer", "kunde"),
@@ -105,105 +105,108 @@ _PERSON_NUMBERS = (
     *("versicherten", "versichertennummer", "insured", "beneficiary", "mrn", "ssn", "bsn", "nhs", "nir", "nino"),
     *("fiscale", "fiscal", "matrikel", "matrikelnummer", "user", "nutzer", "enrollee", "paciente", "persona"),
 )
-"""What numbers of people are called."""
+"""Words for numbers of persons."""
 _THINGS = (
     *("product", "produkt", "item", "article", "artikel", "sku", "drug", "medication", "medikament", "brand", "model"),
     *("store", "shop", "filiale", "household", "haushalt", "menage", "hogar", "family", "famille", "school", "schule"),
     *("hospital", "krankenhaus", "clinic", "klinik", "ward", "station", "firm", "company", "unternehmen", "category"),
 )
-"""What has numbers, too, and is not a person."""
+"""Words for numbered objects that are not persons."""
 _MEASURED = (
     *("glucose", "pressure", "systolic", "diastolic", "blutdruck", "cholesterol", "bmi", "pulse", "puls"),
     *("temperature", "temperatur", "haemoglobin", "hemoglobin", "creatinine", "dose", "dosis", "amount", "betrag"),
     *("cost", "costs", "kosten", "charge", "charges", "price", "preis", "menge", "quantity", "hours", "minutes"),
     *("stunden", "duration", "dauer", "value", "wert", "volume", "capital", "gain", "loss", "total", "expenses"),
 )
-"""What is measured or summed up."""
+"""Words for measurements and totals."""
 _NUMBERING = (
     *("id", "ids", "nr", "no", "nbr", "num", "number", "nummer", "numero", "code", "kode", "key", "index", "ref"),
     *("kennung", "kennzeichen", "identifier", "uid"),
 )
-"""What makes a number one that names things."""
+"""Words that mark a number as an identifier."""
 _POSTAL = ("zip", "zipcode", "postcode", "postal", "postalcode", "plz", "postleitzahl", "cp", "codigo")
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """Return the words of a column's name, in lower case and without accents.
+    """Split a column's name into words, in lower case and without accents.
 
     Examples
     --------
     >>> words_of("Haupt-Diagnose_2"), words_of("zipCode")
     (('haupt', 'diagnose'), ('zip', 'code'))
     """
+    # Decompose accented letters, then drop the accents.
     plain = unicodedata.normalize("NFKD", name.replace("ß", "ss")).encode("ascii", "ignore").decode()
+    # Split camel case.
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", plain)
     return tuple(re.findall(r"[a-z]+", apart.lower()))
 
 
-def means_sensitive(name: str) -> bool:
-    """Return whether a name says that a column should not be linked to a person."""
+def suggests_sensitive(name: str) -> bool:
+    """Test if a name suggests a sensitive attribute."""
     return _has_one(name, _SENSITIVE)
 
 
-def means_known(name: str) -> bool:
-    """Return whether a name says that others may know a column of a person."""
+def suggests_known(name: str) -> bool:
+    """Test if a name suggests an attribute that others may know about a person."""
     return _has_one(name, _KNOWN)
 
 
-def means_individual(name: str) -> bool:
-    """Return whether a name stands for age, gender or birth, which differ between the people of one household."""
+def suggests_individual(name: str) -> bool:
+    """Test if a name suggests age, gender or birth, which vary within a household."""
     return _has_one(name, _INDIVIDUAL)
 
 
-def means_personal(name: str) -> bool:
-    """Return whether a name stands for another property of persons that seldom changes, such as education."""
+def suggests_personal(name: str) -> bool:
+    """Test if a name suggests another attribute of persons that seldom changes, such as education."""
     return _has_one(name, _PERSONAL)
 
 
-def means_place(name: str) -> bool:
-    """Return whether a name stands for where people live, postal codes among it."""
-    return means_postal_code(name) or _has_one(name, _PLACES)
+def suggests_place(name: str) -> bool:
+    """Test if a name suggests a place of residence, including postal codes."""
+    return suggests_postal_code(name) or _has_one(name, _PLACES)
 
 
-def means_person_number(name: str) -> bool:
-    """Return whether a name stands for a number or code that a person has.
+def suggests_person_number(name: str) -> bool:
+    """Test if a name suggests a number or code of a person.
 
     Examples
     --------
-    >>> means_person_number("Patienten-Nr"), means_person_number("codice_fiscale"), means_person_number("ward")
+    >>> suggests_person_number("Patienten-Nr"), suggests_person_number("codice_fiscale"), suggests_person_number("ward")
     (True, True, False)
     """
     return _has_one(name, _PERSON_NUMBERS)
 
 
-def means_thing(name: str) -> bool:
-    """Return whether a name stands for a product, a household or an institution rather than for persons."""
-    return _has_one(name, _THINGS) and not means_person_number(name)
+def suggests_thing(name: str) -> bool:
+    """Test if a name suggests a product, a household or an institution, rather than a person."""
+    return _has_one(name, _THINGS) and not suggests_person_number(name)
 
 
-def means_measured(name: str) -> bool:
-    """Return whether a name stands for something that is measured, and for no number that names things."""
-    return _has_one(name, _MEASURED) and not means_numbering(name)
+def suggests_measured(name: str) -> bool:
+    """Test if a name suggests a measurement, rather than an identifier."""
+    return _has_one(name, _MEASURED) and not suggests_numbering(name)
 
 
-def means_numbering(name: str) -> bool:
-    """Return whether a name stands for a number or code that names things.
+def suggests_numbering(name: str) -> bool:
+    """Test if a name suggests an identifier.
 
     Examples
     --------
-    >>> means_numbering("case_no"), means_numbering("id_stay"), means_numbering("number_of_visits")
+    >>> suggests_numbering("case_no"), suggests_numbering("id_stay"), suggests_numbering("number_of_visits")
     (True, True, False)
     """
     words = words_of(name)
     return bool(words) and (words[-1] in _NUMBERING or words[0] == "id")
 
 
-def means_postal_code(name: str) -> bool:
-    """Return whether a name says that a column holds postal codes."""
+def suggests_postal_code(name: str) -> bool:
+    """Test if a name suggests postal codes."""
     return any(word in _POSTAL for word in words_of(name))
 
 
 def _has_one(name: str, listed: tuple[str, ...]) -> bool:
     words = words_of(name)
     joined = "".join(words)
+    # Short words must match exactly, because they occur within many other words.
     return any(word in words or (len(word) >= _LONG and word in joined) for word in listed)

@@ -1,4 +1,4 @@
-"""Texts that people read as one value and programs compare as several: blanks, invisible characters, forms, case."""
+"""Texts that look equal to readers but differ for programs: blanks, invisible characters, Unicode forms, case."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import polars as pl
 from shoal._messages import Suggestion
 from shoal.errors import DataError
 
-__all__ = ["check_read_apart", "count_alike", "normalized", "normalized_columns"]
+__all__ = ["check_distinguishable", "count_alike", "normalize_columns"]
 
 _INVISIBLE = (
     r"[[\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}]"
     r"--[\s\u{600}-\u{605}\u{6DD}\u{70F}\u{890}\u{891}\u{8E2}\u{110BD}\u{110CD}\u{13430}-\u{1343F}]]"
 )
-"""Characters without a shape: zero-width characters, soft hyphens, marks of direction and byte order, variation
-selectors, tags, fillers and control characters. Format characters with a shape, such as Arabic number signs, stay."""
+"""Characters without a glyph: zero-width characters, soft hyphens, direction and byte order marks, variation selectors,
+tags, fillers and control characters. Format characters with a glyph, such as Arabic number signs, are not included."""
 _BLANK = r"[\s\u{2800}]"
 _ENDS = f"^{_BLANK}+|{_BLANK}+$"
 _NOT_PLAIN = r"[^ -~]|^ | $"
-"""What normalization may change: everything else is printable ASCII that neither starts nor ends with a blank."""
+"""Text that normalization may change; all other text is printable ASCII without a blank at either end."""
 _NOT_FOLDED = r"[^ -~]|^ | $|[A-Z]|  "
-"""What folding may change."""
+"""Text that folding may change."""
 _TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 
-def normalized(text: pl.Expr) -> pl.Expr:
-    r"""Strip blanks at the ends and invisible characters from text and compose it (NFC); empty text becomes missing.
+def normalize_text(text: pl.Expr) -> pl.Expr:
+    r"""Strip outer blanks and invisible characters from text and compose it (NFC); empty text becomes missing.
 
     Examples
     --------
@@ -38,23 +38,25 @@ def normalized(text: pl.Expr) -> pl.Expr:
     return pl.when(plain != "").then(plain).otherwise(None).name.keep()
 
 
-def normalized_columns(frame: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
-    """Normalize the values of some columns that are text; the others, and the types of all, stay.
+def normalize_columns(frame: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
+    """Normalize the values of text columns; types and other columns are unchanged.
 
     Parameters
     ----------
     frame : polars.LazyFrame
+        The table.
     names : sequence of str
-        Columns, of which those that are not text are left alone.
+        Columns to normalize; those that are not text are skipped.
     """
     columns = []
-    # By number, because Polars takes the name "*" for all columns.
+    # Columns are addressed by number, because Polars treats the name "*" as a wildcard.
     for place, (name, kind) in enumerate(frame.collect_schema().items()):
         column = pl.nth(place)
         if name in names and kind in _TEXT:
-            column = normalized(column.cast(pl.String))
+            column = normalize_text(column.cast(pl.String))
             if isinstance(kind, pl.Enum):
-                told = kind.categories.alias("told").to_frame().select(normalized(pl.col("told"))).to_series()
+                # Declared categories are normalized as well, and merged if they become equal.
+                told = kind.categories.alias("told").to_frame().select(normalize_text(pl.col("told"))).to_series()
                 column = column.cast(pl.Enum(told.drop_nulls().unique(maintain_order=True)))
             elif kind == pl.Categorical:
                 column = column.cast(kind)
@@ -62,32 +64,33 @@ def normalized_columns(frame: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFram
     return frame.select(columns)
 
 
-def check_read_apart(columns: Iterable[tuple[str, pl.Series]], *, may_normalize: bool = True) -> None:
-    """Check that readers see different values of sensitive columns as different ones.
+def check_distinguishable(columns: Iterable[tuple[str, pl.Series]], *, may_normalize: bool = True) -> None:
+    """Check that distinct values of sensitive columns look different to readers.
 
-    Two texts that differ in blanks at the ends, in invisible characters, or in a canonically equivalent form (Unicode
-    Standard Annex 15) look the same: in a group they are one value to every reader, and two to a privacy model.
+    Two texts that differ in outer blanks, in invisible characters, or in a canonically equivalent form (Unicode
+    Standard Annex 15) look the same. Within a group, every reader sees one value, but a privacy model counts two.
 
     Parameters
     ----------
     columns : iterable of (str, series)
-        The name of each column, and its distinct values; only text can be written in several forms. A missing value
-        reads like empty text.
+        Name and distinct values of each column; only text can have several forms. A missing value is equal to empty
+        text.
     may_normalize : bool
-        Whether the caller can ask for normalization, which the message suggests then.
+        Whether the caller supports normalization, which the message then suggests.
 
     Raises
     ------
     DataError
-        Some values read like another one.
+        If some values look like another one.
     """
     for name, values in columns:
         if values.dtype not in _TEXT:
             continue
         text = values.cast(pl.String)
+        # Plain ASCII cannot be ambiguous, and is checked fast.
         if not text.str.contains(rf"{_NOT_PLAIN}|^$").any():
             continue
-        plain = text.alias("text").to_frame().select(normalized(pl.col("text"))).to_series()
+        plain = text.alias("text").to_frame().select(normalize_text(pl.col("text"))).to_series()
         again = len(plain) - plain.n_unique()
         if again:
             raise DataError(
@@ -100,18 +103,19 @@ def check_read_apart(columns: Iterable[tuple[str, pl.Series]], *, may_normalize:
 
 
 def count_alike(values: pl.Series) -> tuple[int, pl.Series]:
-    """Count the pairs of values that read alike, in upper or lower case and with compatibility characters, too.
+    """Count the pairs of values that look alike, ignoring case and compatibility variants.
 
     Parameters
     ----------
     values : polars.Series
-        Values of one column; those that repeat count once, missing ones not at all.
+        Values of one column; repeated values count once, missing values are ignored.
 
     Returns
     -------
     pairs : int
+        Number of pairs.
     alike : polars.Series
-        The values of these pairs, each once, in the type of the column.
+        Distinct values of these pairs, in the type of the column.
 
     Examples
     --------
@@ -125,16 +129,17 @@ def count_alike(values: pl.Series) -> tuple[int, pl.Series]:
     text = different.cast(pl.String)
     if not text.str.contains(_NOT_FOLDED).any():
         return 0, values.clear()
-    folded = _folded(text)
+    folded = _fold_text(text)
     repeated = folded.is_duplicated()
+    # n values with the same form make n (n - 1) / 2 pairs.
     sizes = folded.filter(repeated).value_counts()["count"].cast(pl.Int64)
     return int((sizes * (sizes - 1)).sum()) // 2, different.filter(repeated)
 
 
-def _folded(text: pl.Series) -> pl.Series:
-    """Return text in the form in which values that read alike are equal."""
-    column = normalized(pl.col("text")).fill_null("").str.normalize("NFKC").str.to_lowercase()
-    # Lower case keeps apart what case folding does not: the sharp s, the final sigma.
+def _fold_text(text: pl.Series) -> pl.Series:
+    """Fold text so that values that look alike become equal."""
+    column = normalize_text(pl.col("text")).fill_null("").str.normalize("NFKC").str.to_lowercase()
+    # Lower-casing distinguishes the sharp s and the final sigma; case folding does not.
     column = column.str.replace_all("\u00df", "ss", literal=True).str.replace_all("\u03c2", "\u03c3", literal=True)
     column = column.str.normalize("NFKC").str.replace_all(f"{_BLANK}+", " ").str.strip_chars(" ")
     return text.alias("text").to_frame().select(column).to_series()

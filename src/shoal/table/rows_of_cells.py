@@ -1,4 +1,4 @@
-"""Which rows stand in which cell: in the order of the cells, or the cell of each row until that order is needed."""
+"""The rows of each cell, stored in cell order, or as the cell of each row until that order is needed."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ __all__ = ["RowsOfCells"]
 class RowsOfCells:
     """The rows of each cell, in the order of the table within a cell.
 
-    Where rows were counted by key, the cell of each is known before their order is. To put a long table in order means
-    to write all over memory, which takes longer than all that need not know it.
+    If rows were counted by key, the cell of each row is known before the order. Sorting a long table takes longer than
+    any computation that does not need the order, because it writes to scattered memory. The order is therefore computed
+    on demand.
 
     Parameters
     ----------
     starts : int32 array of shape (cells + 1,)
-        Where each cell starts among the rows in order.
+        Start of each cell in the sorted rows.
     order : int32 array of shape (rows,), optional
-        The rows in order.
+        The sorted rows.
     cells : int32 array of shape (rows,), optional
-        The cell of each row; one of both must be given.
+        The cell of each row. Either `order` or `cells` must be given.
     """
 
     def __init__(
@@ -42,22 +43,23 @@ class RowsOfCells:
         self._held = order, cells  # one of both: the memory is that of one array
 
     @property
-    def counted(self) -> bool:
-        """Whether they were counted, and nobody asked for their order yet."""
+    def is_unordered(self) -> bool:
+        """Whether the rows were counted, and their order has not been computed yet."""
         return self._held[0] is None
 
     @property
     def order(self) -> NDArray[np.int32]:
-        """The rows in the order of their cells."""
+        """The rows sorted by cell."""
         order, cells = self._held
         if order is None:
+            # Replace the cells by the order, so that only one array is kept.
             order = order_of_cells(cells, self._starts)
             self._held = order, None
         return order
 
     @property
     def first(self) -> NDArray[np.int32]:
-        """The first row of each cell."""
+        """First row of each cell."""
         order, cells = self._held
         if order is not None:
             return order[self._starts[:-1]]
@@ -67,25 +69,26 @@ class RowsOfCells:
     def split(
         self, keep: NDArray[np.int32], group_of: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Let the first `keep[cell]` rows of each cell be in its group.
+        """Assign the first `keep[cell]` rows of each cell to the cell's group.
 
         Returns
         -------
         groups : int32 array of shape (rows,)
-            `group_of[cell]` for the rows that stay, -1 for the others.
+            `group_of[cell]` for the assigned rows, -1 for the others.
         others : int32 array
-            These, in the order of the cells.
+            The other rows, sorted by cell.
         """
         order, cells = self._held
         if order is not None:
             groups = np.empty(len(order), dtype=np.int32)
             return groups, split_cells(order, self._starts, keep, group_of, groups)
         assert cells is not None
+        # Without an order, only the other rows need sorting.
         groups, others = split_rows(cells, keep.astype(np.int32), group_of)
         bits = (len(self._starts) - 1).bit_length()
         return groups, sort_by_key(cells[others].astype(np.int64), others, bits)[1]
 
     def __len__(self) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
         order, cells = self._held
         return len(cells) if order is None and cells is not None else len(self.order)

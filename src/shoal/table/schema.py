@@ -1,4 +1,4 @@
-"""The roles of a table's columns."""
+"""The roles of the columns of a table."""
 
 from __future__ import annotations
 
@@ -14,45 +14,51 @@ if TYPE_CHECKING:
 __all__ = ["Schema", "roles"]
 
 REST = "rest"
-"""In place of the insensitive columns: all that have no other role."""
+"""Placeholder for the insensitive columns: all columns without another role."""
 _ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "units")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """Which column plays which role; every column of the table has exactly one."""
+    """Roles of the columns; every column of the table has exactly one.
+
+    Examples
+    --------
+    >>> Schema(quasi_identifiers=("age", "zip"), sensitive=("disease",), direct_identifiers=("name",)).published
+    ('age', 'zip', 'disease')
+    """
 
     quasi_identifiers: tuple[str, ...]
-    """Columns that an adversary knows from elsewhere: generalized or suppressed."""
+    """Columns that an adversary may know from other sources: generalized or suppressed."""
     sensitive: tuple[str, ...] = ()
-    """Columns that must not be linked to a person: published as they are."""
+    """Columns that must not be linked to a person: published unchanged."""
     direct_identifiers: tuple[str, ...] = ()
-    """Columns that name a person: never published."""
+    """Columns that identify a person: never published."""
     insensitive: tuple[str, ...] = ()
-    """Columns that are neither: published as they are, because the publisher says so."""
+    """All other columns: published unchanged, at the discretion of the publisher."""
     units: tuple[tuple[str, ...], ...] = ()
-    """Kinds of units to protect, such as persons and households: the columns that together identify whose a row is.
-    They are read and never published."""
+    """Kinds of protected units, such as persons and households: the columns that together identify the unit of a row.
+    They are read, but never published."""
 
     @property
     def unit_columns(self) -> tuple[str, ...]:
-        """The columns that identify units, each once."""
+        """Distinct columns that identify units."""
         return tuple(dict.fromkeys(name for kind in self.units for name in kind))
 
     @property
     def private(self) -> tuple[str, ...]:
-        """The columns that are in no release."""
+        """Columns that are never published."""
         return self.direct_identifiers + self.unit_columns
 
     @property
     def published(self) -> tuple[str, ...]:
-        """The columns of a release, in the order of their roles."""
+        """Columns of a release, in the order of their roles."""
         return self.quasi_identifiers + self.sensitive + self.insensitive
 
     def with_rest(self, columns: Sequence[str]) -> Schema:
-        """Return the schema with the columns of a table that have no role as insensitive ones, where it asks for that.
+        """Make all columns without a role insensitive, if the schema requests it.
 
-        It does where its insensitive columns are `"rest"`, and the table has no column of that name.
+        It does if its insensitive columns are `"rest"` and the table has no column of that name.
         """
         if self.insensitive != (REST,) or REST in columns:
             return self
@@ -60,17 +66,18 @@ class Schema:
         return replace(self, insensitive=tuple(name for name in columns if name not in named))
 
     def check(self, columns: Sequence[str]) -> None:
-        """Check the roles against the columns that a table has: every column has exactly one.
+        """Check that every column of a table has exactly one role.
 
         Raises
         ------
         ColumnError
-            Where a column is unknown, is named twice, or has no role.
+            If a column is unknown, is named twice, or has no role.
         """
         self.check_known(columns)
         named = {name for role in _ROLES for name in self._columns_of(role)}
         without = [name for name in columns if name not in named]
         if without:
+            # A long list of names would hide the message.
             shown = ", ".join(f"'{name}'" for name in without[:10]) + (" and more" if len(without) > 10 else "")
             raise ColumnError(
                 f"{len(without)} column(s) have no role: {shown}. Name each as a quasi-identifier, sensitive, a direct "
@@ -79,29 +86,30 @@ class Schema:
             )
 
     def check_known(self, columns: Sequence[str]) -> None:
-        """Check that the columns with a role exist and have one role each; others may be there.
+        """Check that the columns with a role exist and have one role each; other columns are allowed.
 
         Raises
         ------
         ColumnError
-            Where a column is unknown or is named twice.
+            If a column is unknown or is named twice.
         """
         role_of: dict[str, str] = {}
         for role in _ROLES:
             names = self._columns_of(role)
             if len(names) > len(columns):  # some are cells, perhaps: no message shows one of them
                 raise ColumnError(
-                    f"{len(names)} names are given ({_spoken(role)}), but the table has {len(columns)} column(s). Give "
+                    f"{len(names)} names are given ({_spell(role)}), but the table has {len(columns)} column(s). Give "
                     "names of columns, each once."
                 )
             for name in names:
                 if name not in columns:
-                    raise ColumnError(f"There is no column '{name}' ({_spoken(role)}). {near_matches(name, columns)}")
+                    raise ColumnError(f"There is no column '{name}' ({_spell(role)}). {near_matches(name, columns)}")
                 if name in role_of:
-                    other = _spoken(role_of[name])
-                    again = f"twice as {other}" if role_of[name] == role else f"as {other} and as {_spoken(role)}"
+                    other = _spell(role_of[name])
+                    again = f"twice as {other}" if role_of[name] == role else f"as {other} and as {_spell(role)}"
                     raise ColumnError(f"The column '{name}' is named {again}. A column has one role.")
                 role_of[name] = role
+        # Polars would select other columns by such a name.
         patterns = [name for name in self.published if name.startswith("^") and name.endswith("$")]
         if patterns:
             raise ColumnError(
@@ -114,11 +122,11 @@ class Schema:
         return columns
 
 
-_SPOKEN = {"quasi_identifiers": "quasi-identifier", "direct_identifiers": "direct identifier", "units": "person"}
+_ROLE_NAMES = {"quasi_identifiers": "quasi-identifier", "direct_identifiers": "direct identifier", "units": "person"}
 
 
-def _spoken(role: str) -> str:
-    return _SPOKEN.get(role, role)
+def _spell(role: str) -> str:
+    return _ROLE_NAMES.get(role, role)
 
 
 def roles(

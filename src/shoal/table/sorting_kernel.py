@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Sorting of rows by integer keys, and the runs of equal keys: the basis of every grouping in the package."""
+"""Kernels that sort rows by integer keys and find runs of equal keys: the basis of all groupings in the package."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def sort_by_key(keys, order, bits):
 
 @kernel
 def dense_ranks(sorted_keys, order):
-    """Compute for each item the rank of its key among the distinct keys; return the number of distinct keys, too."""
+    """Compute the rank of each item's key among the distinct keys; also return the number of distinct keys."""
     # The rank grows at each change of the sorted key.
     ranks = np.empty(order.size, dtype=np.int64)
     rank = -1
@@ -78,8 +78,14 @@ def dense_ranks(sorted_keys, order):
 def cell_runs(sorted_keys, radix):
     """Find the cells and classes of rows sorted by `class * radix + value`.
 
-    Returns the start of each cell (one more than there are cells), the value of each cell, and the start of each class
-    among the cells (one more than there are classes).
+    Returns
+    -------
+    cell_starts : int32[c + 1]
+        Start of each cell, followed by the number of rows.
+    cell_values : int32[c]
+        Value of each cell.
+    class_starts : int32[s + 1]
+        First cell of each class, followed by the number of cells.
     """
     # First pass: count the cells, so that the arrays have the right size.
     n = sorted_keys.size

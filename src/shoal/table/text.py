@@ -1,19 +1,20 @@
-"""Values as text: how a value is written beside stars, intervals, sets and names of nodes."""
+"""Text representations of values, as used next to stars, intervals, sets and names of nodes."""
 
 from __future__ import annotations
 
 import polars as pl
 
-__all__ = ["dictionary_text", "quoted"]
+__all__ = ["dictionary_text", "quote_text"]
 
 _NEEDS_QUOTES = r'[,"\[\]{}]|^[ \t\r\n]|[ \t\r\n]$'
 
 
 def dictionary_text(dictionary: pl.Series) -> pl.Series:
-    """Return the values of a dictionary as text; a missing value stays null, and different values differ as text.
+    """Format the values of a dictionary as distinct texts; a missing value stays null.
 
-    Integers read "39", floats as Python writes them ("0.1", "1e-07"), decimals with their digits ("1.50"), booleans
-    "True" and "False", dates, times and durations as ISO 8601 ("2020-01-31T12:00:00"), categories as their label.
+    Integers are formatted as "39", floats as in Python ("0.1", "1e-07"), decimals with all their digits ("1.50"),
+    booleans as "True" and "False", dates, times and durations in ISO 8601 ("2020-01-31T12:00:00"), and categories by
+    their label.
 
     Examples
     --------
@@ -27,13 +28,14 @@ def dictionary_text(dictionary: pl.Series) -> pl.Series:
         return _float_text(dictionary)
     if isinstance(dtype, pl.Datetime):
         return dictionary.dt.to_string("%Y-%m-%dT%H:%M:%S%.f" + ("" if dtype.time_zone is None else "%:z"))
+    # Strings of the ISO format keep fractions of a second.
     if dtype in (pl.Time, pl.Duration):
         return dictionary.dt.to_string("iso")
     return dictionary.cast(pl.String)
 
 
 def _float_text(dictionary: pl.Series) -> pl.Series:
-    """Write floats as Python does; Polars writes differently only those that Python gives an exponent."""
+    """Format floats as Python does; Polars differs only for numbers that Python writes with an exponent."""
     exponential = (dictionary.abs() >= 1e16) | ((dictionary.abs() < 1e-4) & (dictionary != 0))
     text = dictionary.cast(pl.String)
     places = exponential.arg_true()
@@ -43,10 +45,10 @@ def _float_text(dictionary: pl.Series) -> pl.Series:
     return text.scatter(places, [str(value) for value in values])
 
 
-def quoted(text: pl.Series) -> pl.Series:
-    """Put values in double quotes that hold a comma, a quote, a bracket or a brace, or start or end with a blank.
+def quote_text(text: pl.Series) -> pl.Series:
+    """Quote values that contain a comma, a quote, a bracket or a brace, or that start or end with a blank.
 
-    So sets and intervals can be read back, and different ones never read the same.
+    Quoting makes sets and intervals parseable, and different ones distinct.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from shoal.engines import chosen_engine, count_and_place_cells, persons_in_piece
 from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.findings import alike_warnings, persons_beside, repeated_person
 from shoal.metrics import published_star_counts
-from shoal.models import Requirement, asked_models
+from shoal.models import Requirement, collect_models
 from shoal.pipeline.input import JudgedTable, judged, open_data, open_population, understood
 from shoal.request.hierarchies import trees_of
 from shoal.request.request import ENGINES
@@ -179,7 +179,7 @@ def audit(
         _check_roles(schema, opened.frame.columns)
         persons = list(persons_beside(opened.frame, schema.published))
     if not (privacy is None and k is None and l is None and t is None):
-        privacy = asked_models(privacy, k=k, l=l, t=t)
+        privacy = collect_models(privacy, k=k, l=l, t=t)
     requirement = None if privacy is None else Requirement.of(privacy, schema.sensitive)
     # Quasi-identifiers are compared as they stand.
     values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)

@@ -12,7 +12,7 @@ from shoal.errors import DataError, InternalError
 from shoal.models.base import GroupModel, TableModel
 from shoal.models.diversity import largest_entropy_l
 from shoal.models.ground_distance import EqualDistance, largest_distance
-from shoal.models.rationals import largest_ratio, rounded_down, rounded_up
+from shoal.models.rationals import largest_ratio, round_down, round_up
 from shoal.models.release_counts import ReleaseCounts
 from shoal.verification.counting import count_groups
 
@@ -85,7 +85,7 @@ class Achieved:
         return ReleaseCounts(sizes=self.sizes_counted, people=self.people)
 
     def _of_release(self) -> dict[str, Any]:
-        return {name: value for model in self.models for name, value in model.achieved(self.release).items()}
+        return {name: value for model in self.models for name, value in model.measure(self.release).items()}
 
     @classmethod
     def merged(cls, parts: Sequence[Achieved]) -> Achieved:
@@ -232,12 +232,12 @@ def achieved(
     return Achieved(
         k=k,
         groups=groups,
-        l_frequency=rounded_down(1 / alpha, STATED_DIGITS),
+        l_frequency=round_down(1 / alpha, STATED_DIGITS),
         l_distinct=min(int(groups_of.distinct.min()) for groups_of in counts),
         l_entropy=min(largest_entropy_l(groups_of, STATED_DIGITS) for groups_of in counts),
-        alpha=rounded_up(alpha, STATED_DIGITS),
+        alpha=round_up(alpha, STATED_DIGITS),
         t={
-            name: rounded_up(largest_distance(groups_of, EqualDistance()), STATED_DIGITS)
+            name: round_up(largest_distance(groups_of, EqualDistance()), STATED_DIGITS)
             for name, groups_of in zip(sensitive, counts, strict=True)
         },
         closeness=_by_distance(counts, sensitive, [one for one in parts if isinstance(one, GroupModel)]),
@@ -253,10 +253,10 @@ def _by_distance(
     """Return what each distance of a model measures, for every sensitive attribute."""
     found: list[dict[str, Any]] = []
     for model in models:
-        measured = [model.measured(groups_of) for groups_of in counts]
+        measured = [model.measure_distance(groups_of) for groups_of in counts]
         stated = {name: one for name, one in zip(sensitive, measured, strict=True) if one is not None}
         for described, _ in list(stated.values())[:1]:
             found.append(
-                {**described, "t": {name: rounded_up(largest, STATED_DIGITS) for name, (_, largest) in stated.items()}}
+                {**described, "t": {name: round_up(largest, STATED_DIGITS) for name, (_, largest) in stated.items()}}
             )
     return tuple(found)

@@ -124,7 +124,7 @@ def failures(
     none = numbers[:0]
     for whole in requirement.table_models:
         if refused_release(whole, release):
-            figures = whole.achieved(release)
+            figures = whole.measure(release)
             one = Failure(
                 model=whole,
                 attribute=None,
@@ -132,7 +132,7 @@ def failures(
                 numbers=none,
                 sizes=none,
                 first_rows=none,
-                found=whole.found(release),
+                found=whole.describe(release),
                 achieved=next(iter(figures.values())) if len(figures) == 1 else figures,
             )
             found.append(one)

@@ -162,7 +162,7 @@ def _check_release(model: TableModel, groups: GroupCounts, people: PeopleCounts 
         )
     release = ReleaseCounts.of(groups.sizes, people)
     if refused_release(model, release):
-        raise ReleaseUnsafeError("The release fails ", model, f": {model.found(release)}. Nothing was published.")
+        raise ReleaseUnsafeError("The release fails ", model, f": {model.describe(release)}. Nothing was published.")
 
 
 def refused_release(model: TableModel, release: ReleaseCounts) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal._core.compiling import inlined, kernel, kernel_step
-from shoal.solver.random_kernel import draw, happens
+from shoal.solver.random_kernel import accept_move, draw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -273,7 +273,7 @@ def anneal(choices, placement, penalty, temperature, steps, random):
         if draw(random, np.int64(100)) >= _WHOLE_GROUPS:
             change = choices.costs[there] - choices.costs[here]
             change += penalty * (_leaving(placement, here, k) + _joining(placement, there, k))
-            if happens(change, temperature, random):
+            if accept_move(change, temperature, random):
                 _move(placement, row, there)
             continue
         # Otherwise a step for a whole group: open the target if it is short, else dissolve the row's own group.
@@ -284,7 +284,7 @@ def anneal(choices, placement, penalty, temperature, steps, random):
         else:
             continue
         # Metropolis rule: a rejected step is undone as a whole.
-        if not happens(change, temperature, random):
+        if not accept_move(change, temperature, random):
             _take_back(placement, count, np.int64(0))
 
 

@@ -3,7 +3,7 @@
 
 `c(v)` is the group's count of a value, `T(v)` the table's, `|G|` and `n` the numbers of rows. Costs are in units of 1 /
 (unit * |G| * n). A clause bounds a cost by `a |G| + b |G| // c`, which fits into 63 bits: see
-`shoal.models.ground_distance.limit_of`.
+`shoal.models.ground_distance.compile_limit`.
 """
 
 from __future__ import annotations

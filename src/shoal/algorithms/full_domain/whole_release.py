@@ -79,8 +79,8 @@ class WholeRelease:
             if rule.presence is not None:
                 found[~_present(classes.sizes, people, rule.presence)] = REFUSED
         for rule in self.rules:
-            if rule.least_people is not None:  # fewer people fit each part of a class
-                found[people < rule.least_people] = IN_VAIN
+            if rule.min_people is not None:  # fewer people fit each part of a class
+                found[people < rule.min_people] = IN_VAIN
         return found
 
     def joining(self, found: Evaluation) -> Joining:
@@ -137,11 +137,11 @@ class Joining:
         # The suppressed rows are one group, if there are any.
         groups = int(np.count_nonzero(self._able)) + (self._refused > 0)
         for rule in self._whole.rules:
-            if rule.most_groups is not None and groups > rule.most_groups:
+            if rule.max_groups is not None and groups > rule.max_groups:
                 return False
-            if rule.most_uniques is not None:
+            if rule.max_uniques is not None:
                 alone = int(np.count_nonzero(self._able & (sizes == 1))) + (self._refused == 1)
-                if alone > rule.most_uniques:
+                if alone > rule.max_uniques:
                     return False
         if people is None:
             return True
@@ -160,10 +160,10 @@ class Joining:
         alone = np.count_nonzero(sizes == 1) - np.concatenate(([0], np.cumsum(sizes == 1))) + (rows == 1)
         found = np.ones(m + 1, dtype=np.bool_)
         for rule in self._whole.rules:
-            if rule.most_groups is not None:
-                found &= groups <= rule.most_groups
-            if rule.most_uniques is not None:
-                found &= alone <= rule.most_uniques
+            if rule.max_groups is not None:
+                found &= groups <= rule.max_groups
+            if rule.max_uniques is not None:
+                found &= alone <= rule.max_uniques
         if people is not None:
             assert self._whole.people is not None
             joined = np.concatenate(([0], np.cumsum(people[self.order])))
@@ -175,8 +175,8 @@ class Joining:
         found = np.ones(len(rows), dtype=np.bool_)
         any_rows = rows > 0
         for rule in self._whole.rules:
-            if rule.least_people is not None:
-                found &= ~any_rows | (people >= rule.least_people)
+            if rule.min_people is not None:
+                found &= ~any_rows | (people >= rule.min_people)
             if rule.presence is not None:
                 outside = (people == 0) | (rule.presence[0] == 0)
                 found &= np.where(any_rows, _present(rows, people, rule.presence), outside)

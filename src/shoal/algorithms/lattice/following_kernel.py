@@ -15,7 +15,7 @@ from shoal._core.compiling import kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import MINUS_ONE, ONE, ZERO
 from shoal.algorithms.lattice.likeness_kernel import excess, largest_like
-from shoal.solver.random_kernel import draw, happens
+from shoal.solver.random_kernel import accept_move, draw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,7 +98,7 @@ def follow(state, like, price, temperature, moves, random):
         there = excess(state.counts[H], state.sizes[H] + 1, like)
         change += price * (here - state.far[G] + there - state.far[H])
         # Metropolis rule.
-        if happens(change, temperature, random):
+        if accept_move(change, temperature, random):
             state.sizes[G] -= 1
             state.sizes[H] += 1
             state.far[G] = here

@@ -204,7 +204,7 @@ class CoverSearch:
             integer=np.full(len(groups), whole),
             lower=np.zeros(len(groups)),
             upper=np.full(len(groups), np.inf),
-            rows=Rows.stacked(parts),
+            rows=Rows.stack(parts),
         )
 
     def _cut_rows(self, groups: NDArray[np.int64], cuts: list[NDArray[np.int64]]) -> Rows:

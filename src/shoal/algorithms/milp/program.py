@@ -224,7 +224,7 @@ class GeneralizationProgram:
         rows = [self._assignment(), *self._sums(), *self._links()]
         rows += [self._condition_rows(start, condition) for start, condition in self._auxiliary_blocks()]
         return Program(
-            costs=costs, integer=integer, lower=np.zeros(self._variables), upper=upper, rows=Rows.stacked(rows)
+            costs=costs, integer=integer, lower=np.zeros(self._variables), upper=upper, rows=Rows.stack(rows)
         )
 
     def _auxiliary_blocks(self) -> list[tuple[int, LinearCondition]]:

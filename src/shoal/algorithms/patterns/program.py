@@ -225,7 +225,7 @@ def pair_program(
     # x_ij <= n_i u_j
     link_columns = np.column_stack([variable, count + which]).ravel()
     link_coefficients = np.column_stack([np.ones(count), -sizes[types].astype(np.float64)]).ravel()
-    rows = Rows.stacked(
+    rows = Rows.stack(
         [
             Rows(
                 starts=type_starts.astype(np.int64),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal._core.compiling import inlined, kernel, kernel_step
-from shoal.solver.random_kernel import draw, happens
+from shoal.solver.random_kernel import accept_move, draw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -321,7 +321,7 @@ def _move(graph, least, division, u, v, temperature, search, random):
     # The cheap test comes first: the weights and the Metropolis rule.
     first, second = loads[p] - weights[u], loads[q] + weights[u]
     change = _square(first) + _square(second) - _square(loads[p]) - _square(loads[q])
-    if first < least or not happens(change, temperature, random):
+    if first < least or not accept_move(change, temperature, random):
         return 0.0
     # Then connectivity: the rest of part p must hang together without u.
     near = np.int32(-1)
@@ -352,7 +352,7 @@ def _trade(graph, least, division, u, v, temperature, search, random):
     given = graph.weights[u] - graph.weights[v]
     first, second = loads[p] - given, loads[q] + given
     change = _square(first) + _square(second) - _square(loads[p]) - _square(loads[q])
-    if first < least or second < least or not happens(change, temperature, random):
+    if first < least or second < least or not accept_move(change, temperature, random):
         return 0.0
     # Swap, test that both parts are connected, and undo the swap otherwise.
     parts[u], parts[v] = q, p
@@ -410,7 +410,7 @@ def _recombine(graph, limits, division, u, v, temperature, search, tree, pieces,
     change = -before
     for c in range(cuts):
         change += _square(pieces.loads[c])
-    if not happens(change, temperature, random):
+    if not accept_move(change, temperature, random):
         return 0.0
     # The pieces take the numbers of the old parts, then new ones.
     for c in range(cuts):

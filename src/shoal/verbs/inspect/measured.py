@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal.table.names import means_known, means_measured, means_numbering, means_person_number
+from shoal.table.names import suggests_known, suggests_measured, suggests_numbering, suggests_person_number
 
 if TYPE_CHECKING:
     from shoal.verbs.inspect.counting import CountedColumn
@@ -33,9 +33,9 @@ def may_be_shown(column: CountedColumn) -> bool:
     than chance has them, or values that gather in a part of the range. Codes that are counted up or drawn do neither.
     """
     values = column.dictionary.cast(pl.Float64, strict=False).to_numpy()
-    if means_known(column.name) or means_measured(column.name) or not (values == np.floor(values)).all():
+    if suggests_known(column.name) or suggests_measured(column.name) or not (values == np.floor(values)).all():
         return True
-    if means_person_number(column.name) or means_numbering(column.name):
+    if suggests_person_number(column.name) or suggests_numbering(column.name):
         return False
     counts = column.counts[: column.distinct]
     return _are_round(values, counts) or _gather(values, counts)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shoal.report.sentences import number, percent
-from shoal.table.names import means_known, means_numbering, means_person_number, means_sensitive
+from shoal.table.names import suggests_known, suggests_numbering, suggests_person_number, suggests_sensitive
 from shoal.verbs.inspect.kinds import NAMING
 from shoal.verbs.inspect.measured import may_be_shown
 
@@ -85,8 +85,8 @@ def propose(
         return Proposal(role=DIRECT, why="nearly every record has another value: a number or name of one each")
     if kind.name == "text":
         return Proposal(role=DIRECT, why="free text: nobody can tell what it says of people; publish a summary instead")
-    named = means_person_number(column.name) and means_numbering(column.name)
-    if means_sensitive(column.name) and not named:
+    named = suggests_person_number(column.name) and suggests_numbering(column.name)
+    if suggests_sensitive(column.name) and not named:
         return Proposal(role=SENSITIVE, why="by its name something that people do not want to be known of them")
     return _by_what_it_tells(column, kind, found)
 
@@ -108,7 +108,7 @@ def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleId
     if kind.name == "date":
         return Proposal(role=QUASI, why=f"dates, which others may know; {told}", coarsen=kind.coarsen)
     measured = kind.numbers and column.distinct >= _MEASURED and column.uniqueness < _MANY
-    if measured and kind.name == "number" and not means_known(column.name):
+    if measured and kind.name == "number" and not suggests_known(column.name):
         return Proposal(role=SENSITIVE, why="numbers that look measured: a quasi-identifier if others may know them")
     return Proposal(role=QUASI, why=f"others may know it of a person; {told}", coarsen=kind.coarsen)
 

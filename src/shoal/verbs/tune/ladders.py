@@ -22,7 +22,7 @@ from shoal.hierarchy import Bins, Coarsening, DatePart, Level, OneValue, Prefix,
 from shoal.hierarchy.distinct_values import encoded
 from shoal.io import looks_like_dates
 from shoal.recoding import check_coverage
-from shoal.table.names import means_postal_code
+from shoal.table.names import suggests_postal_code
 from shoal.verbs.tune.coarsening_words import in_words
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "
     elif _dated(column):
         coarsenings = [DatePart("month"), DatePart("quarter"), DatePart("year")]
     elif column.numbers is not None:
-        prefixes = list(_prefixes(column)) if means_postal_code(series.name) else []
+        prefixes = list(_prefixes(column)) if suggests_postal_code(series.name) else []
         coarsenings = prefixes or _bins(column.numbers)
     elif looks_like_dates(series):
         coarsenings = []  # its values are dates that nobody could read: no prefix of them means anything
