@@ -1,4 +1,4 @@
-"""k-anonymity of units: nobody has more than one in k rows of a group, however many rows each unit has."""
+"""k-anonymity of units such as persons: no unit has more than one in k rows of a group."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["counts_units", "models_of_units"]
 
 @dataclass(frozen=True, repr=False)
 class UnitAnonymity(GroupModel):
-    """No unit has more than one in k rows of a group, so that every group is of at least k units.
+    """k-anonymity of units: no unit has more than one in k rows of a group, so every group has at least k units.
 
-    This is l-diversity by frequency with the unit in place of the sensitive value: r(u, G) / |G| <= 1 / k, with r(u, G)
-    the rows of unit u in the group G. It is monotone, and feasible if and only if no unit has more than n / k of all n
-    rows. `KAnonymity(k)` means this if a table has a person column.
+    This is frequency l-diversity with the unit in place of the sensitive value: r(u, G) / |G| <= 1 / k, where r(u, G)
+    is the number of rows of unit u in the group G. The model is monotone, and feasible if and only if no unit has more
+    than n / k of all n rows. `KAnonymity(k)` is interpreted in this way if a table has a person column.
     """
 
     k: int = field(metadata=parameter(Integer(low=1), "Units that every group has at least."))
-    """Units that every group has at least, >= 1; none of them has more than one in k of its rows."""
+    """Smallest number of units of a group, >= 1; each unit has at most one in k of its rows."""
 
     name: ClassVar[str] = "k-anonymity of persons"
     of_units: ClassVar[bool] = True
@@ -44,7 +44,7 @@ class UnitAnonymity(GroupModel):
         return at_most(groups.heights, int(self.k), groups.sizes, 1)
 
     def rules(self, table: Population) -> tuple[Rule, ...]:
-        # A k beyond the table refuses every group; it need not fit into 64 bits to do so.
+        # A k above the number of rows refuses every group. It is capped, so that it fits into 64 bits.
         return (Rule(kind=RuleKind.FREQUENCY, a=min(int(self.k), table.rows + 1), b=1),)
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class UnitAnonymity(GroupModel):
 
 
 def models_of_units(model: PrivacyModel) -> tuple[PrivacyModel, ...]:
-    """Return the models that one means if units are protected: its k counts units.
+    """Replace a model by the models to check if units are protected: its k then counts units.
 
     Examples
     --------
@@ -89,5 +89,5 @@ def models_of_units(model: PrivacyModel) -> tuple[PrivacyModel, ...]:
 
 
 def counts_units(model: PrivacyModel) -> bool:
-    """Return whether a model counts units if units are protected: it is about groups, and has a k."""
+    """Check if a model counts units once units are protected: a model of groups with a parameter k."""
     return isinstance(model, GroupModel) and hasattr(model, "k")
