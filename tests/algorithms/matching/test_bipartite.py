@@ -45,7 +45,7 @@ def test_against_the_general_search(seed):
 
 def test_too_many_rows_are_left_to_the_general_search(monkeypatch):
     problem, _, _ = halves(3, rows=12, d=4)
-    monkeypatch.setattr(bipartite, "MOST_PAIRS", 1)
+    monkeypatch.setattr(bipartite, "MAX_PAIRS", 1)
     assert cheapest_pairs(problem) is None
 
 
@@ -54,5 +54,5 @@ def test_values_that_are_no_halves():
     uneven = CoverProblem(
         codes=problem.codes, counts=problem.counts + (problem.values == 0), prices=problem.prices, values=problem.values
     )
-    with pytest.raises(InternalError, match="both have as many"):
+    with pytest.raises(InternalError, match="both have the same number"):
         cheapest_pairs(uneven)

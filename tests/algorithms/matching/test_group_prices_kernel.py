@@ -12,9 +12,9 @@ from shoal.algorithms.matching.group_prices_kernel import (
     Prices,
     Types,
     differing_attributes,
+    is_cheapest_assignment,
     nearest_pairs,
     pair_costs,
-    potentials,
     prices_of_groups,
     scan_groups,
     split_groups,
@@ -165,9 +165,9 @@ def test_groups_are_split_into_pairs_and_triples_that_cost_no_more(seed):
 
 def test_an_assignment_is_the_cheapest_or_not():
     costs = np.array([[2, 4, 6], [2, 2, 4], [8, 6, 2]], dtype=np.int64)
-    assert potentials(costs, np.array([0, 1, 2]))
-    assert not potentials(costs, np.array([1, 0, 2]))
-    assert not potentials(costs, np.array([2, 1, 0]))
+    assert is_cheapest_assignment(costs, np.array([0, 1, 2]))
+    assert not is_cheapest_assignment(costs, np.array([1, 0, 2]))
+    assert not is_cheapest_assignment(costs, np.array([2, 1, 0]))
     codes = np.array([[0, 0], [0, 1], [1, 1]], dtype=np.int32)
     table, none = np.array([0, 1, 10, 11], dtype=np.int64), np.empty(0, dtype=np.int64)
     found = pair_costs(codes, Prices(table, none), np.array([0, 2]), np.array([1, 2]))

@@ -136,7 +136,7 @@ def test_equal_rows_are_one_group(problem_of):
 @pytest.mark.parametrize("case", ["types", "attributes"])
 def test_too_large_tables_are_not_searched(problem_of, monkeypatch, case):
     if case == "types":
-        monkeypatch.setattr(room, "_MOST_TYPES", 10)
+        monkeypatch.setattr(room, "_MAX_TYPES", 10)
     columns = [[row * 7 % 11 for row in range(40)], [row % 3 for row in range(40)]] * (
         32 if case == "attributes" else 1
     )

@@ -245,7 +245,7 @@ def test_large_problems_by_neighbourhoods(monkeypatch, values, seed):
     """With small neighbourhoods a problem of 90 rows goes the way of large ones, to the same cost."""
     problem, _, _ = random_problem(seed, rows=90, values=values, d=6, domain=4)
     expected = cheapest_cover(problem)
-    monkeypatch.setattr(cover_search, "_NEIGHBOURHOODS", (14, 28))
+    monkeypatch.setattr(cover_search, "_REGION_ROWS", (14, 28))
     found = cheapest_cover(problem)
     check(problem, found)
     assert found.cost == expected.cost == found.bound == expected.bound
@@ -254,8 +254,8 @@ def test_large_problems_by_neighbourhoods(monkeypatch, values, seed):
 def test_a_program_with_too_many_groups_is_left_with_its_gap(monkeypatch):
     problem, _, _ = random_problem(5, rows=41, d=4)
     start = split_cover(problem, [np.repeat(np.arange(len(problem.counts)), problem.counts)])
-    monkeypatch.setattr(cover_search, "_MOST_GROUPS", 0)
-    monkeypatch.setattr(cover_search, "_MOST_ROUNDS", 0)
+    monkeypatch.setattr(cover_search, "_MAX_GROUPS", 0)
+    monkeypatch.setattr(cover_search, "_MAX_CUT_ROUNDS", 0)
     found = cheapest_cover(problem, start=start)
     check(problem, found)
     assert found.bound <= found.cost

@@ -1,4 +1,4 @@
-"""The search behind `simplex_matching`: column generation, parity cuts, and what is left to try."""
+"""The search behind `simplex_matching`: column generation, parity cuts, regional improvement, branch and bound."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 from shoal._core.facts import Fact
 from shoal.algorithms.matching.cover_problem import FORBIDDEN, Cover, CoverProblem, split_cover
 from shoal.algorithms.matching.group_arrays import (
-    entries,
-    in_type_order,
-    lists_by_type,
-    odd_in_cuts,
-    repeated,
-    rows_by_type,
-    singles,
+    count_entries,
+    count_rows_by_type,
+    list_cuts_by_type,
+    mark_odd_groups,
+    repeat_groups,
+    single_row_groups,
+    sort_types,
 )
 from shoal.algorithms.matching.group_prices_kernel import (
     UNIT,
@@ -41,59 +41,59 @@ if TYPE_CHECKING:
 
 __all__ = ["CoverSearch"]
 
-_NEAREST = 6
-"""Pairs of each type that the program starts with."""
-_PER_TYPE = 8
-"""Groups of each type that enter the program at a time."""
+_NEAREST_PAIRS = 6
+"""Number of pairs of each type that the program starts with."""
+_GROUPS_PER_TYPE = 8
+"""Largest number of groups of each type that enter the program at a time."""
 _NEGLIGIBLE = 64
-"""Reduced costs above minus this (in units of 1 / UNIT) end the column generation."""
-_SCANNED = 400_000
-"""Pairs to scan between two looks at the clock."""
-_MOST_GROUPS = 200_000
-"""Groups that may enter a whole-number program."""
-_GROUPS_AT_A_TIME = 1 << 16
-"""Groups that a scan has places for at first."""
-_ROUNDED = 2
-"""Groups that cost at most so much more than their duals pay complete a rounded solution."""
+"""Tolerance of the column generation, in units of 1 / UNIT: smaller negative reduced costs count as 0."""
+_PAIRS_PER_SCAN = 400_000
+"""Number of pairs to scan between two checks of the time limit."""
+_MAX_GROUPS = 200_000
+"""Largest number of groups in an integer program."""
+_INITIAL_ROOM = 1 << 16
+"""Number of groups that a scan has room for at first."""
+_MAX_ROUNDING_EXCESS = 2
+"""Largest reduced cost of the groups that complete a rounded solution."""
 _ROUNDING_SHARE = 0.2
-"""Part of the time that is left that rounding a solution may take."""
-_MOST_ROUNDS = 30
-"""Rounds of parity cuts."""
-_PATIENCE = 2
-"""Rounds of cuts that may leave the bound where it is before a large problem is rounded."""
-_MOST_FRUITLESS = 1
-"""How often in turn neighbourhoods may be covered anew, with other duals, without finding a cheaper cover."""
-_STEPS = 120
-"""How often some rows are covered anew at the same cost, before branch and bound."""
-_AT_DEAR_GROUPS = 0.7
-"""Part of these steps that begin at a group that costs more than its duals pay for."""
-_NEIGHBOURHOODS = (150, 300, 600)
-"""Rows of the neighbourhoods that are covered anew, in turn; twice the first are searched as they are."""
-_RAISED = 4
-"""How often the highest price a row in no group pays at first; and by how much that rises."""
-_USED = 1e-6
-"""A variable above this is used by a solution of the linear program."""
-_STEP = "matching"
+"""Share of the remaining time that rounding a solution may take."""
+_MAX_CUT_ROUNDS = 30
+"""Largest number of rounds of parity cuts."""
+_MAX_STALLED_ROUNDS = 2
+"""Number of cut rounds without a better bound after which the solution of a large problem is rounded."""
+_MAX_FRUITLESS_ROUNDS = 1
+"""Number of successive rounds of regional improvement without a cheaper cover after which cuts end."""
+_EXCHANGES = 120
+"""Number of regions that are solved again at equal cost, before branch and bound."""
+_SHARE_AT_EXPENSIVE_GROUPS = 0.7
+"""Share of these regions that start at a group whose cost exceeds its duals."""
+_REGION_ROWS = (150, 300, 600)
+"""Numbers of rows of the regions that are solved again; problems with at most twice the first are solved as a whole."""
+_PENALTY_FACTOR = 4
+"""First penalty of a row in no group, as a multiple of the highest price; also the factor by which it is raised."""
+_TOLERANCE = 1e-6
+"""Numerical tolerance: a solution uses the variables above it."""
+_STEP_NAME = "matching"
 
 
 class _OutOfTimeError(Exception):
-    """The time limit is reached: what was found and proven until now counts."""
+    """The time limit is reached; the best cover and bound so far are the result."""
 
 
 class _TooManyGroupsError(Exception):
-    """More groups could still pay than a whole-number program can take."""
+    """More groups have a small reduced cost than an integer program may have."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class _Duals:
-    """A feasible dual solution in integers: no pair and no triple is priced below zero."""
+    """A feasible dual solution in integers: no pair or triple has a negative reduced cost."""
 
     types: NDArray[np.int64]
-    """Value of a row of each type."""
+    """Dual value of a row of each type."""
     cuts: NDArray[np.int64]
-    """Value of each cut."""
+    """Dual value of each cut."""
     bound: int
-    """What it proves, in units of 1 / UNIT."""
+    """Lower bound that the solution proves, in units of 1 / UNIT."""
 
 
 class CoverSearch:
@@ -111,8 +111,8 @@ class CoverSearch:
         self._problem = problem
         self._types = len(problem.counts)
         self._values = problem.values if problem.values is not None else np.full(self._types, -1, dtype=np.int64)
-        self._at_once = at_once or problem.rows <= 2 * _NEIGHBOURHOODS[0]
-        """Whether the problem is searched as a whole, and not by neighbourhoods."""
+        self._at_once = at_once or problem.rows <= 2 * _REGION_ROWS[0]
+        """If True, the problem is solved as a whole, not by regions."""
         self._began = time.perf_counter()
         self._limit = time_limit
         self._progress = progress
@@ -121,18 +121,19 @@ class CoverSearch:
         self._bound = 0
         self._proof = Fact("costs_nonnegative")
         self._prohibitive = problem.rows * problem.prices.highest + 1
-        """More than any cover costs: what a row in no group costs at last where that is not allowed."""
-        self._penalty = min(_RAISED * (problem.prices.highest + 1), self._prohibitive)
-        """What it costs in the program until that proves too little: small numbers are good for the solver."""
+        """Upper limit of the penalty: more than any cover costs."""
+        self._penalty = min(_PENALTY_FACTOR * (problem.prices.highest + 1), self._prohibitive)
+        """Penalty of a row in no group, if it must be in one. Small numbers keep the solver accurate, so it is raised
+        only if a solution pays it."""
         self._cuts: list[NDArray[np.int64]] = []
         self._duals: _Duals | None = None
         self.interrupted = False
-        """Whether somebody interrupted the search."""
+        """True after an interrupt."""
         if start is not None:
             self._keep(start)
 
     def run(self) -> Cover:
-        """Search until the cheapest cover is proven, or time runs out."""
+        """Search until the best cover is proven optimal, or until the time limit."""
         complete = False
         try:
             self._check_clock()
@@ -145,53 +146,71 @@ class CoverSearch:
         return Cover(groups=self._best, cost=self._cost, bound=self._bound, proof=self._proof, complete=complete)
 
     def _search(self) -> None:
-        if self._done():
+        """Run the phases of the search until the best cover is proven."""
+        if self._is_proven():
             return
+        # Column generation, and rounds of parity cuts.
         self._open_program()
-        solution = self._generate()
+        solution = self._generate_columns()
         stalled = fruitless = 0
-        for _ in range(_MOST_ROUNDS):
-            cuts = [] if self._done() else parity_cuts(self._groups, solution, self._problem.counts, known=self._cuts)
-            if not cuts or fruitless == _MOST_FRUITLESS:
+        for _ in range(_MAX_CUT_ROUNDS):
+            cuts = (
+                [] if self._is_proven() else parity_cuts(self._groups, solution, self._problem.counts, known=self._cuts)
+            )
+            if not cuts or fruitless == _MAX_FRUITLESS_ROUNDS:
                 break
             self._add_cuts(cuts)
             bound = self._bound
-            solution = self._generate()
+            solution = self._generate_columns()
+            # If cuts stop raising the bound, look for a better cover.
             stalled = stalled + 1 if self._bound == bound else 0
-            if stalled >= (1 if self._at_once else _PATIENCE):
+            if stalled >= (1 if self._at_once else _MAX_STALLED_ROUNDS):
                 cost = self._cost
                 self._round(solution)
                 self._improve()
                 fruitless = fruitless + 1 if self._cost == cost and not self._at_once else 0
                 stalled = 0
-        if not self._done():
+        # Improve the cover, then prove the rest by branch and bound.
+        if not self._is_proven():
             self._round(solution)
             self._improve()
-            self._wander()
-        if not self._done():
-            self._try_what_is_left()
+            self._exchange_equal_groups()
+        if not self._is_proven():
+            self._solve_remaining_groups()
 
-    def _done(self) -> bool:
+    def _is_proven(self) -> bool:
+        """Test if the bound reaches the cost of the best cover, or proves that there is none."""
         ceiling = self._prohibitive if self._cost is None else self._cost
         return self._bound >= ceiling
 
     # The linear program.
 
     def _open_program(self) -> None:
-        """Begin with a row in no group, the pairs of each type's neighbours, and the cover to start from."""
+        """Build the program of single rows, the nearest pairs of each type, and the groups of the best cover."""
         problem = self._problem
         row_types = Types(problem.codes, self._values, problem.counts)
-        pairs = np.empty((self._types * _NEAREST, 3), dtype=np.int64)
-        count = nearest_pairs(row_types, problem.prices.table, _NEAREST, pairs)
+        pairs = np.empty((self._types * _NEAREST_PAIRS, 3), dtype=np.int64)
+        count = nearest_pairs(row_types, problem.prices.table, _NEAREST_PAIRS, pairs)
         near = pairs[:count]
         allowed = near[self._costs(near) < FORBIDDEN]
         self._known: set[bytes] = set()
-        self._groups = self._new(np.concatenate((singles(np.arange(self._types)), allowed, self._best)))
+        self._groups = self._select_new(
+            np.concatenate((single_row_groups(np.arange(self._types)), allowed, self._best))
+        )
         self._live = LiveProgram(self._program(self._groups, problem.counts, whole=False))
 
     def _program(self, groups: NDArray[np.int64], counts: NDArray[np.int64], *, whole: bool) -> Program:
-        """Return the program that covers so many rows of each type by some groups; with the cuts where all rows are."""
-        column, row, times = entries(groups, self._types)
+        """Build the program that covers `counts` rows by groups; cuts are included if no type is left out.
+
+        Parameters
+        ----------
+        groups : int64 array of shape (groups, 3)
+        counts : int64 array
+            Number of rows of each type to cover.
+        whole : bool
+            If True, the variables are integers.
+        """
+        column, row, times = count_entries(groups, self._types)
         rows = np.flatnonzero(counts)
         order = np.lexsort((column, row))
         right = counts[rows].astype(np.float64)
@@ -208,12 +227,12 @@ class CoverSearch:
         )
 
     def _cut_rows(self, groups: NDArray[np.int64], cuts: list[NDArray[np.int64]]) -> Rows:
-        """Ask for one group at least with an odd number of rows in each of the sets."""
-        odd = odd_in_cuts(groups, cuts, self._types)
+        """Require at least one group with an odd number of rows in each set."""
+        odd = mark_odd_groups(groups, cuts, self._types)
         return Rows.of([(np.flatnonzero(inside), 1.0, 1.0, np.inf) for inside in odd.T])
 
     def _costs(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what each group costs; a row alone costs the penalty where it is not allowed."""
+        """Compute the cost of each group; a single row that must be in a group costs the penalty."""
         problem = self._problem
         alone = self._penalty if problem.alone is None else problem.alone
         costs = np.full(len(groups), alone, dtype=np.int64)
@@ -222,12 +241,13 @@ class CoverSearch:
         return costs
 
     def _add_groups(self, groups: NDArray[np.int64]) -> int:
-        """Add groups that are not in the program yet; return how many."""
-        added = self._new(groups)
+        """Add the groups that are not in the program yet; return their number."""
+        added = self._select_new(groups)
         if len(added) == 0:
             return 0
-        column, row, times = entries(added, self._types)
-        odd, cut = np.nonzero(odd_in_cuts(added, self._cuts, self._types))
+        # A column has an entry for each of its types, and for each cut that it crosses oddly.
+        column, row, times = count_entries(added, self._types)
+        odd, cut = np.nonzero(mark_odd_groups(added, self._cuts, self._types))
         column = np.concatenate((column, odd))
         row = np.concatenate((row, cut + self._types))
         times = np.concatenate((times, np.ones(len(odd))))
@@ -241,8 +261,8 @@ class CoverSearch:
         self._groups = np.concatenate((self._groups, added))
         return len(added)
 
-    def _new(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the groups that are not known yet, each once; they are known then."""
+    def _select_new(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Select the groups that are not known yet, each once, and record them as known."""
         fresh = []
         for place, group in enumerate(groups):
             key = group.tobytes()
@@ -255,53 +275,61 @@ class CoverSearch:
         self._live.add_rows(self._cut_rows(self._groups, cuts))
         self._cuts += cuts
 
-    def _generate(self) -> NDArray[np.float64]:
-        """Solve the program over all pairs and triples; return how often each known group is used."""
+    def _generate_columns(self) -> NDArray[np.float64]:
+        """Solve the linear program over all pairs and triples; return the value of each known group."""
         while True:
             solution = self._solve()
             assert solution.duals is not None
-            found, reduced = self._price(solution.duals)
-            if not self._done() and (reduced < -_NEGLIGIBLE).any() and self._add_groups(found):
+            found, reduced = self._price_groups(solution.duals)
+            if not self._is_proven() and (reduced < -_NEGLIGIBLE).any() and self._add_groups(found):
                 continue
-            if self._done() or not self._left_out(solution).any() or self._penalty == self._prohibitive:
+            if self._is_proven() or not self._mark_uncovered(solution).any() or self._penalty == self._prohibitive:
                 assert solution.values is not None
                 return solution.values
-            # Rows pay the penalty rather than form groups: was it too small?
-            self._penalty = min(_RAISED * self._penalty, self._prohibitive)
-            self._begin_anew()
+            # Some rows pay the penalty instead of forming groups: it may be too small.
+            self._penalty = min(_PENALTY_FACTOR * self._penalty, self._prohibitive)
+            self._restart_program()
 
     def _solve(self) -> Solution:
-        """Solve the program over the known groups; it always has a solution: the penalty for every row."""
+        """Solve the linear program over the known groups; it is feasible, because rows may pay the penalty."""
         for again in (False, True):
             self._check_clock()
-            solution = self._live.solve(time_limit=self._left(), step=_STEP, progress=self._tell)
+            solution = self._live.solve(time_limit=self._seconds_left(), step=_STEP_NAME, progress=self._report)
             if solution.duals is not None and solution.values is not None:
                 return solution
             if solution.status == "time-limit":
                 raise _OutOfTimeError
-            if not again:  # The solver lost its way along the bases: begin with a new one.
-                self._begin_anew()
-        raise InternalError(f"the solver calls a program {solution.status} that has a solution")
+            if not again:  # numerical trouble after many changes of the basis: start from a new one
+                self._restart_program()
+        raise InternalError(f"the solver reports that a feasible program is {solution.status}")
 
-    def _begin_anew(self) -> None:
+    def _restart_program(self) -> None:
+        """Replace the live program by a new one with the same groups and cuts."""
         program = self._program(self._groups, self._problem.counts, whole=False)
         self._live = LiveProgram(program)
 
-    def _left_out(self, solution: Solution) -> NDArray[np.bool_]:
-        """Return which groups are a single row that pays the penalty, and are used."""
+    def _mark_uncovered(self, solution: Solution) -> NDArray[np.bool_]:
+        """Mark the single rows that pay the penalty in a solution."""
         if self._problem.alone is not None or solution.values is None:
             return np.zeros(1, dtype=np.bool_)
-        used: NDArray[np.bool_] = (self._groups[:, 1] < 0) & (solution.values > _USED)
+        used: NDArray[np.bool_] = (self._groups[:, 1] < 0) & (solution.values > _TOLERANCE)
         return used
 
-    def _price(self, duals: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Look for groups that the duals undercut, and raise the bound to what the duals prove once lowered."""
+    def _price_groups(self, duals: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Find groups with a negative reduced cost, and raise the bound by the duals that are feasible for them.
+
+        Returns
+        -------
+        groups, reduced_costs : int64 arrays
+        """
+        # Round the duals to integers, and scan all pairs and triples.
         types = np.floor(duals[: self._types] * UNIT).astype(np.int64)
         cuts = np.floor(np.maximum(duals[self._types :], 0.0) * UNIT).astype(np.int64)
-        found, reduced, missing = self._scan(types, cuts, limit=-1, most=_PER_TYPE)
+        found, reduced, missing = self._scan(types, cuts, limit=-1, most=_GROUPS_PER_TYPE)
         if self._problem.alone is not None:
-            reach = types + self._in_cuts(cuts)
+            reach = types + self._duals_of_cuts(cuts)
             missing = np.maximum(missing, reach - self._problem.alone * UNIT)
+        # Reducing each dual by the largest violation in its groups makes them feasible.
         feasible = types - missing
         total = sum(map(int, feasible * self._problem.counts)) + sum(map(int, cuts))
         if self._duals is None or total > self._duals.bound:
@@ -316,8 +344,8 @@ class CoverSearch:
         if bound > self._bound:
             self._bound, self._proof = bound, proof
 
-    def _in_cuts(self, cuts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return for each type the duals of all cuts that it lies in."""
+    def _duals_of_cuts(self, cuts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sum the duals of the cuts that contain each type."""
         total = np.zeros(self._types, dtype=np.int64)
         for members, dual in zip(self._cuts, cuts, strict=True):
             total[members] += dual
@@ -332,73 +360,89 @@ class CoverSearch:
         most: int = 0,
         counts: NDArray[np.int64] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Find groups by reduced cost, see `scan_groups`; return them, their reduced costs, and what duals exceed.
+        """Find the groups with a reduced cost of at most `limit`; see `scan_groups`.
 
-        With `counts`, only so many rows of each type are there.
+        Parameters
+        ----------
+        types, cuts : int64 arrays
+            Dual values of the types and the cuts.
+        limit : int
+        most : int, optional
+            Number of groups to keep for each first type; 0 keeps all.
+        counts : int64 array, optional
+            Number of rows of each type; by default those of the problem.
+
+        Returns
+        -------
+        groups, reduced_costs : int64 arrays
+        exceeded : int64 array
+            Amount by which the dual of each type must be reduced to be feasible.
         """
         problem = self._problem
         counts = problem.counts if counts is None else counts
-        reach = types + self._in_cuts(cuts)
+        # The scan wants the types in descending order of what their rows can subtract.
+        reach = types + self._duals_of_cuts(cuts)
         part = np.flatnonzero(counts)
         order = part[np.argsort(-reach[part], kind="stable")]
         used = [members for members, dual in zip(self._cuts, cuts, strict=True) if dual > 0]
-        starts, lies_in = lists_by_type(used, self._types, order)
+        starts, lies_in = list_cuts_by_type(used, self._types, order)
         row_types = Types(problem.codes[order], self._values[order], counts[order])
         duals = Duals(types[order], reach[order], starts, lies_in, cuts[cuts > 0])
         scan = functools.partial(scan_groups, row_types, problem.prices.table, duals)
         missing = np.zeros(len(order), dtype=np.int64)
-        chunk = max(_SCANNED // len(order), 1)
+        chunk = max(_PAIRS_PER_SCAN // len(order), 1)
         groups, costs, stored = [np.empty((0, 3), dtype=np.int64)], [np.empty(0, dtype=np.int64)], 0
+        # Scan in chunks, so that the time limit is checked; repeat a chunk if it had too little room.
         for first in range(0, len(order), chunk):
             self._check_clock()
             last = min(first + chunk, len(order))
-            found, reduced = _room((last - first) * most if most else _GROUPS_AT_A_TIME)
+            found, reduced = _allocate((last - first) * most if most else _INITIAL_ROOM)
             count, total = scan(first, last, limit, most, found, reduced, missing)
             if not most and total > count:
-                found, reduced = _room(total)
+                found, reduced = _allocate(total)
                 count, total = scan(first, last, limit, most, found, reduced, missing)
             stored += count
-            if not most and stored > _MOST_GROUPS:
+            if not most and stored > _MAX_GROUPS:
                 raise _TooManyGroupsError
             groups.append(found[:count].copy())
             costs.append(reduced[:count].copy())
         exceeded = np.zeros(self._types, dtype=np.int64)
         exceeded[order] = missing
-        return in_type_order(np.concatenate(groups), order), np.concatenate(costs), exceeded
+        return sort_types(np.concatenate(groups), order), np.concatenate(costs), exceeded
 
-    # Whole numbers.
+    # Integral covers.
 
     def _round(self, solution: NDArray[np.float64]) -> None:
-        """Keep what the program uses in whole numbers, and cover the other rows by groups that cost little more."""
+        """Keep the integral part of a solution, and cover the other rows by groups of small reduced cost."""
         times = np.floor(solution + 1e-6).astype(np.int64)
         if self._problem.alone is None:
             times[self._groups[:, 1] < 0] = 0
         kept = np.repeat(self._groups, times, axis=0)
-        left = self._problem.counts - rows_by_type(kept, self._types)
-        if left.sum() > _NEIGHBOURHOODS[0]:
-            # Too many for a program in whole numbers: neighbourhoods will be improved one by one.
+        left = self._problem.counts - count_rows_by_type(kept, self._types)
+        if left.sum() > _REGION_ROWS[0]:
+            # Too many rows for an integer program: split them somehow, and improve regions one by one later.
             rest = np.repeat(np.arange(self._types), left)
             self._keep(np.concatenate((kept, split_cover(self._problem, [rest]))))
             return
         if left.any():
             try:
-                near = self._affordable(_ROUNDED * UNIT, left)
+                near = self._affordable(_MAX_ROUNDING_EXCESS * UNIT, left)
             except _TooManyGroupsError:
                 return
-            found = self._whole(near, left, share=_ROUNDING_SHARE)
+            found = self._solve_integer(near, left, share=_ROUNDING_SHARE)
             if found.values is None:
                 return
-            kept = np.concatenate((kept, repeated(near, found.values)))
+            kept = np.concatenate((kept, repeat_groups(near, found.values)))
         self._keep(kept)
 
     def _improve(self) -> None:
-        """Cover the rows around each group that costs more than its duals pay for anew, as cheaply as can be."""
+        """Solve the region around each group whose cost exceeds its duals, the most expensive first."""
         if self._cost is None or self._at_once:
             return
         around = Neighbourhoods(self._groups, self._reduced_costs(self._groups), self._types)
-        for size in (rows for rows in _NEIGHBOURHOODS if rows < self._problem.rows):
+        for size in (rows for rows in _REGION_ROWS if rows < self._problem.rows):
             failed: set[bytes] = set()
-            while not self._done():
+            while not self._is_proven():
                 excess = self._reduced_costs(self._best)
                 seeds = [
                     int(seed)
@@ -407,42 +451,58 @@ class CoverSearch:
                 ]
                 if not seeds:
                     break
-                if not self._cover_anew(around.grow(self._best, seeds[0], size)):
+                if not self._solve_region(around.grow(self._best, seeds[0], size)):
                     failed.add(self._best[seeds[0]].tobytes())
 
-    def _wander(self) -> None:
-        """Exchange groups for others that cost as much, here and there, until that makes room for a cheaper cover."""
+    def _exchange_equal_groups(self) -> None:
+        """Replace groups of random regions by others of equal cost, until that allows a cheaper cover."""
         if self._cost is None or self._at_once:
             return
         around = Neighbourhoods(self._groups, self._reduced_costs(self._groups), self._types)
-        chance = np.random.default_rng(0)  # one more search rule: it decides how long a search takes, not its result
-        for _ in range(_STEPS):
-            if self._done():
+        chance = np.random.default_rng(0)  # affects the duration of the search, not the optimum
+        for _ in range(_EXCHANGES):
+            if self._is_proven():
                 return
             cost = self._cost
-            dear = np.flatnonzero(self._reduced_costs(self._best) > _NEGLIGIBLE)
-            seed = int(chance.choice(dear)) if len(dear) and chance.random() < _AT_DEAR_GROUPS else None
+            # Start at an expensive group most of the time, otherwise at any group.
+            excess = np.flatnonzero(self._reduced_costs(self._best) > _NEGLIGIBLE)
+            seed = int(chance.choice(excess)) if len(excess) and chance.random() < _SHARE_AT_EXPENSIVE_GROUPS else None
             seed = int(chance.integers(len(self._best))) if seed is None else seed
-            size = int(chance.integers(_NEIGHBOURHOODS[0] // 2, 2 * _NEIGHBOURHOODS[0]))
-            self._cover_anew(around.grow(self._best, seed, size, chance), wander=True)
+            size = int(chance.integers(_REGION_ROWS[0] // 2, 2 * _REGION_ROWS[0]))
+            self._solve_region(around.grow(self._best, seed, size, chance), wander=True)
             if self._cost < cost:
                 self._improve()
 
-    def _cover_anew(self, region: NDArray[np.intp], *, wander: bool = False) -> bool:
-        """Find the cheapest cover of the rows of some groups; take it if it is cheaper, or to wander as cheap."""
+    def _solve_region(self, region: NDArray[np.intp], *, wander: bool = False) -> bool:
+        """Find the cheapest cover of the rows of a region, and keep it if it is cheaper (with `wander`, or as cheap).
+
+        Parameters
+        ----------
+        region : int array
+            Positions of groups of the best cover.
+        wander : bool, default False
+            If True, the search does not start from the present groups, and an equally cheap cover replaces them.
+
+        Returns
+        -------
+        bool
+            True if the cover became cheaper.
+        """
         self._check_clock()
+        # The problem of the region's rows.
         problem, groups = self._problem, self._best[region]
         types = np.unique(groups[groups >= 0])
         part = CoverProblem(
             codes=problem.codes[types],
-            counts=rows_by_type(groups, self._types)[types],
+            counts=count_rows_by_type(groups, self._types)[types],
             prices=problem.prices,
             values=None if problem.values is None else problem.values[types],
             alone=problem.alone,
         )
+        # Solve it as a whole, and put its groups into the cover.
         start = np.where(groups >= 0, np.searchsorted(types, groups), -1)
         known = None if wander else start
-        search = CoverSearch(part, start=known, time_limit=self._left(), progress=self._tell, at_once=True)
+        search = CoverSearch(part, start=known, time_limit=self._seconds_left(), progress=self._report, at_once=True)
         found = search.run()
         cheaper = found.cost is not None and found.cost < part.cost(start)
         if cheaper or (wander and found.cost == part.cost(start)):
@@ -453,41 +513,41 @@ class CoverSearch:
         return cheaper
 
     def _reduced_costs(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return by how much the cost of groups exceeds what the best duals pay for them."""
+        """Compute the reduced costs of groups under the best duals, in units of 1 / UNIT."""
         assert self._duals is not None
         paid = np.append(self._duals.types, 0)[groups].sum(axis=1)
-        odd = odd_in_cuts(groups, self._cuts[: len(self._duals.cuts)], self._types)
+        odd = mark_odd_groups(groups, self._cuts[: len(self._duals.cuts)], self._types)
         reduced: NDArray[np.int64] = self._costs(groups) * UNIT - paid - odd.astype(np.int64) @ self._duals.cuts
         return reduced
 
     def _affordable(self, limit: int, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the groups whose cost exceeds what the best duals pay for them by at most `limit`."""
+        """Find all groups with a reduced cost of at most `limit` under the best duals."""
         assert self._duals is not None
         later = len(self._cuts) - len(self._duals.cuts)
         cuts = np.concatenate((self._duals.cuts, np.zeros(later, dtype=np.int64)))
         groups, _, _ = self._scan(self._duals.types, cuts, limit=limit, counts=counts)
         if self._problem.alone is not None:
-            groups = np.concatenate((groups, singles(np.flatnonzero(counts))))
+            groups = np.concatenate((groups, single_row_groups(np.flatnonzero(counts))))
         return groups
 
-    def _try_what_is_left(self) -> None:
-        """Try ever dearer groups in a whole-number program until those left out cannot belong to a cheaper cover."""
+    def _solve_remaining_groups(self) -> None:
+        """Solve integer programs over groups of increasing reduced cost, until the others cannot improve the cover."""
         assert self._duals is not None
         step, tried = 0, -1
-        while not self._done():
+        while not self._is_proven():
             ceiling = self._prohibitive if self._cost is None else self._cost
             highest = min(self._bound + step, ceiling - 1)
             try:
-                # A cover that costs at most `highest` has no group whose reduced cost is above the difference.
+                # No group of a cover that costs at most `highest` has a reduced cost above the difference to the bound.
                 groups = self._affordable(highest * UNIT - self._duals.bound, self._problem.counts)
             except _TooManyGroupsError:
                 raise _OutOfTimeError from None
             if len(groups) > tried:
                 tried = len(groups)
-                found = self._whole(groups, self._problem.counts)
+                found = self._solve_integer(groups, self._problem.counts)
                 if found.values is not None:
-                    self._keep(repeated(groups, found.values))
-            # Either the groups that were tried make no cheaper cover, or another one that costs more than `highest`.
+                    self._keep(repeat_groups(groups, found.values))
+            # A cover of these groups costs at least the bound of the program; any other costs more than `highest`.
             proven = highest + 1 if math.isinf(found.bound) else min(int(found.bound), highest + 1)
             self._raise_bound(
                 min(proven, ceiling), Fact("branch_and_bound", relaxation=self._relaxation(), groups=tried)
@@ -496,22 +556,23 @@ class CoverSearch:
                 raise _OutOfTimeError
             step = max(2 * step, 1)
 
-    def _whole(self, groups: NDArray[np.int64], counts: NDArray[np.int64], share: float = 1.0) -> Solution:
-        """Cover so many rows of each type by some groups, in whole numbers."""
+    def _solve_integer(self, groups: NDArray[np.int64], counts: NDArray[np.int64], share: float = 1.0) -> Solution:
+        """Solve the integer program that covers `counts` rows by groups, within a share of the remaining time."""
         self._check_clock()
-        left = self._left()
+        left = self._seconds_left()
         return solve(
             self._program(groups, counts, whole=True),
             time_limit=None if left is None else share * left,
             keep_interrupted=True,
-            step=_STEP,
-            progress=self._tell,
+            step=_STEP_NAME,
+            progress=self._report,
         )
 
     def _keep(self, groups: NDArray[np.int64], *, as_cheap: bool = False) -> None:
-        """Remember a cover if it is the cheapest so far, with `as_cheap` also one that costs the same."""
+        """Store a cover if it is the cheapest so far; with `as_cheap`, also if it costs the same."""
         problem = self._problem
-        if not np.array_equal(rows_by_type(groups, self._types), problem.counts):
+        # Check that the cover is valid, whatever found it.
+        if not np.array_equal(count_rows_by_type(groups, self._types), problem.counts):
             raise InternalError("a cover does not hold every row once")
         with_values = self._values[groups]
         with_values[groups < 0] = -1
@@ -524,23 +585,25 @@ class CoverSearch:
         if cost < FORBIDDEN and (self._cost is None or cost < self._cost + as_cheap):
             self._best, self._cost = groups, cost
 
-    # The clock.
+    # Time limit and progress.
 
-    def _left(self) -> float | None:
+    def _seconds_left(self) -> float | None:
+        """Return the remaining seconds; None if there is no limit."""
         return None if self._limit is None else self._limit - (time.perf_counter() - self._began)
 
     def _check_clock(self) -> None:
-        left = self._left()
+        """Raise an error if the time limit is reached; report progress otherwise."""
+        left = self._seconds_left()
         if left is not None and left <= 0:
             raise _OutOfTimeError
-        self._tell(_STEP, 0, 1)
+        self._report(_STEP_NAME, 0, 1)
 
-    def _tell(self, step: str, _done: int, _total: int, /) -> None:
-        """Say how much of the time is over."""
+    def _report(self, step: str, _is_proven: int, _total: int, /) -> None:
+        """Report the elapsed time as progress."""
         total = 1 if self._limit is None else max(math.ceil(self._limit), 1)
         done = 0 if self._limit is None else min(int(time.perf_counter() - self._began), total)
         self._progress(step, done, total)
 
 
-def _room(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _allocate(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.empty((size, 3), dtype=np.int64), np.empty(size, dtype=np.int64)

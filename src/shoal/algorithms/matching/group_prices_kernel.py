@@ -24,7 +24,7 @@ __all__ = [
     "differing_attributes",
     "nearest_pairs",
     "pair_costs",
-    "potentials",
+    "is_cheapest_assignment",
     "prices_of_groups",
     "scan_groups",
     "split_groups",
@@ -132,7 +132,7 @@ def pair_costs(codes, prices, rows, columns):
 
 
 @kernel
-def potentials(costs, chosen):
+def is_cheapest_assignment(costs, chosen):
     """Test whether an assignment is the cheapest: whether dual values exist that it meets with equality.
 
     The search uses shortest paths (Bellman and Ford). Row i, assigned to column c(i), has the dual value costs[i, c(i)]

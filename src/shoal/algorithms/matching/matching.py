@@ -24,7 +24,7 @@ from shoal._core.validation import Optional, RationalIn, parameter
 from shoal.algorithms.base import TIME_LIMIT, Algorithm, Guarantee, Partition
 from shoal.algorithms.m_approximation.m_approximation import MApproximation
 from shoal.algorithms.matching.bipartite import cheapest_pairs
-from shoal.algorithms.matching.cover_problem import MOST_ATTRIBUTES, Cover, CoverProblem, GroupPrices, split_cover
+from shoal.algorithms.matching.cover_problem import MAX_ATTRIBUTES, Cover, CoverProblem, GroupPrices, split_cover
 from shoal.algorithms.matching.simplex_matching import cheapest_cover
 from shoal.algorithms.tp.three_phase import ThreePhase
 
@@ -37,40 +37,49 @@ if TYPE_CHECKING:
 
 __all__ = ["Matching"]
 
-_MOST_TYPES = 20_000
-"""Types of rows up to which the program over pairs and triples is solved."""
+_MAX_TYPES = 20_000
+"""Largest number of row types for which the program over pairs and triples is solved."""
 
 
 @dataclass(frozen=True)
 class Matching(Algorithm):
-    """The fewest stars for k = 2, and for frequency l-diversity with l = 2, proven.
+    """Optimal matching: the fewest stars for k = 2, and for frequency l-diversity with l = 2, with a proof.
 
     Parameters
     ----------
     time_limit : float, optional, default 60
-        Seconds, >= 0, after which the best partition so far is returned, with the bound on all others that was proven
-        by then; None searches to the end. An interrupt (Ctrl-C) does the same.
+        Seconds, >= 0, after which the best partition so far is returned, with the bound that was proven by then. An
+        interrupt (Ctrl-C) has the same effect. If None, the search runs to its end.
 
     Notes
     -----
-    Groups of two or three rows suffice, since splitting a group never costs more: for k = 2 any group of four or more
-    rows is a pair and a rest of at least two; for "at most half of a group share a sensitive value" any group splits
-    into pairs and triples of different values (the paper's Lemma 2). That is not so of "at least two distinct values":
-    one row of a value among many of another cannot be split, so groups have any size; nor of entropy and recursive
-    2-diversity. Those are not served.
+    Groups of two or three rows suffice, because splitting a group never costs more. For k = 2, any group of four or
+    more rows splits into a pair and at least two other rows. If at most half of a group share a sensitive value, it
+    splits into pairs and triples of different values (Lemma 2 of the paper). This does not hold for "at least two
+    distinct values", because a group with many rows of one value and one row of another cannot be split, nor for
+    entropy and recursive 2-diversity. These requirements are therefore not served.
 
-    The paper refers to a combinatorial algorithm for simplex matching; here the program over all pairs and triples is
-    solved by column generation with parity cuts, and what is left by branch and bound (`simplex_matching`).
-    With two sensitive values it is a bipartite matching. The search starts from the d-approximation for k-anonymity or
-    from TP+, split like in Lemma 2, and never returns anything worse. Tables of more than 20,000 distinct rows or more
-    than 62 quasi-identifiers are not searched: that start is returned.
+    The paper refers to a combinatorial algorithm for simplex matching. This implementation solves the program over all
+    pairs and triples by column generation with parity cuts, and then by branch and bound (`simplex_matching`). If there
+    are two sensitive values, it solves a bipartite matching instead. The search starts from the d-approximation for
+    k-anonymity or from TP+, split as in Lemma 2, and never returns a worse partition. If there are more than 20,000
+    distinct rows or more than 62 quasi-identifiers, the start itself is returned.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import shoal
+    >>> table = pl.DataFrame({"age": [30, 30, 47, 48], "zip": ["A", "A", "B", "B"]})
+    >>> release = shoal.anonymize(table, quasi_identifiers=["age", "zip"], k=2, algorithm=shoal.Matching())
+    >>> release.certificate
+    Certificate(algorithm='matching', stars=2, optimal=True)
     """
 
     time_limit: Real | float | None = field(
         default=60, metadata=parameter(Optional(RationalIn(low=Fraction(0))), **TIME_LIMIT)
     )
     name: ClassVar[str] = "matching"
-    """What users and certificates call it."""
+    """Name of the algorithm in requests and certificates."""
 
     def unsupported(self, requirement: Requirement) -> str | None:
         """Explain why a requirement cannot be served, in words that follow "because"."""
@@ -86,11 +95,11 @@ class Matching(Algorithm):
         """Find the groups; see `Algorithm.partition`."""
         form = problem.frequency_form
         problem.progress(self.name, 0, 1)
-        types = _Types.of(problem.table, diverse=form.l > 1)
+        types = _RowTypes.of(problem.table, diverse=form.l > 1)
         if form.k == 1 and form.l == 1:
-            cover = _every_row_alone(np.diff(types.starts))
-        elif len(types.codes) > _MOST_TYPES or types.codes.shape[1] > MOST_ATTRIBUTES:
-            return _unsearched(_start(types).partition(problem))
+            cover = _cover_by_single_rows(np.diff(types.starts))
+        elif len(types.codes) > _MAX_TYPES or types.codes.shape[1] > MAX_ATTRIBUTES:
+            return _keep_start(_start_algorithm(types).partition(problem))
         else:
             cover = self._cover(problem, types)
         groups = types.groups_of_rows(cover.groups)
@@ -98,54 +107,56 @@ class Matching(Algorithm):
         details = {"distinct_rows": len(types.codes), "pairs_and_triples": len(cover.groups)}
         return Partition.of(groups, _guarantee(cover), details=details)
 
-    def _cover(self, problem: Problem, types: _Types) -> Cover:
+    def _cover(self, problem: Problem, types: _RowTypes) -> Cover:
+        """Find the cheapest cover of the table by pairs and triples."""
         cover = CoverProblem(
             codes=types.codes,
             counts=np.diff(types.starts),
             prices=GroupPrices.of_weights([1] * types.codes.shape[1]),
             values=types.values,
         )
+        # With two values, the problem is an assignment problem.
         if types.values is not None and len(np.unique(types.values)) == 2:
             paired = cheapest_pairs(cover)
             if paired is not None:
                 return paired
-        start = split_cover(cover, types.types_by_group(_start(types).partition(problem).groups))
+        start = split_cover(cover, types.types_by_group(_start_algorithm(types).partition(problem).groups))
         limit = None if self.time_limit is None else float(self.time_limit)
         return cheapest_cover(cover, start=start, time_limit=limit, progress=problem.progress)
 
 
-def _start(types: _Types) -> Algorithm:
-    """Return the algorithm whose partition the search starts from."""
+def _start_algorithm(types: _RowTypes) -> Algorithm:
+    """Choose the algorithm whose partition is the start of the search."""
     return MApproximation() if types.values is None else ThreePhase()
 
 
-def _every_row_alone(counts: NDArray[np.int64]) -> Cover:
+def _cover_by_single_rows(counts: NDArray[np.int64]) -> Cover:
     groups = np.full((int(counts.sum()), 3), -1, dtype=np.int64)
     groups[:, 0] = np.repeat(np.arange(len(counts)), counts)
     return Cover(groups=groups, cost=0, bound=0, proof=Fact("costs_nonnegative"), complete=True)
 
 
-def _unsearched(partition: Partition) -> Partition:
-    """Return a partition that was no more than a start, with what is guaranteed of it."""
+def _keep_start(partition: Partition) -> Partition:
+    """Add to the guarantee of a start that the table is too large to search."""
     promise = Fact("one_after_other", one=partition.guarantee.promise, other=Fact("too_large_to_search"))
     return replace(partition, guarantee=replace(partition.guarantee, promise=promise))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class _Types:
-    """Rows that are interchangeable: those of a class, or of a cell of it where sensitive values count."""
+class _RowTypes:
+    """Types of interchangeable rows: equivalence classes, or their cells of one sensitive value if values count."""
 
     order: NDArray[np.int32]
     """The rows, type after type."""
     starts: NDArray[np.int64]
-    """Where each type starts in `order`; one more than there are types."""
+    """Start of each type in `order`, shape (types + 1,)."""
     codes: NDArray[np.int32]
     """Quasi-identifiers of each type."""
     values: NDArray[np.int64] | None
-    """Sensitive value of each type, where it counts."""
+    """Sensitive value of each type; None if values do not count."""
 
     @classmethod
-    def of(cls, table: Table, *, diverse: bool) -> _Types:
+    def of(cls, table: Table, *, diverse: bool) -> _RowTypes:
         classes = table.classes
         starts = classes.cell_starts if diverse else classes.cell_starts[classes.class_starts]
         firsts = classes.order[starts[:-1]]
@@ -158,7 +169,7 @@ class _Types:
         )
 
     def types_by_group(self, groups: NDArray[np.int32]) -> list[NDArray[np.int64]]:
-        """Return the types of the rows of each group; in an order that only the groups' contents decide."""
+        """List the row types of each group, in an order that depends on the contents of the groups only."""
         types = np.repeat(np.arange(len(self.codes)), np.diff(self.starts))
         group = groups[self.order]
         by_group = np.lexsort((types, group))
@@ -166,14 +177,15 @@ class _Types:
         return sorted(members, key=lambda one: one.tolist())
 
     def groups_of_rows(self, groups: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the group of each row; groups within one class are one group."""
+        """Compute the group of each row; groups within one equivalence class are merged."""
         groups = groups[np.lexsort(groups.T[::-1])]
         whole = np.where(groups >= 0, groups, groups[:, :1])
         alike = (self.codes[whole] == self.codes[groups[:, :1]]).all(axis=(1, 2))
-        # Classes are numbered by their first type: those of equal quasi-identifiers follow one another.
+        # Classes are numbered by their first type: types with equal quasi-identifiers are adjacent.
         new_class = np.concatenate(([True], (self.codes[1:] != self.codes[:-1]).any(axis=1)))
         label = np.where(alike, np.cumsum(new_class)[groups[:, 0]], len(self.codes) + 1 + np.arange(len(groups)))
         number = np.unique(label, return_inverse=True)[1].astype(np.int32)
+        # Rows of a type are assigned to its groups in order.
         group, _ = np.nonzero(groups >= 0)
         by_type = np.argsort(groups[groups >= 0], kind="stable")
         of_row = np.empty(len(self.order), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Which groups of a cover lie near one another: those that cheap groups of a larger pool would mix."""
+"""Neighbourhoods of groups of a cover: groups whose rows cheap groups of a larger pool would mix."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Neighbourhoods"]
 
-_NEAR = 2 * UNIT
-"""Groups of the pool whose reduced cost is above this connect nothing."""
+_MAX_REDUCED_COST = 2 * UNIT
+"""Largest reduced cost of a group of the pool that connects its types."""
 
 
 class Neighbourhoods:
-    """Types of rows, connected where a group of small reduced cost holds both.
+    """Graph of row types: two types are adjacent if a group of small reduced cost contains both.
 
     Parameters
     ----------
     groups : int64 array of shape (groups, 3)
-        The pool; see `shoal.algorithms.matching.group_arrays`.
+        The pool, in the form of `shoal.algorithms.matching.group_arrays`.
     reduced_costs : int64 array
-        Of each group of the pool.
+        Reduced cost of each group of the pool.
     types : int
         Number of types.
     """
 
     def __init__(self, groups: NDArray[np.int64], reduced_costs: NDArray[np.int64], types: int) -> None:
-        near = reduced_costs <= _NEAR
+        # The groups of the pool that hold each type, cheapest first.
+        near = reduced_costs <= _MAX_REDUCED_COST
         order = np.argsort(reduced_costs[near], kind="stable")
         self._groups = groups[near][order]
         group, _ = np.nonzero(self._groups >= 0)
@@ -43,16 +44,29 @@ class Neighbourhoods:
     def grow(
         self, cover: NDArray[np.int64], seed: int, rows: int, chance: np.random.Generator | None = None
     ) -> NDArray[np.intp]:
-        """Return groups of a cover around one of them, the nearest first, until they have so many rows.
+        """Select groups of a cover around one of them by breadth-first search, until they have `rows` rows.
 
-        With `chance`, each group of the pool is passed over half of the time.
+        Parameters
+        ----------
+        cover : int64 array of shape (groups, 3)
+        seed : int
+            Position of the first group in `cover`.
+        rows : int
+            Number of rows to reach.
+        chance : numpy.random.Generator, optional
+            If given, each group of the pool is skipped with probability 1/2.
+
+        Returns
+        -------
+        int array
+            Positions of the selected groups in `cover`, ascending.
         """
         holders: dict[int, list[int]] = {}
         for place, group in enumerate(cover.tolist()):
             for t in group:
                 holders.setdefault(t, []).append(place)
         chosen, queue, size = {seed}, [seed], 0
-        for place in queue:  # it grows meanwhile
+        for place in queue:  # grows during the iteration
             members = [t for t in cover[place].tolist() if t >= 0]
             size += len(members)
             if size >= rows:

@@ -1,18 +1,19 @@
-"""The cheapest cover of rows by pairs and triples, with proof: what optimal 2-anonymity and 2-diversity come down to.
+"""The cheapest cover of rows by pairs and triples, with a proof: optimal 2-anonymity and 2-diversity reduce to it.
 
-Rows are given by *types*: rows of one type are interchangeable, so a cover is a number of times that each pair and
-triple of types is used. It is found by the set-partitioning program over all of them,
+Rows are given by *types*: rows of one type are interchangeable. A cover therefore is a multiplicity for each pair and
+triple of types, found by the set-partitioning program over all of them,
 
-    minimize sum c(e) x(e)  subject to  sum over e of mult(e, t) x(e) = rows of type t,  x whole,
+    minimize sum c(e) x(e)  subject to  sum over e of mult(e, t) x(e) = rows of type t,  x integral.
 
-whose columns are priced lazily: a compiled scan finds those that the dual values `y` of the types undercut, and passes
-over the rest wholesale, since a triple costs at least 3/2 of each of its pairs (a form of the simplex condition).
-Parity cuts raise the program's bound: of the groups with an odd number of rows in a set of types with an odd number of
-rows there is at least one (for pairs alone, these are Edmonds' blossom inequalities). The groups whose reduced cost
-could still pay then go into a whole-number program.
+The columns are generated lazily. A compiled scan finds the groups with a negative reduced cost under the dual values
+`y` of the types. It skips most groups, because a triple costs at least 3/2 of each of its pairs (a form of the simplex
+condition). Parity cuts raise the bound of the program: if a set of types has an odd number of rows, at least one group
+has an odd number of rows in it (for pairs, these are Edmonds' blossom inequalities). Finally, the groups whose reduced
+cost is below the gap enter an integer program.
 
-The bound of the linear program is no float's word. The solver's duals are rounded to integers, the scan of *all* pairs
-and triples says by how much they are exceeded, they are lowered by that, and the bound is added up in integers.
+The bound of the linear program does not depend on floating point. The duals of the solver are rounded to integers, the
+scan of *all* pairs and triples determines by how much they are infeasible, the duals are reduced by this amount, and
+the bound is computed in integers.
 
 References
 ----------
@@ -51,20 +52,20 @@ def cheapest_cover(
     ----------
     problem : CoverProblem
     start : int64 array of shape (groups, 3), optional
-        A cover to start from, written like `Cover.groups`: the result never costs more.
+        A cover to start from, in the form of `Cover.groups`; the result never costs more.
     time_limit : float, optional
-        Seconds after which the best cover so far is returned, with the bound that was proven.
+        Seconds after which the best cover so far is returned, with the bound that was proven by then.
     progress : callable
-        A KeyboardInterrupt that it raises ends the search like the time limit does.
+        Receives progress reports; a KeyboardInterrupt that it raises ends the search like the time limit.
 
     Returns
     -------
     Cover
-        Without groups where none was found; if the search is complete then, there is none.
+        The cheapest cover found. It has no groups if none was found; if the search is complete then, no cover exists.
 
     Raises
     ------
     MissingExtraError
-        Where highspy is not installed.
+        If highspy is not installed.
     """
     return CoverSearch(problem, start=start, time_limit=time_limit, progress=progress).run()
