@@ -351,7 +351,7 @@ def test_patterns_from_a_file(shoal: Any, patients: Path, roles: tuple[str, ...]
     assert shoal(*request, "--algorithm", "tp", "-o", tmp_path / "no").code == 2
     file.write_text("age, sex\n", encoding="utf-8")
     wrong = shoal(*request, "-o", tmp_path / "no")
-    assert (wrong.code, "no quasi-identifier" in wrong.err) == (2, True)
+    assert (wrong.code, "not a quasi-identifier" in wrong.err) == (2, True)
 
 
 def test_full_domain_generalization(shoal: Any, patients: Path, roles: tuple[str, ...], tmp_path: Path) -> None:

@@ -83,12 +83,16 @@ WRONG: list[tuple[dict[str, Any], type[UsageError], str]] = [
     ({"weights": {"age": 0}}, ParameterError, "'weights' parameter of anonymize must be numbers > 0. Got 0."),
     ({"weights": {"age": "2"}}, ParameterError, "must be numbers > 0"),
     ({"weights": ["age"]}, ParameterError, "must be a mapping of names of columns. Got list."),
-    ({"weights": {"aeg": 2}}, ColumnError, "names the column 'aeg', which is no quasi-identifier. Did you mean 'age'"),
+    (
+        {"weights": {"aeg": 2}},
+        ColumnError,
+        "'aeg', which is not a quasi-identifier. Did you mean 'age'",
+    ),
     ({"limits": {"age": 2}}, ParameterError, "must be pairs of levels"),
     ({"limits": {"age": (2, 1)}}, ParameterError, "must be pairs of levels"),
     ({"limits": {"age": (0, 1.5)}}, ParameterError, "must be pairs of levels"),
     ({"limits": {"age": (0, 2)}}, ParameterError, "names level 2 of 'age', whose levels go from 0 (its values) to 1"),
-    ({"limits": {"ill": (0, 1)}}, ColumnError, "'ill', which is no quasi-identifier"),
+    ({"limits": {"ill": (0, 1)}}, ColumnError, "'ill', which is not a quasi-identifier"),
     ({"suppression_limit": 1.5}, ParameterError, "'suppression_limit' parameter of full-domain must be"),
 ]
 
@@ -145,7 +149,7 @@ def test_flags_and_keys(shoal: Any, tmp_path: Any) -> None:
     assert again.json["parameters"] == found.json["parameters"]
     for given, message in (
         (("--weight", "age=0"), "--weight must be numbers > 0. Got 0."),
-        (("--weight", "aeg=2"), "--weight names the column 'aeg', which is no quasi-identifier."),
+        (("--weight", "aeg=2"), "--weight names the column 'aeg', which is not a quasi-identifier."),
         (("--limit", "age=0:9"), "--limit names level 9 of 'age', whose levels go from 0"),
         (("--limit", "age=x"), "--limit takes a column and two levels, NAME=LOW:HIGH, as in age=1:3. Got 'x'."),
         (("--weight", "age=2", "--algorithm", "mondrian"), "it minimizes no loss in which attributes have weights."),

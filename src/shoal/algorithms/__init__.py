@@ -1,7 +1,7 @@
-"""Algorithms that partition a table: a folder each, under the name that users type, with all that it alone uses.
+"""Algorithms that partition a table, one package for each.
 
-`base` says what enters an algorithm and what leaves it, `catalogue` lists them by name, `bounds` holds what any release
-must pay, and `common` what several algorithms use.
+`base` defines the interface of an algorithm, `algorithm_list` lists the algorithms by name, `bounds` computes lower
+bounds on the cost of any release, and `common` has code that several algorithms share.
 """
 
 from shoal.algorithms.algorithm_list import ALGORITHMS, CATALOGUE, PROVING, choose, unsupported

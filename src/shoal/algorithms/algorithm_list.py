@@ -1,4 +1,4 @@
-"""The algorithms by name, and the choice that `auto` makes."""
+"""The algorithms by name, and the choice of an algorithm for a request."""
 
 from __future__ import annotations
 
@@ -36,31 +36,32 @@ __all__ = ["ALGORITHMS", "CATALOGUE", "PROVING", "choose", "unsupported"]
 
 @dataclass(frozen=True, kw_only=True)
 class Exposure:
-    """What the releases of an algorithm told, on small tables, to somebody who knows the algorithm.
+    """Measured success of minimality attacks: what an adversary who knows the algorithm learns from small releases.
 
-    Measured by `python -m benchmarks minimality`, on all tables of six people that it draws with l = 2: the adversary
-    knows everybody's quasi-identifiers, the request, the algorithm and its seed, and the published table. Other tables
-    can give more away: `mondrian` makes a value certain in 5.5 % of the originals of eight people with four ages.
+    Measured by `python -m benchmarks minimality` on all its tables of six people with l = 2. The adversary knows all
+    quasi-identifiers, the request, the algorithm and its seed, and the published table. Other tables can reveal more:
+    for example, `mondrian` makes a value certain in 5.5 % of the originals with eight people and four ages.
     """
 
     share: float
-    """The share of the originals of which somebody's sensitive value is believed with more than 1/2."""
+    """Share of the originals in which the belief in some sensitive value exceeds 1/2."""
     belief: float
-    """The largest belief in a value of anybody; 1/2 is what l = 2 allows."""
+    """Largest belief in a sensitive value; l = 2 allows 1/2."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A line of the table of algorithms."""
+    """An entry of the list of algorithms."""
 
     algorithm: Algorithm
-    """The algorithm with its default parameters; its class declares what they may be."""
+    """The algorithm with its default parameters."""
     help: str
-    """What it does, in a sentence for people who choose."""
+    """Description in one sentence, for users who choose an algorithm."""
     proves: bool = False
-    """Whether it proves an optimum, which takes long or is refused on large tables: it runs only where it is named."""
+    """If True, the algorithm proves an optimum, which takes long or is refused on large tables. It then runs only if it
+    is requested by name."""
     minimality: Exposure | None = None
-    """What knowing the algorithm adds to its releases (minimality attacks); None where that was not measured."""
+    """Success of minimality attacks; None if it was not measured."""
 
 
 CATALOGUE = (
@@ -135,47 +136,47 @@ CATALOGUE = (
     ),
     Entry(algorithm=GeneralizationVectors(), help="The fewest stars by an integer program, proven.", proves=True),
 )
-"""Every algorithm, in the order of help pages: a new one is a line here, and its folder."""
+"""All algorithms, in the order of help pages. A new algorithm needs an entry here and its own package."""
 
 ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType({entry.algorithm.name: entry.algorithm for entry in CATALOGUE})
-"""Every algorithm by the name that users call it, with its default parameters."""
+"""All algorithms by name, with their default parameters."""
 
 PROVING = tuple(entry.algorithm.name for entry in CATALOGUE if entry.proves)
-"""Those that prove an optimum."""
+"""Names of the algorithms that prove an optimum."""
 
 
 def choose(
     algorithm: str | Algorithm, requirement: Requirement, recoding: str, preferences: Preferences = NO_PREFERENCES
 ) -> tuple[Algorithm, Fact]:
-    """Return the algorithm to run and why it was chosen.
+    """Choose the algorithm for a request.
 
     Parameters
     ----------
     algorithm : str or Algorithm
-        A name of `ALGORITHMS`, "auto", or an algorithm with its own parameters.
+        A name of `ALGORITHMS`, "auto", or an algorithm object with its own parameters.
     requirement : Requirement
     recoding : str
-        How the partition will be recoded.
+        Recoding of the groups.
     preferences : Preferences, optional
-        What else is asked of it.
+        Further preferences of the publisher.
 
     Returns
     -------
     algorithm : Algorithm
-        With the limit of suppressed rows, if one is preferred.
+        The algorithm, with the preferences that are its own parameters.
     reason : Fact
-        Why, for the certificate.
+        Reason for the choice, for the certificate.
 
     Raises
     ------
     ParameterError
-        There is no such algorithm.
+        If there is no such algorithm.
     UnsupportedError
-        It cannot serve the requirement; the message lists those that can.
+        If the algorithm cannot serve the requirement; the message lists the algorithms that can.
     """
     if algorithm == "auto":
-        chosen, reason = _automatic(requirement, recoding, preferences)
-        return preferences.served_by(chosen), reason
+        chosen, reason = _choose_automatically(requirement, recoding, preferences)
+        return preferences.apply_to(chosen), reason
     if isinstance(algorithm, str):
         if algorithm not in ALGORITHMS:
             known = ["auto", *ALGORITHMS]
@@ -193,25 +194,26 @@ def choose(
             "a name or an algorithm object such as shoal.ThreePhase()",
             got=type(algorithm).__name__,
         )
+    # A requested algorithm must support the requirement and the preferences.
     why_not = unsupported(chosen, requirement, preferences)
     if why_not is not None:
         raise UnsupportedError(
             f"The algorithm '{chosen.name}' cannot serve this request: ",
             why_not,
-            f". {_alternatives(requirement, preferences)}",
+            f". {_list_alternatives(requirement, preferences)}",
         )
-    return preferences.served_by(chosen), Fact(chosen.capabilities.reason)
+    return preferences.apply_to(chosen), Fact(chosen.capabilities.reason)
 
 
 def unsupported(
     algorithm: Algorithm, requirement: Requirement, preferences: Preferences = NO_PREFERENCES
 ) -> Part | None:
-    """Return why an algorithm cannot serve a request, as a part of a message that follows "because"; None: it can.
+    """Explain why an algorithm cannot serve a request, as a part of a message that follows "because".
 
-    What `Algorithm.unsupported` says, that only an algorithm which judges releases serves models of a release, and
-    which preferences it does not serve.
+    Reasons are preferences that it does not support, models of the whole release if it decides group by group, and
+    those of `Algorithm.unsupported`. None if it can serve the request.
     """
-    unserved = _unserved(preferences, algorithm)
+    unserved = _unserved_preference(preferences, algorithm)
     if unserved is not None:
         return unserved
     if requirement.table_models and not algorithm.capabilities.judges_releases:
@@ -221,7 +223,7 @@ def unsupported(
     return algorithm.unsupported(requirement)
 
 
-def _unserved(preferences: Preferences, algorithm: Algorithm) -> str | None:
+def _unserved_preference(preferences: Preferences, algorithm: Algorithm) -> str | None:
     """Explain why an algorithm cannot serve preferences, in words that follow "because"; None if it can."""
     refused = algorithm.refused_weights() if preferences.weights else None
     if refused is not None:
@@ -233,16 +235,18 @@ def _unserved(preferences: Preferences, algorithm: Algorithm) -> str | None:
     return None
 
 
-def _automatic(requirement: Requirement, recoding: str, preferences: Preferences) -> tuple[Algorithm, Fact]:
-    """Choose what lost least for such a request on the tables of the benchmarks."""
+def _choose_automatically(requirement: Requirement, recoding: str, preferences: Preferences) -> tuple[Algorithm, Fact]:
+    """Choose the algorithm that lost least for such a request on the tables of the benchmarks."""
     if not requirement.monotone:
-        raise UnsupportedError(f"No algorithm can serve this request. {_alternatives(requirement, preferences)}")
+        raise UnsupportedError(f"No algorithm can serve this request. {_list_alternatives(requirement, preferences)}")
+    # Only full-domain serves preferences and models of the release.
     if preferences:
         return ALGORITHMS["full-domain"], Fact("serves_preferences", preferences=preferences.as_fact)
     if requirement.table_models:
         return ALGORITHMS["full-domain"], Fact("judges_releases")
     if requirement.compares_with_table:
         return ALGORITHMS["cluster"], Fact(f"like_table_by_{recoding}")
+    # For suppression, algorithms with a guarantee come first.
     form = requirement.frequency_form() if recoding == "suppression" else None
     if form is not None and form.l == 1:
         return ALGORITHMS["m-approximation"], Fact("k_anonymity_by_suppression")
@@ -251,7 +255,8 @@ def _automatic(requirement: Requirement, recoding: str, preferences: Preferences
     return ALGORITHMS["cluster"], Fact(f"monotone_by_{recoding}")
 
 
-def _alternatives(requirement: Requirement, preferences: Preferences) -> str:
+def _list_alternatives(requirement: Requirement, preferences: Preferences) -> str:
+    """Describe the algorithms that can serve a request, or the way out if there is none."""
     able = [name for name, algorithm in ALGORITHMS.items() if unsupported(algorithm, requirement, preferences) is None]
     if able:
         return f"These can: {', '.join(able)}."

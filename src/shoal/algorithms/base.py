@@ -1,4 +1,4 @@
-"""What enters an algorithm and what leaves it."""
+"""Interface of an algorithm: the problem that it solves, and the partition and guarantee that it returns."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TIME_LIMIT: Any = {
     "flag": "--time-limit",
     "metavar": "SECONDS",
 }
-"""How algorithms that prove an optimum declare their `time_limit`; see `shoal._core.validation.parameter`."""
+"""Declaration of the `time_limit` of algorithms that prove an optimum; see `shoal._core.validation.parameter`."""
 UNTOUCHED = Fact("untouched")
 """The guarantee of a partition that loses nothing."""
 NOTHING_TO_CHANGE = Fact("all_can_stay")
@@ -52,19 +52,19 @@ NOTHING_TO_CHANGE = Fact("all_can_stay")
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class PeopleOfNodes:
-    """The people of a population, each different one once, and which node of each level they fit."""
+    """The distinct members of a population, and the hierarchy nodes that they match at each level."""
 
     counts: NDArray[np.int64]
-    """How many people each of them is, shape (p,)."""
+    """Number of people with each combination of values, shape (p,)."""
     codes: NDArray[np.int32]
-    """The value of each of them on each quasi-identifier, shape (p, d)."""
+    """Values of each combination, shape (p, d)."""
     nodes: tuple[NDArray[np.int32], ...]
-    """For each quasi-identifier the node, as in `Levels.nodes`, that each value fits at each level, shape (height + 1,
-    values); -1 where it fits none that the table has."""
+    """For each quasi-identifier, the node (as in `Levels.nodes`) that each value matches at each level, shape
+    (height + 1, values); -1 if it matches no node of the table."""
 
     @property
     def everybody(self) -> int:
-        """People of the population."""
+        """Number of people in the population."""
         return int(self.counts.sum())
 
     def __repr__(self) -> str:
@@ -73,101 +73,103 @@ class PeopleOfNodes:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A table and what its release must satisfy. It was checked to be feasible."""
+    """A table and the requirement on its release, which is known to be feasible."""
 
     table: Table
     requirement: Requirement
     rng: np.random.Generator
-    """Source of every random choice, seeded by the caller (from the operating system unless a seed was asked for)."""
+    """Source of all random choices, seeded by the caller (from the operating system by default)."""
     progress: Progress = silent
+    """Callback for progress reports."""
     recoding: str = "suppression"
-    """How the partition will be recoded, for algorithms that minimize what that loses."""
+    """Recoding of the groups, for algorithms that minimize its loss."""
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
-    """Quasi-identifiers that will be recoded to nodes of a tree."""
+    """Hierarchies of the quasi-identifiers that are recoded to nodes of a tree."""
     largest_set: int = LARGEST_SET
-    """Sets of more values will be stars."""
+    """Largest number of values of a published set; larger sets become stars."""
     people: PeopleOfNodes | None = None
-    """The population that models of the release ask about; None where none does."""
+    """The population that models of the release need; None if no model needs one."""
     preferences: Preferences = NO_PREFERENCES
-    """Weights of attributes and limits of their levels, for algorithms that serve them."""
+    """Weights of attributes and limits of their levels, for algorithms that support them."""
 
     @property
     def frequency_form(self) -> FrequencyForm:
-        """The requirement as a bound on frequencies, for algorithms that serve no other."""
+        """The requirement as a bound on frequencies, for algorithms that support no other."""
         form = self.requirement.frequency_form()
         if form is None:
-            raise InternalError("an algorithm got a requirement that it does not support")
+            raise InternalError("an algorithm was called with a requirement that it does not support")
         return form
 
     @cached_property
     def levels(self) -> tuple[Levels, ...]:
-        """The levels of each quasi-identifier: those of its hierarchy, or a value and a star."""
+        """The levels of each quasi-identifier: those of its hierarchy, or value and star if it has none."""
         return tuple(Levels.of(column, self.hierarchies.get(column.name)) for column in self.table.quasi_identifiers)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """What an algorithm promises about the cost of the partition that it returned, for this very run."""
+    """Guarantee on the cost of the partition of a single run."""
 
     promise: Fact
-    """What it is."""
+    """The guarantee in words."""
     tuples_ratio: Fraction | int | None = None
-    """Suppressed tuples are at most this many times the fewest possible; None where nothing is promised."""
+    """Upper bound on the ratio of suppressed tuples to the fewest possible; None if there is none."""
     stars_ratio: Fraction | int | None = None
-    """Stars are at most this many times the fewest possible; None where nothing is promised."""
+    """Upper bound on the ratio of stars to the fewest possible; None if there is none."""
     phase: int | None = None
-    """The phase of TP that ended the run, where there is one."""
+    """The phase of TP that ended the run; None for other algorithms."""
     stars_bound: int | None = None
-    """Stars (recoded cells) that this run proved every release to have at least; None where it proved nothing."""
+    """Lower bound on the stars (recoded cells) of any release that this run proved; None if it proved none."""
     proof: Fact | None = None
-    """How `stars_bound` was proven; needed with it."""
+    """Proof of `stars_bound`; required with it."""
     loss_bound: float | None = None
-    """The global certainty penalty that this run proved every release to have at least, from 0 to 1; None where it
-    proved nothing."""
+    """Lower bound on the global certainty penalty of any release that this run proved, from 0 to 1; None if it proved
+    none."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Partition:
-    """A group number for every row."""
+    """A partition of the rows into groups."""
 
     groups: NDArray[np.int32]
     """Group of each row, 0 <= group < count; every group occurs."""
     count: int
     """Number of groups."""
     guarantee: Guarantee
+    """Guarantee on the cost of the partition."""
     details: dict[str, Any] = field(default_factory=dict)
-    """What a researcher wants to know of the run: counts and names, never a cell."""
+    """Details of the run for researchers: counts and names, never a cell."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """What the certificate tells of the run beyond the guarantee: counts and names that are meant for its readers."""
+    """Facts about the run for the readers of the certificate: counts and names, never a cell."""
     least: NDArray[np.int32] | None = None
-    """The least level of its hierarchy at which a group publishes each attribute, even where its rows agree on less,
-    shape (count, quasi-identifiers); 0 asks nothing, `STAR_LEVEL` for a star. None where nothing is asked."""
+    """Lowest hierarchy level at which a group may publish each attribute, even if its rows agree on a lower level,
+    shape (count, quasi-identifiers): 0 for no restriction, `STAR_LEVEL` for a star. None without any restriction."""
 
     @classmethod
     def of(cls, groups: NDArray[np.int32], guarantee: Guarantee, **more: Any) -> Partition:
-        """Make a partition of at least one row, and count its groups."""
+        """Build a partition of at least one row from group numbers."""
         return cls(groups=groups, count=int(groups.max()) + 1, guarantee=guarantee, **more)
 
     def check(self, rows: int, attributes: int) -> None:
-        """Check what compiled code relies on: an algorithm may be the caller's own.
+        """Check the invariants that compiled code relies on, because algorithms may be defined by users.
 
         Parameters
         ----------
         rows, attributes : int
-            Of the table.
+            Number of rows and of quasi-identifiers of the table.
 
         Raises
         ------
         InternalError
-            Where it is no partition of the table.
+            If this is not a partition of the table.
         """
         groups = self.groups
         if groups.shape != (rows,) or not np.issubdtype(groups.dtype, np.integer):
-            raise InternalError("an algorithm returned something else than one group number for each row")
+            raise InternalError("an algorithm did not return one group number for each row")
         if groups.min() < 0 or groups.max() >= self.count or not np.bincount(groups, minlength=self.count).all():
             raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
         if self.least is not None and self.least.shape != (self.count, attributes):
-            raise InternalError("an algorithm returned something else than a least level for each group and attribute")
+            raise InternalError("an algorithm did not return a lowest level for each group and attribute")
 
     def __repr__(self) -> str:
         return f"Partition(rows={len(self.groups)}, groups={self.count})"
@@ -175,48 +177,59 @@ class Partition:
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """What an algorithm can do, as `choose`, the engines and `tune` need to know it. By default it can do least."""
+    """Capabilities of an algorithm, for `choose`, `tune` and the engines. The defaults are the fewest capabilities."""
 
     hierarchical: bool = False
-    """It climbs hierarchies: under generalization every quasi-identifier has one, built automatically if none is
-    given."""
+    """If True, the algorithm needs hierarchies: under generalization every quasi-identifier has one, which is built
+    automatically if none is given."""
     judges_releases: bool = False
-    """It decides about all groups together, and serves models of the whole release (`Requirement.release_rules`)."""
+    """If True, the algorithm decides about all groups together, and serves models of the whole release
+    (`Requirement.release_rules`)."""
     weights: bool = False
-    """It minimizes a loss in which attributes can have weights (`Problem.preferences`, or a parameter `weights` of its
-    own); `Algorithm.refused_weights` explains for which parameters it has none."""
+    """If True, the loss that the algorithm minimizes can have weights of attributes (`Problem.preferences`, or its own
+    parameter `weights`); `Algorithm.refused_weights` explains with which parameters it cannot."""
     limits: bool = False
-    """It publishes attributes at the levels that `Problem.preferences` allow."""
+    """If True, the algorithm publishes attributes at the levels that `Problem.preferences` allow."""
     makes_ends: bool = True
-    """The ends of intervals and the members of sets are of the table's own values, if no hierarchy has them."""
+    """If True, ends of intervals and members of sets are values of the table, unless a hierarchy provides them."""
     reason: str = "requested"
-    """The code of the reason that certificates state for it, if it is requested as such."""
+    """Code of the reason in certificates, if the algorithm is requested by an object."""
     divisible: bool = False
-    """Its groups depend on the rows near them only: parts of a table that does not fit into memory may be solved one
+    """If True, groups depend on nearby rows only. Parts of a table that does not fit into memory can then be solved one
     after another."""
     bytes_per_row: int = 150
-    """Bytes that a row takes while the algorithm works on it, > 0."""
+    """Memory per row during a run in bytes, > 0."""
     bytes_per_code: int = 0
-    """Bytes that a row takes in addition for each of its quasi-identifiers, >= 0."""
+    """Additional memory per row and quasi-identifier in bytes, >= 0."""
     stand_in: Algorithm | None = None
-    """A quick algorithm that serves the same requirements: its losses show which of many coarsenings are worth a long
-    search. None for an algorithm that is quick itself."""
+    """A quick algorithm for the same requirements. Its losses show which of many coarsenings are worth a long search.
+    None if the algorithm itself is quick."""
 
     def bytes_of_row(self, attributes: int) -> int:
-        """Compute the bytes that a row with so many quasi-identifiers takes while the algorithm works on it."""
+        """Compute the memory per row in bytes during a run, for a number of quasi-identifiers."""
         return self.bytes_per_row + attributes * self.bytes_per_code
 
 
 class Algorithm(ABC):
     """A published algorithm that partitions a table.
 
-    A subclass has a `name` and one method, `group_rows`; `unsupported` if it serves less than all monotone models, and
+    A subclass defines `name` and `group_rows`. It overrides `unsupported` if it does not serve all monotone models, and
     `capabilities` if it can do more than partition a table in memory. If it is a dataclass whose fields are declared
-    with `shoal._core.validation.parameter`, they are validated and appear in certificates and on the command line.
+    with `shoal._core.validation.parameter`, the fields are validated and appear in certificates and on the command
+    line.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> from shoal.algorithms import ALGORITHMS, Algorithm
+    >>> isinstance(ALGORITHMS["mondrian"], Algorithm)
+    True
+    >>> shoal.Cluster(effort=10).parameters()
+    {'effort': 10}
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities()
-    """What it can do."""
+    """Capabilities of the algorithm."""
 
     def __post_init__(self) -> None:
         validate_declared(self.name, self)
@@ -224,7 +237,7 @@ class Algorithm(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name that users and certificates call it by; it may depend on the parameters (`tp`, `tp+`)."""
+        """Name in requests and certificates; it may depend on the parameters (such as `tp` and `tp+`)."""
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""
@@ -237,26 +250,26 @@ class Algorithm(ABC):
         return "it serves monotone models only: the union of two acceptable groups must be acceptable"
 
     def refused_weights(self) -> str | None:
-        """Explain why attributes have no weights in its loss, in words that follow "because"; None if they have."""
+        """Explain why the loss cannot have weights of attributes, in words that follow "because"; None if it can."""
         return None if self.capabilities.weights else "it minimizes no loss in which attributes have weights"
 
     def partition(self, problem: Problem) -> Partition:
         """Partition the rows so that every group is acceptable.
 
-        The table is not changed. An algorithm is only called with a requirement that it supports and that the table as
-        one group satisfies.
+        The table is not changed. Callers ensure that the algorithm supports the requirement and that the table as one
+        group satisfies it.
 
         Raises
         ------
         InfeasibleError
-            Limits of the algorithm's own leave no partition.
+            If limits of the algorithm allow no partition.
         UnsupportedError
-            The table is too large for the algorithm.
+            If the table is too large for the algorithm.
         """
         table = problem.table
         if table.rows and table.quasi_identifiers:
             return self.group_rows(problem)
-        # All rows publish the same: they are one group, whatever the algorithm.
+        # Without quasi-identifiers all rows publish the same cells: they are one group.
         problem.progress(self.name, 1, 1)
         groups = np.zeros(table.rows, dtype=np.int32)
         untouched = Guarantee(promise=UNTOUCHED, tuples_ratio=1, stars_ratio=1, stars_bound=0, proof=NOTHING_TO_CHANGE)
@@ -264,4 +277,4 @@ class Algorithm(ABC):
 
     @abstractmethod
     def group_rows(self, problem: Problem) -> Partition:
-        """Find the groups of `partition`, for a table with rows and quasi-identifiers."""
+        """Partition the rows of a table that has rows and quasi-identifiers; see `partition`."""

@@ -1,4 +1,4 @@
-"""What is asked of an algorithm beyond privacy: weights of attributes, limits of levels, a limit of suppressed rows."""
+"""Preferences of the publisher beyond privacy: weights of attributes, limits of levels, a limit of suppressed rows."""
 
 from __future__ import annotations
 
@@ -20,51 +20,52 @@ if TYPE_CHECKING:
 __all__ = ["NO_PREFERENCES", "PREFERENCES", "SUPPRESSION_LIMIT", "Preferences"]
 
 PREFERENCES = ("weights", "limits", "suppression_limit")
-"""What they are called where they are parameters."""
+"""Parameter names of the preferences."""
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
 _WEIGHT = RationalIn(low=Fraction(0), low_included=False)
 _LEVEL = Integer(low=0)
 SUPPRESSION_LIMIT = "suppression_limit"
+"""Name of the parameter of algorithms that limit the share of suppressed rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preferences:
-    """What the publisher prefers; an algorithm that cannot serve something of it says so."""
+    """Preferences of the publisher. Algorithms that cannot serve one of them are refused with a reason."""
 
     names: tuple[str, ...] = ()
-    """The quasi-identifiers."""
+    """Names of the quasi-identifiers."""
     weights: Mapping[str, Fraction] = field(default_factory=lambda: _NONE)
-    """How much the loss of each attribute counts, relative to 1, the weight of those that are not named; each > 0."""
+    """Weight of the loss of each attribute, > 0; attributes that are not listed have weight 1."""
     limits: Mapping[str, tuple[int, int]] = field(default_factory=lambda: _NONE)
-    """The lowest and the highest level of its hierarchy at which an attribute may be published."""
+    """Lowest and highest hierarchy level at which each attribute may be published."""
     suppression_limit: object = None
-    """The largest share of rows that may be suppressed, from 0 to 1; None where nothing was said."""
+    """Largest share of rows that may be suppressed, from 0 to 1; None if there is no such preference."""
 
     @classmethod
     def of(
         cls, names: Sequence[str], *, weights: object = None, limits: object = None, suppression_limit: object = None
     ) -> Preferences:
-        """Return what was asked for, checked.
+        """Validate preferences.
 
         Parameters
         ----------
         names : sequence of str
-            The quasi-identifiers.
+            Names of the quasi-identifiers.
         weights, limits, suppression_limit
-            As for `shoal.anonymize`.
+            The parameters of `shoal.anonymize`.
 
         Raises
         ------
         UsageError
-            A column is no quasi-identifier, a weight no number above 0, or a limit no pair of levels.
+            If a column is not a quasi-identifier, a weight is not a number above 0, or a limit is not a pair of levels.
         """
         found_weights, found_limits = {}, {}
-        for name, weight in _by_column("weights", weights, names):
+        for name, weight in _validate_mapping("weights", weights, names):
             if not _WEIGHT.accepts(weight):
                 raise ParameterError.refusing("anonymize", "weights", "numbers > 0", got=spoken(weight))
             found_weights[name] = exact_fraction(weight)  # type: ignore[arg-type]
-        for name, pair in _by_column("limits", limits, names):
+        for name, pair in _validate_mapping("limits", limits, names):
             levels = tuple(pair) if isinstance(pair, list | tuple) else ()
             if len(levels) != 2 or not all(map(_LEVEL.accepts, levels)) or levels[0] > levels[1]:
                 raise ParameterError.refusing(
@@ -74,12 +75,12 @@ class Preferences:
         return cls(names=tuple(names), weights=found_weights, limits=found_limits, suppression_limit=suppression_limit)
 
     def __bool__(self) -> bool:
-        """Return whether anything was asked for."""
+        """Return True if there is any preference."""
         return bool(self.weights or self.limits or self.suppression_limit is not None)
 
     @property
     def as_fact(self) -> Fact:
-        """What was requested, for certificates; something was."""
+        """The kinds of preferences, for certificates; there is at least one."""
         requested = {
             "weights": self.weights,
             "limits": self.limits,
@@ -89,8 +90,8 @@ class Preferences:
             lambda one, other: Fact("both", one=one, other=other), (Fact(code) for code in requested if requested[code])
         )
 
-    def served_by(self, algorithm: Any) -> Any:
-        """Return an algorithm that can serve them with what of them is a parameter of its own."""
+    def apply_to(self, algorithm: Any) -> Any:
+        """Return a copy of an algorithm in which the preferences replace its parameters of the same name."""
         own: dict[str, Any] = {}
         if self.suppression_limit is not None:
             own[SUPPRESSION_LIMIT] = self.suppression_limit
@@ -99,12 +100,12 @@ class Preferences:
         return replace(algorithm, **own) if own else algorithm
 
     def check_heights(self, heights: Mapping[str, int]) -> None:
-        """Check limits against how many levels attributes have above their values.
+        """Check the limits against the heights of the hierarchies.
 
         Raises
         ------
         ParameterError
-            A limit is above the last level.
+            If a limit is above the highest level.
         """
         for name, (_, highest) in self.limits.items():
             if highest > heights[name]:
@@ -115,25 +116,25 @@ class Preferences:
                 )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return weights and limits as they appear in a certificate; what was not asked for is not there."""
-        said: dict[str, Any] = {}
+        """Return the weights and limits for a certificate; keys without a preference are left out."""
+        stated: dict[str, Any] = {}
         if self.weights:
-            said["weights"] = {name: _plain(weight) for name, weight in self.weights.items()}
+            stated["weights"] = {name: _to_plain_number(weight) for name, weight in self.weights.items()}
         if self.limits:
-            said["limits"] = {name: list(pair) for name, pair in self.limits.items()}
-        return said
+            stated["limits"] = {name: list(pair) for name, pair in self.limits.items()}
+        return stated
 
 
 NO_PREFERENCES = Preferences()
-"""Nothing is preferred."""
+"""The absence of any preference."""
 
 
-def _plain(number: Fraction) -> float | int:
+def _to_plain_number(number: Fraction) -> float | int:
     return int(number) if number.denominator == 1 else float(number)
 
 
-def _by_column(parameter: str, given: object, names: Sequence[str]) -> list[tuple[str, object]]:
-    """Return what was said of each column."""
+def _validate_mapping(parameter: str, given: object, names: Sequence[str]) -> list[tuple[str, object]]:
+    """Validate that a parameter maps quasi-identifiers to something; return the items."""
     if given is None:
         return []
     if not isinstance(given, Mapping):
@@ -142,6 +143,6 @@ def _by_column(parameter: str, given: object, names: Sequence[str]) -> list[tupl
         if name not in names:
             raise ColumnError(
                 Subject("anonymize", parameter),
-                f" names the column '{name}', which is no quasi-identifier. {near_matches(str(name), names)}",
+                f" names the column '{name}', which is not a quasi-identifier. {near_matches(str(name), names)}",
             )
     return list(given.items())

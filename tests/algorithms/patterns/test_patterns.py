@@ -61,7 +61,7 @@ def test_rules():
     [
         ({"most_stars": -1}, ParameterError, "int >= 0"),
         ({"keeping": "age"}, ParameterError, "list of names"),
-        ({"keeping": ["zip"]}, ColumnError, "'zip' is no quasi-identifier"),
+        ({"keeping": ["zip"]}, ColumnError, "'zip' is not a quasi-identifier"),
         ({"all_star": 1}, ParameterError, "True or False"),
     ],
 )
@@ -88,7 +88,7 @@ def test_weights_are_exact():
         ({"age": 1}, ParameterError, "misses 'gender', 'zip, long'"),
         ({"age": 1, "gender": -1, "zip, long": 1}, ParameterError, "weight of 'gender' must be a number > 0. Got -1"),
         ({"age": 0, "gender": 1, "zip, long": 1}, ParameterError, "Got 0"),
-        ({"age": 1, "gender": 1, "zip, long": 1, "agee": 1}, ColumnError, "'agee', which is no quasi-identifier"),
+        ({"age": 1, "gender": 1, "zip, long": 1, "agee": 1}, ColumnError, "'agee', which is not a quasi-identifier"),
         ({"age": 1e-9, "gender": 1, "zip, long": 1}, ParameterError, "too many digits"),
         ([1, 2, 3], ParameterError, "Got list"),
     ],

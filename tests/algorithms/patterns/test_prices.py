@@ -5,8 +5,8 @@ import pytest
 from tests.oracles.oracles import fewest_stars_by_patterns
 
 from shoal.algorithms.common.lagrange_kernel import Relaxed, fix_by_price, lagrangian
-from shoal.algorithms.patterns.pattern_annealing import annealed
-from shoal.algorithms.patterns.pattern_prices import UNIT, Prices, price_rows, remaining
+from shoal.algorithms.patterns.pattern_annealing import anneal_pairs
+from shoal.algorithms.patterns.pattern_prices import UNIT, Prices, price_rows, usable_pairs
 from shoal.algorithms.patterns.program import OutputTypes
 from shoal.algorithms.patterns.rounding import RoundedProgram
 
@@ -38,7 +38,7 @@ def solved(outputs, sizes, k, keep):
     if len(np.unique(outputs.members[pairs])) < len(sizes):
         return np.inf
     made = solve_pairs(outputs, sizes, k, pairs=pairs, start=None, time_limit=60, work=1_000)
-    return np.inf if made.rows is None else int((outputs.costs[outputs.of_pairs()[pairs]] * made.rows).sum())
+    return np.inf if made.rows is None else int((outputs.costs[outputs.output_of_pairs()[pairs]] * made.rows).sum())
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_no_bound_exceeds_the_optimum_and_no_pair_of_a_better_solution_is_ruled_
         assert wild.bound <= optimum
         if case % 10 == 0:
             for judged in (prices, better, wild):
-                assert solved(outputs, sizes, k, remaining(judged, upper=optimum + 1)) == optimum
+                assert solved(outputs, sizes, k, usable_pairs(judged, upper=optimum + 1)) == optimum
     assert sum(better.bound == optimum for *_, optimum, _, better in priced) > 150
     assert sum(prices.bound < better.bound for *_, prices, better in priced) > 3
 
@@ -84,11 +84,11 @@ def test_every_whole_solution_satisfies_the_inequalities(priced):
     for outputs, sizes, k, optimum, _, better in priced:
         pairs = np.arange(len(outputs.members))
         for turn in range(3):
-            rows = annealed(
+            rows = anneal_pairs(
                 outputs, sizes, k, pairs=pairs, rows=np.zeros(len(pairs), dtype=np.int64), star=1.0 + 3 * turn,
                 rng=rng, seconds=60, steps=2_000,
             )  # fmt: skip
-            load = np.bincount(outputs.of_pairs(), weights=rows, minlength=len(outputs))
+            load = np.bincount(outputs.output_of_pairs(), weights=rows, minlength=len(outputs))
             if rows.sum() < sizes.sum():
                 continue
             assert set(load[load > 0] >= k) == {True}
@@ -113,7 +113,7 @@ def test_the_kernels_agree_with_their_python(compiled):
     for _ in range(5):
         outputs, sizes, k, _ = random_program(rng)
         prices = rng.integers(0, 3 * UNIT, size=len(sizes))
-        serving = (outputs.costs * UNIT)[outputs.of_pairs()] - rng.integers(0, UNIT, size=len(outputs.members))
+        serving = (outputs.costs * UNIT)[outputs.output_of_pairs()] - rng.integers(0, UNIT, size=len(outputs.members))
         opening = rng.integers(0, 2 * UNIT, size=len(outputs))
         relaxed = Relaxed(outputs.starts, outputs.members, sizes, serving, opening, k)
         slack, values = np.empty(len(sizes), dtype=np.int64), np.empty(len(outputs), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The state of pattern-guided algorithms: how many rows of each type follow which pattern in which group."""
+"""The state of pattern-guided algorithms: the numbers of rows of each type by group, and the pattern of each group."""
 
 from __future__ import annotations
 
@@ -22,26 +22,28 @@ if TYPE_CHECKING:
 
 __all__ = ["Assignment"]
 
-_SALTS = 0x5340414C
+_SALT_SEED = 0x5340414C
+"""Seed of the hash salts; it affects the running time only."""
 
 
 class Assignment:
-    """Which rows of each type go to which output row type: fragments, so many rows of a type in one group.
+    """Assignment of rows to groups, by fragments: a fragment is a number of rows of one type in one group.
 
-    Group 0 holds the rows that wait; every other group follows a pattern. Rows only ever move to where they cost less,
-    or from where they wait.
+    Group 0 holds the waiting rows; every other group follows a pattern. Rows only move out of group 0 or to a cheaper
+    group.
 
     Parameters
     ----------
     codes : int32 array of shape (t, d)
         The input row types.
     counts : int64 array of shape (t,)
-        Rows of each.
+        Number of rows of each type.
     starred : bool array of shape (p, d)
-        The patterns.
+        Attributes that each pattern stars.
     costs : int64 array of shape (p,)
-        What a row costs under each.
+        Cost of a row under each pattern.
     k : int
+        Smallest size of a group.
     """
 
     def __init__(
@@ -53,12 +55,13 @@ class Assignment:
         k: int,
     ) -> None:
         self.codes, self.rows, self.starred, self.costs, self.k = codes, counts, starred, costs, k
-        salts = np.asarray(np.random.default_rng(_SALTS).integers(1 << 63, size=codes.shape[1], dtype=np.uint64))
+        salts = np.asarray(np.random.default_rng(_SALT_SEED).integers(1 << 63, size=codes.shape[1], dtype=np.uint64))
         self._projected = Projected(codes, salts | np.uint64(1))
         self.order = sorted(range(len(costs)), key=lambda j: (int(costs[j]), j))
-        """The patterns in the order of their cost."""
+        """The patterns in ascending order of cost."""
         self.all_star = next((j for j in self.order if starred[j].all()), -1)
-        """Number of the pattern that keeps nothing, or -1."""
+        """Number of the pattern that keeps nothing, or -1 if there is none."""
+        # At first every type is one fragment of group 0; there is room for more fragments and groups.
         t = len(counts)
         room = t // 2 + 1024
         self._fragments = Fragments(
@@ -83,7 +86,7 @@ class Assignment:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Rows of each fragment."""
+        """Number of rows of each fragment."""
         return self._fragments.counts[: self._filled]
 
     @property
@@ -93,25 +96,25 @@ class Assignment:
 
     @property
     def pattern(self) -> NDArray[np.int32]:
-        """Pattern of each group; -1 for the first one, whose rows wait."""
+        """Pattern of each group; -1 for the group of waiting rows."""
         return self._of_groups.patterns[: self._made]
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """Rows of each group; 0 for groups that were dissolved."""
+        """Number of rows of each group; 0 for dissolved groups."""
         return self._of_groups.sizes[: self._made]
 
     @property
     def waiting(self) -> int:
-        """Rows that wait."""
+        """Number of waiting rows."""
         return int(self._of_groups.sizes[0])
 
     def cost(self) -> int:
-        """Return what the stars of the rows cost that do not wait."""
+        """Compute the total cost of all rows except the waiting rows."""
         return int((self.sizes[1:] * self.costs[self.pattern[1:]]).sum())
 
     def take(self, j: int) -> None:
-        """Let one pattern take every projection of the waiting rows that holds k of them (Algorithm 1, lines 3-6)."""
+        """Make every projection of the waiting rows with at least k rows a group (Algorithm 1, lines 3-6)."""
         active = np.flatnonzero(self.groups == 0).astype(np.int32)
         if len(active) == 0:
             return
@@ -123,10 +126,20 @@ class Assignment:
         self._of_groups.patterns[before : self._made] = j
         self._of_groups.costs[before : self._made] = self.costs[j]
 
-    def found(self, j: int, worth: NDArray[np.int64]) -> int:
-        """Let rows of dearer groups join or found groups of one pattern, with rows that others can spare; the gain.
+    def open_groups(self, j: int, worth: NDArray[np.int64]) -> int:
+        """Move rows of more expensive groups to existing or new groups of a pattern, completed with spare rows.
 
-        It is worth `worth[i]` to serve a waiting row of type i.
+        Parameters
+        ----------
+        j : int
+            The pattern.
+        worth : int64 array of shape (t,)
+            Value of serving a waiting row of each type.
+
+        Returns
+        -------
+        int
+            Reduction of the cost.
         """
         self._filled, self._made, gain = open_groups(
             self._projected, self._fragments, self._filled, self._pattern_of(j), self.k, worth, self._of_groups,
@@ -135,21 +148,22 @@ class Assignment:
         return int(gain)
 
     def dissolve(self) -> int:
-        """Dissolve the groups all of whose rows find a cheaper group; the gain."""
+        """Dissolve groups if all of their rows fit cheaper groups; return the reduction of the cost."""
         places = np.full(self._filled, -1, dtype=np.int32)
         fragments = Fragments(self.types, self.counts, self.groups)
         for j in self.order:
             find_places(self._projected, fragments, self._pattern_of(j), self._of_groups, places)
         return int(dissolve_groups(fragments, places, self._of_groups))
 
-    def suppress_the_rest(self) -> None:
-        """Suppress what still waits completely, where a pattern allows it, in a group of at least k rows.
+    def suppress_waiting_rows(self) -> None:
+        """Suppress the waiting rows completely in a group of at least k rows, if a pattern allows it.
 
-        Where they are fewer, rows that cost least join them: first those that groups can spare, the dearest groups
-        first; where these do not suffice, a whole group, the smallest of the dearest.
+        If there are fewer than k, other rows join them at the lowest cost: rows that groups can spare, from the most
+        expensive groups first, or a whole group.
         """
         if self.waiting == 0 or self.all_star < 0:
             return
+        # Use the existing group of suppressed rows, or open one.
         present = np.flatnonzero((self.pattern == self.all_star) & (self.sizes > 0))
         home = int(present[0]) if len(present) else self._made
         if not len(present):
@@ -160,8 +174,8 @@ class Assignment:
         if missing > 0:
             self._fill(home, missing)
 
-    def unreachable(self) -> NDArray[np.bool_]:
-        """Return which types match no pattern together with k - 1 other rows of the table."""
+    def find_unreachable_types(self) -> NDArray[np.bool_]:
+        """Mark the types that match no pattern together with k - 1 other rows of the table."""
         alone = np.ones(len(self.codes), dtype=np.bool_)
         sizes = np.zeros(len(self.codes) + 1, dtype=np.int64)
         types = np.arange(len(self.codes), dtype=np.int32)
@@ -172,7 +186,8 @@ class Assignment:
         return alone
 
     def tighten(self) -> None:
-        """Let every group follow the cheapest pattern whose attributes all of its rows share; equal groups join."""
+        """Give every group the cheapest pattern that its rows allow, and merge groups that publish the same values."""
+        # The attributes on which all rows of a group agree, and the cheapest pattern that stars the others.
         by_group = np.argsort(self.groups, kind="stable")
         groups, first = np.unique(self.groups[by_group], return_index=True)
         agree = np.empty((len(groups), self.codes.shape[1]), dtype=np.bool_)
@@ -185,7 +200,7 @@ class Assignment:
         real = groups > 0
         self._of_groups.patterns[groups[real]] = best[real]
         self._of_groups.costs[groups[real]] = self.costs[best[real]]
-        # Groups of one pattern that keep the same values are one.
+        # Merge groups of one pattern that keep the same values.
         anchors = self.codes[self.types[by_group[first]]].astype(np.int64)
         anchors[self.starred[best]] = -1
         marked = np.column_stack([best, anchors])[real]
@@ -197,13 +212,13 @@ class Assignment:
         self._of_groups.sizes[: self._made] = np.bincount(self.groups, weights=self.counts, minlength=self._made)
 
     def pairs(self, members: NDArray[np.int32], patterns: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Return the rows of each pair of an input type and an output type.
+        """Count the rows of each pair of an input type and an output type.
 
         Parameters
         ----------
         members, patterns : arrays of shape (pairs,)
-            Input type of each pair, and pattern of its output type. Every row's pair is one of them, once the
-            assignment was tightened.
+            Input type of each pair, and pattern of its output type. After `tighten`, the pair of every row is among
+            them.
         """
         p = len(self.costs)
         keys = members.astype(np.int64) * p + patterns
@@ -214,7 +229,8 @@ class Assignment:
         return rows
 
     def adopt(self, members: NDArray[np.int32], patterns: NDArray[np.int32], rows: NDArray[np.int64]) -> None:
-        """Take over a solution that is given as the rows of pairs of input and output types."""
+        """Replace the assignment by a solution, given as the numbers of rows of pairs of input and output types."""
+        # Output types in use become groups 1, 2, ...
         used = np.flatnonzero(rows)
         kept = self.codes[members[used]].astype(np.int64)
         kept[self.starred[patterns[used]]] = -1
@@ -237,11 +253,12 @@ class Assignment:
         self._of_groups.floors[0] = 0
 
     def _pattern_of(self, j: int) -> Pattern:
-        """Return a pattern as the kernels take it."""
+        """Return a pattern in the form that the kernels use."""
         return Pattern(j, int(self.costs[j]), self.starred[j])
 
     def _fill(self, home: int, missing: int) -> None:
-        """Let rows join the completely suppressed ones, whichever way costs less: spare rows, or a whole group."""
+        """Move rows to the group of suppressed rows, whichever costs less: spare rows of groups, or a whole group."""
+        # Spare rows, from the groups in which suppression adds the least cost per row.
         extra = self.costs[self.all_star] - self._of_groups.costs[: self._made]
         others = np.flatnonzero(self.sizes > 0)
         others = others[others != home]
@@ -249,6 +266,7 @@ class Assignment:
         donors = others[spare[others] > 0]
         donors = donors[np.argsort(extra[donors], kind="stable")]
         gives = np.clip(missing - (np.cumsum(spare[donors]) - spare[donors]), 0, spare[donors])
+        # Move a whole group if spare rows do not suffice or cost more.
         whole = others[np.argmin(extra[others] * self.sizes[others])]
         if gives.sum() < missing or (extra[donors] * gives).sum() > extra[whole] * self.sizes[whole]:
             self._move(np.flatnonzero(self.groups == whole), home)
@@ -262,11 +280,13 @@ class Assignment:
                     left -= part
 
     def _move(self, fragments: NDArray[np.intp], home: int) -> None:
+        """Move whole fragments to a group."""
         np.subtract.at(self._of_groups.sizes, self._fragments.groups[fragments], self._fragments.counts[fragments])
         self._fragments.groups[fragments] = home
         self._of_groups.sizes[home] += self._fragments.counts[fragments].sum()
 
     def _split(self, q: int, amount: int, home: int) -> None:
+        """Move some rows of a fragment to a group; the others become a fragment of their own."""
         if amount < self._fragments.counts[q]:
             self._fragments.counts[q] -= amount
             new = self._filled

@@ -1,8 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
 """Pattern-guided k-anonymity on row types: rows that agree on every quasi-identifier are one type with a size.
 
-Projections onto the kept attributes are found by hashing; a hash only shows that two projections *may* be equal, the
-codes decide.
+Projections onto the kept attributes are found by hashing. If two hashes are equal, the codes are compared.
 """
 
 from __future__ import annotations
@@ -368,9 +367,7 @@ def open_groups(projected, fragments, filled, pattern, k, worth, made, next_grou
 def find_places(projected, fragments, pattern, made, places):
     """Find for every fragment without a place the group of this pattern that fits it and is cheaper than its own.
 
-    `places` (int32, -1 for none) is changed in place.
-
-    `places` (int32, -1 where there is none) is changed in place.
+    `places` (int32, -1 if there is none) is changed in place.
     """
     codes, salts = projected
     types, groups, starred = fragments.types, fragments.groups, pattern.starred

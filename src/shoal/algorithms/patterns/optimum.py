@@ -1,4 +1,4 @@
-"""The fewest stars that follow given patterns: proven, or as near to it as the time allows."""
+"""The optimum under given patterns: the fewest stars with a proof, or the best solution and bound in the given time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from shoal._core.facts import Fact
 from shoal.algorithms.matching.cover_problem import CoverProblem, GroupPrices
 from shoal.algorithms.matching.simplex_matching import cheapest_cover
-from shoal.algorithms.patterns.pattern_annealing import annealed
-from shoal.algorithms.patterns.pattern_prices import UNIT, Prices, price_rows, remaining
+from shoal.algorithms.patterns.pattern_annealing import anneal_pairs
+from shoal.algorithms.patterns.pattern_prices import UNIT, Prices, price_rows, usable_pairs
 from shoal.algorithms.patterns.program import OutputTypes, solve_pairs
 from shoal.algorithms.patterns.program_search import PartialPrograms
 from shoal.algorithms.patterns.rounding import RoundedProgram
@@ -28,54 +28,58 @@ if TYPE_CHECKING:
 
 __all__ = ["prove"]
 
-_MOST_PAIRS = 20_000_000
+_MAX_PAIRS = 20_000_000
+"""Largest number of pairs of input and output types."""
 _PRICING_SHARE = 0.3
-"""Of the time limit, for the prices at most."""
-_NEAR = 0.25
-"""Pairs whose use lifts the bound by less than this part of a star are what good solutions use."""
-_TINY = 400
-"""Pairs of a program that is solved at once."""
-_RESTRICTED = 8_000
-"""Pairs of the largest program that is solved at once for a better solution; larger ones are solved part by part."""
-_RESTRICTED_NODES = 60
-_LARGEST_PROGRAM = 60_000
-"""Pairs of the largest program that is solved for a proof."""
-_PROOF_NODES = 20_000
-_PARTS = 40
-"""Parts of a larger program, for each `_RESTRICTED` pairs."""
+"""Largest share of the time limit for the prices."""
+_MAX_EXCESS = 0.25
+"""Largest reduced cost, in stars, of the pairs that good solutions are expected to use."""
+_MAX_TINY_PAIRS = 400
+"""Number of pairs up to which the integer program is solved without a search before."""
+_MAX_RESTRICTED_PAIRS = 8_000
+"""Number of pairs up to which a restricted program is solved as a whole; larger ones are solved part by part."""
+_MAX_RESTRICTED_NODES = 60
+"""Largest number of nodes of the search tree of a restricted program."""
+_MAX_PROGRAM_PAIRS = 60_000
+"""Largest number of pairs of a program that is solved for a proof."""
+_MAX_PROOF_NODES = 20_000
+"""Largest number of nodes of the search tree of the proof."""
+_PARTS_PER_PROGRAM = 40
+"""Number of parts for each `_MAX_RESTRICTED_PAIRS` pairs."""
 
 
 def prove(found: Assignment, problem: Problem, *, method: str, seconds: float) -> tuple[Assignment, int, Fact]:
-    """Improve a solution, and bound the cost of all others.
+    """Improve a solution, and prove a lower bound on the cost of all solutions.
 
     Parameters
     ----------
     found : Assignment
-        What the greedy algorithm found; rows may still wait.
+        The solution of the greedy algorithm, which may have waiting rows; changed in place.
     problem : Problem
     method : {"program", "matching", "fixed-parameter"}
     seconds : float
+        Time limit.
 
     Returns
     -------
     found : Assignment
-        The best solution; the given one, changed.
+        The best solution.
     bound : int
-        Every solution costs at least this.
+        Lower bound on the cost of any solution.
     proof : Fact
-        What proves the bound.
+        Proof of the bound.
 
     Raises
     ------
     ParameterError
-        Where there are too many pairs of row types and output types.
+        If there are too many pairs of input and output types.
     """
     if method == "matching":
-        return _matched(found, problem, seconds)
+        return _solve_by_matching(found, problem, seconds)
     outputs = OutputTypes.of(found.codes, found.rows, found.starred, found.costs, found.k)
-    if len(outputs.members) > _MOST_PAIRS:
+    if len(outputs.members) > _MAX_PAIRS:
         raise ParameterError(
-            f"The program would have {len(outputs.members):,} variables, more than {_MOST_PAIRS:,}. Allow fewer "
+            f"The program would have {len(outputs.members):,} variables, more than {_MAX_PAIRS:,}. Allow fewer "
             "patterns, or use algorithm='patterns', which is within a factor d."
         )
     if method == "fixed-parameter":
@@ -86,13 +90,14 @@ def prove(found: Assignment, problem: Problem, *, method: str, seconds: float) -
     return _Search(found, outputs, problem, seconds).run()
 
 
-def _matched(found: Assignment, problem: Problem, seconds: float) -> tuple[Assignment, int, Fact]:
-    """Cover the rows by pairs and triples, each at the price of the cheapest pattern that makes it identical."""
+def _solve_by_matching(found: Assignment, problem: Problem, seconds: float) -> tuple[Assignment, int, Fact]:
+    """Cover the rows by pairs and triples, each at the cost of the cheapest pattern that makes its rows equal."""
     d = found.codes.shape[1]
     bits = 1 << np.arange(d, dtype=np.int64)
     prices = GroupPrices.of_patterns(d, (found.starred @ bits).tolist(), found.costs.tolist())
     rows = CoverProblem(codes=found.codes, counts=found.rows, prices=prices)
     cover = cheapest_cover(rows, time_limit=seconds, progress=problem.progress)
+    # Adopt a cheaper cover: each group follows the cheapest pattern that stars its differences.
     known = None if found.waiting else found.cost()
     if cover.cost is not None and (known is None or cover.cost < known):
         members = [group[group >= 0] for group in cover.groups]
@@ -105,9 +110,9 @@ def _matched(found: Assignment, problem: Problem, seconds: float) -> tuple[Assig
 
 
 class _Search:
-    """Prices for a bound, annealing and parts for a better solution, rounding for a better bound, and then the rest.
+    """The search for the optimum, in phases: prices, annealing, rounding inequalities, restricted programs, proof.
 
-    Every phase counts its work; the time limit only ends what would take too long.
+    Every phase has a budget of work, so that results do not depend on the machine unless the time limit is reached.
     """
 
     def __init__(self, found: Assignment, outputs: OutputTypes, problem: Problem, seconds: float) -> None:
@@ -120,66 +125,68 @@ class _Search:
         self._proof = Fact("lagrangian")
 
     def run(self) -> tuple[Assignment, int, Fact]:
-        """Return the best solution found, the bound, and what proves it; see `prove`."""
+        """Run all phases; return the best solution, the bound and its proof as in `prove`."""
         found, outputs = self._found, self._outputs
         if not found.waiting:
-            found.tighten()  # so that every group is one of the output types, of which dear twins were dropped
+            found.tighten()  # every group is then a listed output type: only the cheapest of equal types is listed
             self._served, self._upper = found.pairs(outputs.members, outputs.pattern_of_pairs()), found.cost()
         prices = price_rows(
             outputs, found.rows, found.k, upper=self._upper, seconds=_PRICING_SHARE * self._seconds,
             progress=self._progress("prices"),
         )  # fmt: skip
         bound = prices.bound
-        if bound < self._upper and len(outputs.members) > _TINY:
+        # Larger programs: improve the solution and the bound before the proof.
+        if bound < self._upper and len(outputs.members) > _MAX_TINY_PAIRS:
             self._anneal(prices)
-            if bound < self._upper and self._left() > 0:
+            if bound < self._upper and self._seconds_left() > 0:
                 prices = self._round(prices)
                 bound = prices.bound
-            if bound < self._upper and self._left() > 0:
+            if bound < self._upper and self._seconds_left() > 0:
                 self._restrict(prices)
         if bound < self._upper:
-            bound = self._solve_rest(prices)
+            bound = self._solve_remaining_pairs(prices)
         if self._served is not None:
             found.adopt(outputs.members, outputs.pattern_of_pairs(), self._served)
             bound = min(bound, found.cost())
         self._problem.progress("program", 1, 1)
         return found, bound, self._proof
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         return max(self._seconds - (time.perf_counter() - self._begin), 0.0)
 
-    def _near(self, prices: Prices) -> NDArray[np.int64]:
-        """Return the pairs that good solutions use: those of the known one, and those of a low reduced cost."""
-        near = remaining(prices, upper=self._upper, within=int(_NEAR * self._star * UNIT))
+    def _promising_pairs(self, prices: Prices) -> NDArray[np.int64]:
+        """Select the pairs of the best solution and those with a low reduced cost."""
+        near = usable_pairs(prices, upper=self._upper, within=int(_MAX_EXCESS * self._star * UNIT))
         if self._served is not None:
             near |= self._served > 0
         return np.flatnonzero(near)
 
     def _take(self, pairs: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-        """Take over a solution, given as the rows of some pairs, if it is better."""
-        cost = int((self._outputs.costs[self._outputs.of_pairs()[pairs]] * rows).sum())
+        """Keep a solution, given as the numbers of rows of some pairs, if it is better."""
+        cost = int((self._outputs.costs[self._outputs.output_of_pairs()[pairs]] * rows).sum())
         if rows.sum() == self._found.rows.sum() and cost < self._upper:
             self._served = np.zeros(len(self._outputs.members), dtype=np.int64)
             self._served[pairs] = rows
             self._upper = cost
 
     def _anneal(self, prices: Prices) -> None:
-        pairs = self._near(prices)
-        if self._found.all_star >= 0:  # so that every row has somewhere to go
+        """Improve the solution by simulated annealing over promising pairs."""
+        pairs = self._promising_pairs(prices)
+        if self._found.all_star >= 0:  # every row fits this pattern
             pairs = np.union1d(pairs, np.flatnonzero(self._outputs.pattern_of_pairs() == self._found.all_star))
         rows = np.zeros(len(pairs), dtype=np.int64) if self._served is None else self._served[pairs]
-        made = annealed(
+        made = anneal_pairs(
             self._outputs, self._found.rows, self._found.k, pairs=pairs, rows=rows, star=self._star, rng=self._rng,
-            seconds=self._left(), progress=self._progress("annealing"),
+            seconds=self._seconds_left(), progress=self._progress("annealing"),
         )  # fmt: skip
         self._take(pairs, made)
 
     def _round(self, prices: Prices) -> Prices:
-        """Return prices that prove more."""
+        """Strengthen the prices by rounding inequalities."""
         rounded = RoundedProgram(self._outputs, self._found.rows, self._found.k, prices, star=self._star)
         everything = np.ones(len(self._outputs.members), dtype=np.bool_)
         better = rounded.run(
-            everything if self._served is None else self._served > 0, upper=self._upper, seconds=self._left(),
+            everything if self._served is None else self._served > 0, upper=self._upper, seconds=self._seconds_left(),
             progress=self._progress("rounding"),
         )  # fmt: skip
         if better.exact > prices.exact:
@@ -187,14 +194,14 @@ class _Search:
         return better
 
     def _restrict(self, prices: Prices) -> None:
-        """Look for a better solution among the pairs of a low reduced cost, at once or part by part."""
+        """Solve the program restricted to promising pairs, as a whole or part by part."""
         if self._served is None:
             return
-        pairs = self._near(prices)
-        if len(pairs) <= _RESTRICTED:
+        pairs = self._promising_pairs(prices)
+        if len(pairs) <= _MAX_RESTRICTED_PAIRS:
             made = solve_pairs(
                 self._outputs, self._found.rows, self._found.k, pairs=pairs, roundings=prices.roundings,
-                start=self._served[pairs], time_limit=self._left(), work=_RESTRICTED_NODES,
+                start=self._served[pairs], time_limit=self._seconds_left(), work=_MAX_RESTRICTED_NODES,
                 progress=self._progress("restricted program"),
             )  # fmt: skip
             if made.rows is not None:
@@ -204,26 +211,26 @@ class _Search:
             self._outputs, self._found.rows, self._found.k, pairs=pairs, rows=self._served[pairs], rng=self._rng
         )
         parts.run(
-            _PARTS * len(pairs) // _RESTRICTED, bound=prices.bound, seconds=self._left(),
+            _PARTS_PER_PROGRAM * len(pairs) // _MAX_RESTRICTED_PAIRS, bound=prices.bound, seconds=self._seconds_left(),
             progress=self._progress("parts"),
         )  # fmt: skip
         self._take(pairs, parts.rows)
 
-    def _solve_rest(self, prices: Prices) -> int:
-        """Solve what a better solution could use; return the bound on all."""
+    def _solve_remaining_pairs(self, prices: Prices) -> int:
+        """Solve the program over the pairs that a better solution can use; return the lower bound on all solutions."""
         outputs, found = self._outputs, self._found
-        keep = remaining(prices, upper=self._upper)
+        keep = usable_pairs(prices, upper=self._upper)
         pairs = np.flatnonzero(keep if self._served is None else keep | (self._served > 0))
-        if len(np.unique(outputs.members[keep])) < len(found.rows):  # some rows can be served by no better solution
+        if len(np.unique(outputs.members[keep])) < len(found.rows):  # no better solution can serve all rows
             return self._upper
-        if len(pairs) > _LARGEST_PROGRAM or self._left() == 0:
+        if len(pairs) > _MAX_PROGRAM_PAIRS or self._seconds_left() == 0:
             return prices.bound
         made = solve_pairs(
             outputs, found.rows, found.k, pairs=pairs, roundings=prices.roundings,
-            start=None if self._served is None else self._served[pairs], time_limit=self._left(), work=_PROOF_NODES,
-            progress=self._progress("program"),
+            start=None if self._served is None else self._served[pairs], time_limit=self._seconds_left(),
+            work=_MAX_PROOF_NODES, progress=self._progress("program"),
         )  # fmt: skip
-        # What the prices ruled out costs as much as the best solution known, or more.
+        # Solutions with excluded pairs cost at least as much as the best known solution.
         bound = min(self._upper, max(prices.bound, made.bound))
         if bound > prices.bound:
             self._proof = Fact("integer_program")
@@ -232,7 +239,9 @@ class _Search:
         return min(bound, self._upper)
 
     def _progress(self, step: str) -> Progress:
-        def told(_: str, done: int, total: int) -> None:
+        """Return a progress callback that reports under the name of a step."""
+
+        def report(_: str, done: int, total: int) -> None:
             self._problem.progress(step, done, total)
 
-        return told
+        return report

@@ -1,4 +1,4 @@
-"""Simulated annealing of the pattern-guided program: which output type each row follows, among those that prices leave.
+"""Simulated annealing of the pattern-guided program: rows change between the output types that the prices allow.
 
 References
 ----------
@@ -24,24 +24,27 @@ if TYPE_CHECKING:
     from shoal.algorithms.common.annealing_kernel import Placement
     from shoal.algorithms.patterns.program import OutputTypes
 
-__all__ = ["annealed"]
+__all__ = ["anneal_pairs"]
 
 _STEPS_PER_ROW = 3_000
-"""Steps of a run for each row, chosen on samples of Adult: twice as many gain 0.1 %."""
-_FEWEST_STEPS, _MOST_STEPS = 200_000, 400_000_000
-_RUNS_OF_STEPS = 12_000_000
-"""Small tables are annealed several times, from different random numbers: up to so many steps in all."""
-_MOST_RUNS = 6
+"""Number of steps of a run for each row; chosen on samples of Adult, where twice as many gain 0.1 %."""
+_MIN_STEPS, _MAX_STEPS = 200_000, 400_000_000
+"""Limits on the number of steps of a run."""
+_STEPS_OF_ALL_RUNS = 12_000_000
+"""Small tables are annealed several times with different random numbers, up to this number of steps in total."""
+_MAX_RUNS = 6
+"""Largest number of runs."""
 _ROUNDS = 200
-"""Temperatures of a run, and looks at the keyboard."""
+"""Number of temperatures of a run, with a progress report each."""
 _TEMPERATURES = 1.5, 0.1
-"""At the beginning and at the end, in mean costs of a star."""
+"""First and last temperature, in mean costs of a star."""
 _PENALTIES = 3.0, 6.0
-"""What a row costs that a group misses, at the beginning and at the end, in the same unit."""
-_MOST_ROWS = 4_000_000
+"""First and last penalty for each row that a group lacks, in mean costs of a star."""
+_MAX_ROWS = 4_000_000
+"""Largest number of rows to anneal."""
 
 
-def annealed(
+def anneal_pairs(
     outputs: OutputTypes,
     sizes: NDArray[np.int64],
     k: int,
@@ -54,43 +57,52 @@ def annealed(
     steps: int | None = None,
     progress: Progress = silent,
 ) -> NDArray[np.int64]:
-    """Return a solution that costs no more than a given one, mostly less.
+    """Improve a solution by simulated annealing.
 
     Parameters
     ----------
     outputs : OutputTypes
     sizes : int64 array
-        Rows of each input row type.
+        Number of rows of each input type.
     k : int
+        Smallest size of a group.
     pairs : int64 array
-        The pairs of input and output type that may be used, as positions in `outputs.members`.
+        Pairs of input and output types that may be used, as positions in `outputs.members`.
     rows : int64 array
-        The solution to start from: rows of each of these pairs. Rows that it leaves out begin anywhere.
+        Start: the number of rows of each of these pairs. Missing rows start at any output type.
     star : float
-        What a star costs on average.
+        Mean cost of a star.
     rng : numpy.random.Generator
+        Source of random numbers.
     seconds : float
-        When to stop at the latest; otherwise steps are counted.
+        Time limit; without it the number of steps ends the search.
     steps : int, optional
-        Steps of a single run; by default as many as the rows ask for, and several runs of small tables.
+        Number of steps of a single run. By default it depends on the number of rows, and small tables get several runs.
     progress : callable
         Called with ("annealing", rounds done, rounds).
+
+    Returns
+    -------
+    int64 array
+        Number of rows of each pair in the best solution, which never costs more than the start.
     """
     total = int(sizes.sum())
-    if total > _MOST_ROWS or len(np.unique(outputs.members[pairs])) < len(sizes):
+    if total > _MAX_ROWS or len(np.unique(outputs.members[pairs])) < len(sizes):
         return rows
     run = _Run(outputs, sizes, k, pairs, star)
+    # The number and length of the runs.
     end = time.perf_counter() + seconds
     runs = 1
     if steps is None:
-        steps = min(max(_FEWEST_STEPS, _STEPS_PER_ROW * total), _MOST_STEPS)
-        runs = min(max(_RUNS_OF_STEPS // steps, 1), _MOST_RUNS)
+        steps = min(max(_MIN_STEPS, _STEPS_PER_ROW * total), _MAX_STEPS)
+        runs = min(max(_STEPS_OF_ALL_RUNS // steps, 1), _MAX_RUNS)
     cooling = Cooling(min(_ROUNDS, max(steps // 100, 2)), _TEMPERATURES, _PENALTIES)
 
     def should_continue(before: int, number: int) -> bool:
         progress("annealing", before + number, runs * cooling.rounds)
         return time.perf_counter() <= end
 
+    # Anneal from the start each time; keep the cheapest result whose groups have at least k rows.
     costs = outputs.costs[run.output_of]
     best = rows
     least = int((costs * rows).sum()) if rows.sum() == total else np.iinfo(np.int64).max
@@ -110,18 +122,18 @@ def annealed(
 
 
 class _Run:
-    """The program of some pairs as the arrays that the kernel wants."""
+    """The program of some pairs, in the form that the annealing kernel uses."""
 
     def __init__(
         self, outputs: OutputTypes, sizes: NDArray[np.int64], k: int, pairs: NDArray[np.int64], star: float
     ) -> None:
-        self.output_of = outputs.of_pairs()[pairs]
+        self.output_of = outputs.output_of_pairs()[pairs]
         used, local = np.unique(self.output_of, return_inverse=True)
         self._sizes, self._pairs = sizes, len(pairs)
         self.choices, self._by_type = choices_of(outputs.members[pairs], local, sizes, outputs.costs[used] / star, k)
 
     def begin(self, rows: NDArray[np.int64]) -> Placement:
-        """Return a placement with so many rows of each pair; rows that are in none take their type's first output."""
+        """Place the given number of rows of each pair; missing rows take the first output of their type."""
         choices = self.choices
         given = rows[self._by_type]
         kinds = np.repeat(np.arange(len(self._sizes)), np.diff(choices.type_starts))
@@ -129,9 +141,9 @@ class _Run:
         return placement_of(choices, np.repeat(choices.outputs, given))
 
     def rows_of(self, placement: Placement) -> NDArray[np.int64]:
-        """Return the rows of each pair."""
+        """Count the rows of each pair."""
         outputs = np.int64(len(self.choices.costs))
-        # Pairs by type, and within a type by output: the order of `outputs.members` was by output.
+        # Sort pairs by type, and by output within a type; `outputs.members` is sorted by output.
         keys = np.repeat(np.arange(len(self._sizes)), np.diff(self.choices.type_starts)) * outputs
         keys += self.choices.outputs
         places = np.searchsorted(keys, self.choices.type_of * outputs + placement.output_of)

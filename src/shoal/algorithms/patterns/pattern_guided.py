@@ -1,4 +1,4 @@
-"""Pattern-guided k-anonymity (Bredereck, Nichterlein, Niedermeier 2013): every row's stars follow a given pattern.
+"""Pattern-guided k-anonymity (Bredereck, Nichterlein, Niedermeier 2013): the stars of every row follow a given pattern.
 
 References
 ----------
@@ -22,7 +22,7 @@ from shoal._core.validation import Boolean, OneOf, RationalIn, parameter
 from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.common.row_types import RowTypes
 from shoal.algorithms.patterns.assignment import Assignment
-from shoal.algorithms.patterns.patterns import PatternRule, Patterns, ResolvedPatterns, weights_in
+from shoal.algorithms.patterns.patterns import PatternRule, Patterns, ResolvedPatterns, parse_weights
 from shoal.errors import InfeasibleError
 from shoal.recoding import STAR_LEVEL
 
@@ -36,11 +36,14 @@ if TYPE_CHECKING:
 
 __all__ = ["PatternGuided"]
 
-_EVERY_PATTERN = 12
-_MANY_PATTERNS = 1 << 12
+_MAX_ATTRIBUTES_WITH_ALL_PATTERNS = 12
+"""Largest number of quasi-identifiers for which all patterns are allowed by default."""
+_MAX_DEFAULT_PATTERNS = 1 << 12
+"""Largest number of patterns that are allowed by default."""
 _ROUNDS = 4
-_IMPROVED_WORK = 1 << 31
-"""Distinct rows times patterns up to which the greedy choice is improved."""
+"""Largest number of rounds of improvement after the greedy algorithm."""
+_MAX_WORK_TO_IMPROVE = 1 << 31
+"""Largest number of distinct rows times patterns for which the greedy solution is improved."""
 
 
 @dataclass(frozen=True)
@@ -50,27 +53,36 @@ class PatternGuided(Algorithm):
     Parameters
     ----------
     patterns : list of patterns, Patterns or PatternRule, optional
-        Each pattern as the attributes that are kept: names ("age, zip"), or bits in the order of the quasi-identifiers
-        ("101"); or a rule. By default every pattern is allowed (with more than 12 quasi-identifiers those of
-        few stars, up to 4,096, and the one that keeps nothing).
+        Each pattern as the attributes that it keeps: names ("age, zip"), or bits in the order of the quasi-identifiers
+        ("101"); or a rule. By default all patterns are allowed. If there are more than 12 quasi-identifiers, only the
+        patterns with the fewest stars are allowed (up to 4,096), and the pattern that keeps nothing.
     optimal : bool, default False
-        Whether to prove the fewest stars, or how close the release is, rather than be quick.
+        If True, search for the fewest stars with a proof, or with a bound on the gap, which takes longer.
     weights : mapping of str to number, optional
-        What a star in each quasi-identifier costs; 1 by default.
+        Cost of a star in each quasi-identifier; 1 by default.
     improve : bool, default True
-        Whether the greedy algorithm is followed by an improvement. It never makes the release worse.
+        If True, improve the result of the greedy algorithm. The release never gets worse.
     method : {"program", "matching", "fixed-parameter"}
-        How the optimum is searched for: by the integer program; by simplex matching (k = 2, Theorem 2); or over all
-        choices of output row types (Theorem 3, tiny tables).
+        Method of the search for the optimum: the integer program, simplex matching (k = 2, Theorem 2), or enumeration
+        of all choices of output row types (tiny tables, Theorem 3).
     time_limit : number, default 60
         Seconds that the search for the optimum may take, >= 0.
 
     Notes
     -----
-    The paper's Algorithm 1 leaves fewer than k rows completely suppressed, if it comes to that. Here the group of
-    completely suppressed rows has at least k rows like every other: it is filled with rows that cost least. The factor
-    d of Theorem 4 holds all the same. Between the costs, rows that wait are completed with rows that finished groups
-    can spare, as long as that costs less than the next pattern would (`improve`).
+    Algorithm 1 of the paper may leave fewer than k completely suppressed rows. Here the group of completely suppressed
+    rows has at least k rows like every other group, because the cheapest other rows are added to it. The factor d of
+    Theorem 4 still holds. With `improve`, waiting rows also form groups with rows that finished groups can spare, if
+    that costs less than the next pattern.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import shoal
+    >>> table = pl.DataFrame({"age": [30, 30, 47, 48], "zip": ["A", "A", "B", "B"]})
+    >>> algorithm = shoal.PatternGuided(["age, zip", "zip", ""])
+    >>> shoal.anonymize(table, quasi_identifiers=["age", "zip"], k=2, algorithm=algorithm).certificate
+    Certificate(algorithm='patterns', stars=2, optimal=True)
     """
 
     patterns: Iterable[str | Iterable[str]] | Patterns | PatternRule | None = field(
@@ -88,7 +100,10 @@ class PatternGuided(Algorithm):
     weights: Mapping[str, Real | float] | None = field(
         default=None,
         metadata=parameter(
-            None, "What a star in each quasi-identifier costs, age=2,zip=1.", metavar="NAME=NUMBER,...", read=weights_in
+            None,
+            "What a star in each quasi-identifier costs, age=2,zip=1.",
+            metavar="NAME=NUMBER,...",
+            read=parse_weights,
         ),
     )
     improve: bool = field(
@@ -103,7 +118,7 @@ class PatternGuided(Algorithm):
     )
     time_limit: float = field(default=60.0, metadata=parameter(RationalIn(low=Fraction(0)), **TIME_LIMIT))
     capabilities: ClassVar[Capabilities] = Capabilities(weights=True)
-    """What it can do."""
+    """Capabilities of the algorithm."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,7 +130,7 @@ class PatternGuided(Algorithm):
 
     @property
     def name(self) -> str:
-        """The name that users and certificates call it by."""
+        """Name of the algorithm in requests and certificates: `patterns-optimal` if an optimum is requested."""
         return "patterns-optimal" if self.optimal else "patterns"
 
     def parameters(self) -> dict[str, Any]:
@@ -138,12 +153,12 @@ class PatternGuided(Algorithm):
         return "matching is for k = 2" if self.optimal and self.method == "matching" and form.k != 2 else None
 
     def resolve(self, attributes: tuple[str, ...]) -> ResolvedPatterns:
-        """Return the patterns over some quasi-identifiers.
+        """Resolve the patterns for given quasi-identifiers.
 
         Raises
         ------
         ColumnError, ParameterError
-            Where a pattern names something else, has another length, or is there twice.
+            If a pattern names an unknown attribute, has a wrong length, or is listed twice.
         """
         if isinstance(self.patterns, Patterns | PatternRule):
             return self.patterns.resolve(attributes)
@@ -155,30 +170,34 @@ class PatternGuided(Algorithm):
         Raises
         ------
         InfeasibleError
-            Where some rows fit no pattern together with k - 1 others, or no release was found that follows the
-            patterns. The error's `rows` are the numbers of such rows.
+            If some rows match no pattern together with k - 1 others, or if no release was found that follows the
+            patterns. The `rows` of the error are the numbers of these rows.
         """
         form = problem.frequency_form
         patterns = self.resolve(problem.table.schema.quasi_identifiers)
         costs, unit = patterns.costs(self.weights)
         rows = RowTypes.of(problem.table, problem.requirement)
-        improvable = self.improve and len(rows.counts) * len(costs) <= _IMPROVED_WORK
+        # Run the greedy algorithm, with and without improvement.
+        improvable = self.improve and len(rows.counts) * len(costs) <= _MAX_WORK_TO_IMPROVE
         ways = (False, True) if improvable else (False,)
         served = [Assignment(rows.codes, rows.counts, patterns.starred, costs, form.k) for _ in ways]
         for one, improve in zip(served, ways, strict=True):
-            _serve(one, problem, improve=improve)
-        # What is shared out between two costs may leave less for later ones: then the plain choice stays.
+            _run_greedy(one, problem, improve=improve)
+        # Improvement between two costs may leave fewer rows for later patterns; the plain solution is then better.
         found = min(reversed(served), key=lambda one: (one.waiting, one.cost()))
         bound, proof = None, None
         if self.optimal:
-            from shoal.algorithms.patterns.optimum import prove  # what it needs is an extra
+            from shoal.algorithms.patterns.optimum import prove  # needs an extra
 
             found, bound, proof = prove(found, problem, method=self.method, seconds=float(self.time_limit))
         if found.waiting:
-            _refuse(found, rows, patterns, form.k)
-        groups, pattern = _rows_of(found, rows, deepcopy(problem.rng))
+            _raise_infeasible(found, rows, patterns, form.k)
+        # Assign rows to groups, and collect the facts for the certificate.
+        groups, pattern = _assign_rows(found, rows, deepcopy(problem.rng))
         sizes = np.bincount(groups, minlength=len(pattern))
-        used = {_spoken(patterns, j): int(sizes[pattern == j].sum()) for j in found.order if np.any(pattern == j)}
+        used = {
+            _kept_attributes(patterns, j): int(sizes[pattern == j].sum()) for j in found.order if np.any(pattern == j)
+        }
         facts: dict[str, Any] = {
             "patterns": len(patterns.starred),
             "rows_by_pattern": used,
@@ -197,14 +216,16 @@ class PatternGuided(Algorithm):
 
 
 def _most_stars(d: int) -> int | None:
-    """Return how many stars the patterns have at most that are tried by default: as many as a few thousand allow."""
-    if d <= _EVERY_PATTERN:
+    """Compute the largest number of stars of the default patterns; None if all patterns are allowed."""
+    if d <= _MAX_ATTRIBUTES_WITH_ALL_PATTERNS:
         return None
-    return max(stars for stars in range(1, d) if sum(comb(d, size) for size in range(stars + 1)) <= _MANY_PATTERNS)
+    return max(
+        stars for stars in range(1, d) if sum(comb(d, size) for size in range(stars + 1)) <= _MAX_DEFAULT_PATTERNS
+    )
 
 
-def _serve(found: Assignment, problem: Problem, *, improve: bool) -> None:
-    """Algorithm 1: the patterns in the order of their cost, each takes every projection with k rows that wait."""
+def _run_greedy(found: Assignment, problem: Problem, *, improve: bool) -> None:
+    """Run Algorithm 1: in ascending order of cost, each pattern takes all projections with at least k waiting rows."""
     costs = found.costs
     levels = np.unique(costs)
     steps = len(levels) + (_ROUNDS if improve else 0)
@@ -213,52 +234,61 @@ def _serve(found: Assignment, problem: Problem, *, improve: bool) -> None:
         here = [j for j in found.order if costs[j] == level]
         for j in here:
             found.take(j)
+        # Serving a waiting row now is worth the cost of the next patterns.
         if improve and step + 1 < len(levels):
             worth = np.full(len(found.codes), levels[step + 1], dtype=np.int64)
             for j in here:
-                found.found(j, worth)
+                found.open_groups(j, worth)
+    # Move rows to cheaper groups and dissolve groups until nothing changes.
     if improve:
         anything = np.full(len(found.codes), 2 * int(costs.max()) + 1, dtype=np.int64)
         for round_ in range(_ROUNDS):
             problem.progress("patterns", len(levels) + round_, steps)
-            if sum(found.found(j, anything) for j in found.order) + found.dissolve() == 0:
+            if sum(found.open_groups(j, anything) for j in found.order) + found.dissolve() == 0:
                 break
-    found.suppress_the_rest()
+    found.suppress_waiting_rows()
     if improve:
         found.tighten()
     problem.progress("patterns", steps, steps)
 
 
-def _rows_of(
+def _assign_rows(
     found: Assignment, rows: RowTypes, rng: np.random.Generator
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the group of each row, groups numbered without gaps, and the pattern of each group.
+    """Assign the rows of each type to its groups at random.
 
-    Which rows of a type go to which of its groups is left to chance.
+    Returns
+    -------
+    groups : int32 array
+        Group of each row, numbered without gaps.
+    patterns : int32 array
+        Pattern of each group.
     """
+    # Groups of the rows in the order of their types.
     used = np.bincount(found.groups, minlength=len(found.pattern)) > 0
     number = np.cumsum(used) - 1
     by_type = np.argsort(found.types, kind="stable")
     labels = np.repeat(number[found.groups[by_type]], found.counts[by_type]).astype(np.int32)
     order = rows.order.copy()
-    pieces = np.bincount(found.types, minlength=len(rows.counts))
-    for i in np.flatnonzero(pieces > 1):
+    # Shuffle the rows of types that several groups share.
+    fragments = np.bincount(found.types, minlength=len(rows.counts))
+    for i in np.flatnonzero(fragments > 1):
         rng.shuffle(order[rows.starts[i] : rows.starts[i + 1]])
     groups = np.empty(len(order), dtype=np.int32)
     groups[order] = labels
     return groups, found.pattern[used]
 
 
-def _spoken(patterns: ResolvedPatterns, j: int) -> str:
-    """Return the attributes that a pattern keeps."""
+def _kept_attributes(patterns: ResolvedPatterns, j: int) -> str:
+    """Format the attributes that a pattern keeps."""
     return ", ".join(
         name for name, star in zip(patterns.attributes, patterns.starred[j].tolist(), strict=True) if not star
     )
 
 
-def _refuse(found: Assignment, rows: RowTypes, patterns: ResolvedPatterns, k: int) -> None:
-    """Raise the error that says which rows follow no pattern."""
-    lonely = found.unreachable()
+def _raise_infeasible(found: Assignment, rows: RowTypes, patterns: ResolvedPatterns, k: int) -> None:
+    """Raise an error with the numbers of the rows that follow no pattern."""
+    lonely = found.find_unreachable_types()
     waiting = np.unique(found.types[found.groups == 0]) if not lonely.any() else np.flatnonzero(lonely)
     numbers = np.concatenate([rows.order[rows.starts[i] : rows.starts[i + 1]] for i in waiting])
     advice = "Allow more patterns (the empty one keeps nothing and always works), or ask for a smaller k."
@@ -282,7 +312,7 @@ def _guarantee(
     if bound is not None and bound == found.cost():
         promise = Fact(f"patterns_optimal{of_weights}", proof=proof)
     elif bound is not None:
-        over = -(-10_000 * (found.cost() - bound) // max(bound, 1)) / 100  # rounded up
+        over = -(-10_000 * (found.cost() - bound) // max(bound, 1)) / 100  # percent, rounded up
         promise = Fact(f"patterns_gap{of_weights}", gap=over, proof=proof)
     elif weighted:
         promise = Fact("patterns_weighted")
@@ -299,7 +329,7 @@ def _guarantee(
 
 
 def _ratio(cost: int, bound: int | None, d: int) -> Fraction | int:
-    """Return by which factor a cost exceeds the fewest stars at most."""
+    """Compute an upper bound on the ratio of a cost to the optimum."""
     if bound is None or (bound == 0 and cost > 0):
         return d
     return min(Fraction(cost, bound), Fraction(d)) if bound > 0 else 1

@@ -1,7 +1,7 @@
-"""Prices for rows: a Lagrangian relaxation of the pattern-guided program, and what it rules out.
+"""Lagrangian relaxation of the pattern-guided program: prices of rows, and the pairs that they exclude.
 
-Every row type pays a price for each of its rows, and no rule says any more that it is served exactly once. That proves
-a bound of its own, and rules out every pair of input and output type that no solution better than the best known can
+The constraint that every row is served exactly once is replaced by a price for each row of a type. The relaxation
+proves a lower bound. It also excludes pairs of input and output types that no solution better than the best known can
 use.
 
 References
@@ -28,14 +28,16 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.patterns.program import OutputTypes, Rounding
 
-__all__ = ["UNIT", "Prices", "price_rows", "remaining"]
+__all__ = ["UNIT", "Prices", "price_rows", "usable_pairs"]
 
 UNIT = 1 << 20
-"""Prices count in units of 1 / UNIT of the smallest cost."""
+"""Prices are integers, in units of 1 / UNIT of the smallest cost."""
 _PATIENCE = 30
-"""Rounds without a better bound until the step is halved."""
-_FINEST_STEP = 1 / 4096
-_MOST_ROUNDS = 20_000
+"""Number of rounds without a better bound after which the step is halved."""
+_MIN_STEP = 1 / 4096
+"""Smallest step of the subgradient method; below it the method ends."""
+_MAX_ROUNDS = 20_000
+"""Largest number of rounds of the subgradient method."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -43,17 +45,17 @@ class Prices:
     """Prices of the input row types, and the bound that they prove."""
 
     relaxed: Relaxed
-    """The program that they relax; what rounding inequalities charge is added to its costs."""
+    """The relaxed program; its costs include the charges of rounding inequalities."""
     values: NDArray[np.int64]
     """Price of a row of each type, in units of 1 / UNIT of the smallest cost."""
     exact: int
-    """The bound in that unit."""
+    """The bound, in the same unit."""
     roundings: tuple[Rounding, ...] = ()
-    """The inequalities that are charged, and others worth telling the solver."""
+    """Rounding inequalities, with or without a charge, that strengthen the program."""
 
     @property
     def bound(self) -> int:
-        """What every solution costs at least: a whole number."""
+        """Lower bound on the cost of any solution, rounded up to an integer."""
         return -(-self.exact // UNIT)
 
     @classmethod
@@ -67,22 +69,24 @@ class Prices:
         roundings: tuple[Rounding, ...] = (),
         charges: Sequence[int] = (),
     ) -> Prices:
-        """Return what prices of the row types, and charges of rounding inequalities, prove.
+        """Compute the bound that prices of the row types and charges of rounding inequalities prove.
 
         Parameters
         ----------
         outputs : OutputTypes
         sizes : int64 array
-            Rows of each input row type.
+            Number of rows of each input type.
         k : int
+            Smallest size of a group.
         values : int64 array
-            Any prices.
+            Prices; all values are valid.
         roundings : sequence of Rounding
         charges : sequence of int
-            What each inequality charges an output type for each row that it misses, >= 0 (any are allowed): k - f
-            times that for opening an output type, of which every row from outside gives back one part.
+            Multiplier of each inequality, >= 0; all values are valid. Opening an output type costs k - f times the
+            multiplier, and each row from outside the set refunds it once.
         """
-        serving = (outputs.costs * UNIT)[outputs.of_pairs()]
+        # The inequalities change the costs of opening output types and of serving rows from outside their sets.
+        serving = (outputs.costs * UNIT)[outputs.output_of_pairs()]
         opening = np.zeros(len(outputs), dtype=np.int64)
         constant = 0
         for cut, charge in zip(roundings, charges, strict=True):
@@ -110,49 +114,58 @@ def price_rows(
     ----------
     outputs : OutputTypes
     sizes : int64 array
-        Rows of each input type.
+        Number of rows of each input type.
     k : int
+        Smallest size of a group.
     upper : int
-        Cost of the best solution known.
+        Cost of the best known solution.
     seconds : float
-        When to stop at the latest; otherwise rounds are counted.
+        Time limit; without it the number of rounds ends the search.
     progress : callable
-        Called with ("prices", rounds done, rounds at most).
+        Called with ("prices", rounds done, largest number of rounds).
     """
     began = time.perf_counter()
     costs = outputs.costs * UNIT
+    # Start from the cost of the cheapest output type of each row type.
     prices = np.zeros(len(sizes), dtype=np.int64)
-    for j in range(len(outputs) - 1, -1, -1):  # the cheapest output type that holds it
+    for j in range(len(outputs) - 1, -1, -1):
         prices[outputs.members[outputs.starts[j] : outputs.starts[j + 1]]] = costs[j]
     relaxed = Relaxed(
-        outputs.starts, outputs.members, sizes, costs[outputs.of_pairs()], np.zeros(len(outputs), dtype=np.int64), k
+        outputs.starts,
+        outputs.members,
+        sizes,
+        costs[outputs.output_of_pairs()],
+        np.zeros(len(outputs), dtype=np.int64),
+        k,
     )
     slack, values = np.empty(len(sizes), dtype=np.int64), np.empty(len(outputs), dtype=np.int64)
     best, best_prices = -1, prices.copy()
     step, worse = 1.0, 0
-    for round_ in range(_MOST_ROUNDS):
+    for round_ in range(_MAX_ROUNDS):
         bound = int(lagrangian(relaxed, prices, slack, values))
         if bound > best:
             best, best_prices, worse = bound, prices.copy(), 0
         else:
             worse += 1
         if round_ % 50 == 0:
-            progress("prices", round_, _MOST_ROUNDS)
+            progress("prices", round_, _MAX_ROUNDS)
         if -(-best // UNIT) >= upper or not slack.any():
             break
+        # Halve the step and return to the best prices if the bound stalls.
         if worse > _PATIENCE:
             step, worse, prices = step / 2, 0, best_prices.copy()
             lagrangian(relaxed, prices, slack, values)
-        if step < _FINEST_STEP or time.perf_counter() - began > seconds:
+        if step < _MIN_STEP or time.perf_counter() - began > seconds:
             break
+        # Polyak's step along the subgradient, scaled by the sizes of the types.
         norm = float((slack.astype(np.float64) ** 2 / sizes).sum())
         length = step * max(upper * UNIT - best, UNIT) / norm if norm else 0.0
         prices = np.clip(prices + np.rint(length * slack / sizes).astype(np.int64), 0, int(costs.max(initial=0)))
     return Prices(relaxed=relaxed, values=best_prices, exact=best)
 
 
-def remaining(prices: Prices, *, upper: int, within: int = 0) -> NDArray[np.bool_]:
-    """Return which pairs of input and output type a solution cheaper than `upper` may use (one per member).
+def usable_pairs(prices: Prices, *, upper: int, within: int = 0) -> NDArray[np.bool_]:
+    """Mark the pairs of input and output types that a solution cheaper than `upper` may use.
 
     Parameters
     ----------
@@ -160,8 +173,13 @@ def remaining(prices: Prices, *, upper: int, within: int = 0) -> NDArray[np.bool
     upper : int
         A cost.
     within : int, optional
-        Rather than those, return the pairs whose use lifts the bound by less than so much, in units of 1 / UNIT of
-        the smallest cost.
+        If given, mark instead the pairs whose use raises the bound by less than this, in units of 1 / UNIT of the
+        smallest cost.
+
+    Returns
+    -------
+    bool array
+        One entry per entry of `OutputTypes.members`.
     """
     keep = np.empty(len(prices.relaxed.members), dtype=np.bool_)
     limit = prices.exact + within if within else (upper - 1) * UNIT + 1

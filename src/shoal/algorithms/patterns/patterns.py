@@ -1,7 +1,7 @@
-"""Patterns: which combinations of attributes may be suppressed together.
+"""Patterns: combinations of attributes that may be suppressed together.
 
 A pattern is the set of attributes that a row keeps; all others are stars. Users write it as names ("age, gender"), as
-a bit string ("110": keep the first two of three), or give a rule that stands for many.
+a bit string ("110": keep the first two of three), or as a rule for many patterns.
 """
 
 from __future__ import annotations
@@ -38,10 +38,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["PatternRule", "Patterns", "ResolvedPatterns", "weights_in"]
+__all__ = ["PatternRule", "Patterns", "ResolvedPatterns", "parse_weights"]
 
-_MOST_PATTERNS = 1 << 14
-_LARGEST_COST = 1 << 20
+_MAX_PATTERNS = 1 << 14
+"""Largest number of patterns of a rule."""
+_MAX_COST = 1 << 20
+"""Largest cost of a completely suppressed row, in the common unit of the weights."""
 _OWNER = "PatternGuided"
 
 
@@ -52,8 +54,8 @@ class Patterns:
     Parameters
     ----------
     kept : iterable of str or of iterable of str
-        Each pattern as the names of the attributes that it keeps (a text with commas, or a list), or as a string of
-        bits in the order of the quasi-identifiers, 1 for an attribute that is kept. "" keeps nothing.
+        Each pattern as the names of the attributes that it keeps (a string with commas, or a list), or as a string of
+        bits in the order of the quasi-identifiers, with 1 for a kept attribute. "" keeps nothing.
 
     Examples
     --------
@@ -68,7 +70,7 @@ class Patterns:
             raise ParameterError.refusing(
                 _OWNER, "patterns", "a list of patterns, ['age, zip', 'age', ''] for example", got=type(kept).__name__
             )
-        listed = [pattern.strip() if isinstance(pattern, str) else _entries(pattern) for pattern in kept]
+        listed = [pattern.strip() if isinstance(pattern, str) else _validate_names(pattern) for pattern in kept]
         if not listed:
             raise ParameterError(
                 Subject(_OWNER, "patterns"),
@@ -80,13 +82,13 @@ class Patterns:
     def from_file(cls, path: str | os.PathLike[str]) -> Patterns:
         """Read patterns from a file.
 
-        A text file has one pattern per line (an empty line keeps nothing; a line that starts with # says nothing); a
-        file that ends in `.json` has a list of patterns; one that ends in `.toml` has `patterns = [...]`.
+        A text file has one pattern per line; an empty line keeps nothing, and a line that starts with # is a comment.
+        A `.json` file has a list of patterns, and a `.toml` file has `patterns = [...]`.
 
         Raises
         ------
         DataError
-            Where the file cannot be read as one of them.
+            If the file cannot be read in its format.
         """
         path = Path(path).expanduser()
         try:
@@ -96,20 +98,20 @@ class Patterns:
         except UnicodeDecodeError:
             raise DataError(f"'{path.name}' is not text in UTF-8.") from None
         if path.suffix.lower() == ".toml":
-            return cls(_listed(_parsed(content, path.name, "TOML").get("patterns"), path.name))
+            return cls(_require_list(_parse(content, path.name, "TOML").get("patterns"), path.name))
         if path.suffix.lower() == ".json" or content.lstrip().startswith("["):
-            return cls(_listed(_parsed(content, path.name, "JSON"), path.name))
+            return cls(_require_list(_parse(content, path.name, "JSON"), path.name))
         return cls([line for line in content.splitlines() if not line.startswith("#")])
 
     def resolve(self, attributes: Sequence[str]) -> ResolvedPatterns:
-        """Return the patterns as stars over the attributes.
+        """Resolve the patterns for given attributes.
 
         Raises
         ------
         ColumnError
-            Where a pattern names something that is no attribute.
+            If a pattern names an unknown attribute.
         ParameterError
-            Where a bit string has another length, or a pattern is there twice.
+            If a bit string has a wrong length, or if a pattern is listed twice.
         """
         starred = np.ones((len(self.kept), len(attributes)), dtype=np.bool_)
         seen: dict[bytes, int] = {}
@@ -123,10 +125,10 @@ class Patterns:
                     )
                 row[:] = [bit == "0" for bit in pattern]
             else:
-                for name in _names(pattern):
+                for name in _split_names(pattern):
                     if name not in attributes:
                         raise ColumnError(
-                            f"Pattern {number} keeps '{name}', which is no quasi-identifier. "
+                            f"Pattern {number} keeps '{name}', which is not a quasi-identifier. "
                             f"{near_matches(name, attributes)}"
                         )
                     row[attributes.index(name)] = False
@@ -145,7 +147,7 @@ class Patterns:
 
 @dataclass(frozen=True, kw_only=True)
 class PatternRule:
-    """A rule that stands for many patterns.
+    """A rule that describes many patterns.
 
     Examples
     --------
@@ -154,11 +156,11 @@ class PatternRule:
     """
 
     most_stars: int | None = None
-    """Patterns with at most so many stars; None: any number."""
+    """Largest number of stars of a pattern; None allows any number."""
     keeping: tuple[str, ...] = ()
-    """Attributes that these patterns keep."""
+    """Attributes that every pattern keeps."""
     all_star: bool = True
-    """Whether the pattern that keeps nothing is one of them, so that a release always exists."""
+    """If True, the pattern that keeps nothing is added, so that a release always exists."""
 
     def __post_init__(self) -> None:
         constraints: dict[str, Constraint] = {
@@ -172,25 +174,26 @@ class PatternRule:
         object.__setattr__(self, "keeping", tuple(self.keeping))
 
     def resolve(self, attributes: Sequence[str]) -> ResolvedPatterns:
-        """Return the patterns as stars over the attributes, fewest stars first.
+        """Resolve the rule for given attributes, with the fewest stars first.
 
         Raises
         ------
         ColumnError
-            Where an attribute to keep is unknown.
+            If an attribute to keep is unknown.
         ParameterError
-            Where there are too many patterns to try them all.
+            If there are too many patterns.
         """
         for name in self.keeping:
             if name not in attributes:
-                raise ColumnError(f"'{name}' is no quasi-identifier. {near_matches(name, attributes)}")
+                raise ColumnError(f"'{name}' is not a quasi-identifier. {near_matches(name, attributes)}")
+        # Count the patterns before listing them.
         free = [a for a, name in enumerate(attributes) if name not in self.keeping]
         most = len(free) if self.most_stars is None else min(self.most_stars, len(free))
         count = sum(comb(len(free), stars) for stars in range(most + 1))
-        if count > _MOST_PATTERNS:
+        if count > _MAX_PATTERNS:
             raise ParameterError(
                 f"There are {count} patterns with at most {most} stars on {len(free)} attributes, more than "
-                f"{_MOST_PATTERNS}. Allow fewer stars (most_stars), keep more attributes, or list the patterns."
+                f"{_MAX_PATTERNS}. Allow fewer stars (most_stars), keep more attributes, or list the patterns."
             )
         chosen = [stars for size in range(most + 1) for stars in combinations(free, size)]
         everything = tuple(range(len(attributes)))
@@ -212,38 +215,40 @@ class ResolvedPatterns:
 
     attributes: tuple[str, ...]
     starred: NDArray[np.bool_]
-    """Which attributes each pattern stars, shape (patterns, attributes); no row twice."""
+    """Attributes that each pattern stars, shape (patterns, attributes); all rows differ."""
 
     def costs(self, weights: Mapping[str, Real | float] | None) -> tuple[NDArray[np.int64], int]:
-        """Return what a row costs under each pattern, as whole numbers, and their common unit.
+        """Compute the cost of a row under each pattern, in integers.
 
         Parameters
         ----------
         weights : mapping of str to number, optional
-            What a star in each attribute costs, > 0; 1 by default.
+            Cost of a star in each attribute, > 0; 1 by default.
 
         Returns
         -------
         costs : int64 array of shape (patterns,)
+            Cost of a row under each pattern.
         unit : int
-            A star of weight 1 costs so much.
+            Cost of a star with weight 1.
 
         Raises
         ------
         ParameterError
-            Where a weight is missing, is no positive number, or has too many digits to be added exactly.
+            If a weight is missing, is not a positive number, or has too many digits for exact sums.
         """
         exact = [Fraction(1)] * len(self.attributes) if weights is None else self._weights(weights)
         unit = lcm(*(weight.denominator for weight in exact))
         whole = [int(weight * unit) for weight in exact]
-        if sum(whole) > _LARGEST_COST:
+        if sum(whole) > _MAX_COST:
             raise ParameterError(
                 f"The weights of {_OWNER} have too many digits: in their common unit they add up to more than "
-                f"{_LARGEST_COST}. Round them."
+                f"{_MAX_COST}. Round them."
             )
         return (self.starred @ np.array(whole, dtype=np.int64)).astype(np.int64), unit
 
     def _weights(self, weights: Mapping[str, Real | float]) -> list[Fraction]:
+        """Validate the weights; return them in the order of the attributes."""
         if not isinstance(weights, Mapping):
             raise ParameterError(
                 Subject(_OWNER, "weights"),
@@ -252,7 +257,7 @@ class ResolvedPatterns:
         for name in weights:
             if name not in self.attributes:
                 raise ColumnError(
-                    f"There is a weight for '{name}', which is no quasi-identifier. "
+                    f"There is a weight for '{name}', which is not a quasi-identifier. "
                     f"{near_matches(str(name), self.attributes)}"
                 )
         missing = [name for name in self.attributes if name not in weights]
@@ -272,20 +277,20 @@ class ResolvedPatterns:
         return f"ResolvedPatterns(patterns={len(self.starred)}, attributes={len(self.attributes)})"
 
 
-def weights_in(text: str) -> dict[str, Any]:
-    """Return the weights that a text lists.
+def parse_weights(text: str) -> dict[str, Any]:
+    """Parse weights such as "age=2, zip=1/2".
 
     Examples
     --------
-    >>> weights_in("age=2, zip=1/2")
+    >>> parse_weights("age=2, zip=1/2")
     {'age': 2, 'zip': Fraction(1, 2)}
     """
     pairs = [part.partition("=") for part in text.split(",")]
     return {name.strip(): number_in(number.strip()) for name, _, number in pairs}
 
 
-def _entries(pattern: object) -> tuple[str, ...]:
-    """Return the names that a pattern lists."""
+def _validate_names(pattern: object) -> tuple[str, ...]:
+    """Validate that a pattern is an iterable of names; return the names."""
     entries = tuple(pattern) if isinstance(pattern, Iterable) else (None,)
     if not all(isinstance(name, str) for name in entries):
         raise ParameterError(
@@ -294,8 +299,8 @@ def _entries(pattern: object) -> tuple[str, ...]:
     return entries
 
 
-def _names(pattern: str | tuple[str, ...]) -> list[str]:
-    """Return the attributes that a pattern keeps; names with a comma stand in quotation marks."""
+def _split_names(pattern: str | tuple[str, ...]) -> list[str]:
+    """Split a pattern into the attributes that it keeps; names with a comma must be quoted."""
     if not isinstance(pattern, str):
         return list(pattern)
     try:
@@ -305,14 +310,14 @@ def _names(pattern: str | tuple[str, ...]) -> list[str]:
     return [name for field in fields if (name := field.strip())]
 
 
-def _parsed(content: str, name: str, kind: str) -> Any:
+def _parse(content: str, name: str, kind: str) -> Any:
     try:
         return json.loads(content) if kind == "JSON" else tomllib.loads(content)
     except ValueError as error:
         raise DataError(f"'{name}' is not {kind}: {error}.") from None
 
 
-def _listed(found: Any, name: str) -> list[Any]:
+def _require_list(found: Any, name: str) -> list[Any]:
     if not isinstance(found, list):
         raise DataError(f'\'{name}\' must hold a list of patterns (in TOML: patterns = ["age, zip", ""]).')
     return found

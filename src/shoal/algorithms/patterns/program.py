@@ -1,12 +1,12 @@
 """Pattern-guided k-anonymity as an integer program, strengthened until it can be solved (Bredereck et al. 2013).
 
-An output row type is a pattern and the values that it keeps. The program decides how many rows of each input row type
-go to each output row type, and which output types are used:
+An output row type is a pattern with values for the attributes that it keeps. The program decides how many rows of each
+input row type go to each output row type (x), and which output types are used (u):
 
     minimize  sum c_j x_ij   subject to   sum_j x_ij = n_i,   k u_j <= sum_i x_ij <= N_j u_j,   x_ij <= n_i u_j
 
-Output types with fewer than k compatible rows are dropped, and of those with the same compatible rows all but the
-cheapest. Rounding inequalities count groups that rows suffice for.
+Output types with fewer than k compatible rows are dropped. If several output types have the same compatible rows, only
+the cheapest is kept. Rounding inequalities limit the number of groups that a set of rows can fill.
 
 References
 ----------
@@ -35,16 +35,16 @@ __all__ = ["OutputTypes", "Rounding", "pair_program", "rounding_rows", "solve_pa
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class OutputTypes:
-    """The output row types that a solution may use: a pattern with the values that it keeps."""
+    """The output row types that a solution may use."""
 
     pattern: NDArray[np.int32]
     """Pattern of each output type."""
     costs: NDArray[np.int64]
-    """What a row costs there."""
+    """Cost of a row of each output type."""
     starts: NDArray[np.int64]
-    """Where each output type's members start; one more than there are output types."""
+    """Start of each output type in `members`, shape (outputs + 1,)."""
     members: NDArray[np.int32]
-    """The compatible input row types."""
+    """Compatible input row types, output type after output type."""
 
     @classmethod
     def of(
@@ -55,24 +55,26 @@ class OutputTypes:
         costs: NDArray[np.int64],
         k: int,
     ) -> OutputTypes:
-        """List the output types with at least k compatible rows, of equal ones only the cheapest.
+        """List the output types with at least k compatible rows; if several have the same rows, only the cheapest.
 
         Parameters
         ----------
         codes : int32 array of shape (t, d)
             The input row types.
         sizes : int64 array of shape (t,)
-            Rows of each.
+            Number of rows of each input type.
         starred : bool array of shape (p, d)
-            The patterns.
+            Attributes that each pattern stars.
         costs : int64 array of shape (p,)
-            What a row costs under each.
+            Cost of a row under each pattern.
         k : int
+            Smallest size of a group.
         """
         domains = [int(codes[:, a].max(initial=0)) + 1 for a in range(codes.shape[1])]
         patterns, starts, members, seen = [], [np.zeros(1, dtype=np.int64)], [], set()
         total = 0
         for j in np.argsort(costs, kind="stable"):
+            # Group the input types by the values that the pattern keeps.
             kept = [(codes[:, a].astype(np.uint32), domains[a]) for a in np.flatnonzero(~starred[j])]
             keys, _ = mixed_radix_keys(kept, len(codes))
             order = np.argsort(keys, kind="stable").astype(np.int32)
@@ -80,14 +82,14 @@ class OutputTypes:
             rows = np.add.reduceat(sizes[order], first)
             last = np.append(first[1:], len(order))
             for begin, end in zip(first[rows >= k].tolist(), last[rows >= k].tolist(), strict=True):
-                those = order[begin:end]
-                # The same rows under a dearer pattern: nobody would use it.
-                if (mark := those.tobytes()) in seen:
+                compatible = order[begin:end]
+                # A more expensive pattern with the same rows is never needed.
+                if (mark := compatible.tobytes()) in seen:
                     continue
                 seen.add(mark)
                 patterns.append(j)
-                members.append(those)
-                total += len(those)
+                members.append(compatible)
+                total += len(compatible)
                 starts.append(np.array([total], dtype=np.int64))
         pattern = np.array(patterns, dtype=np.int32)
         return cls(
@@ -101,7 +103,7 @@ class OutputTypes:
         """Return the pattern of each entry of `members`."""
         return np.repeat(self.pattern, np.diff(self.starts))
 
-    def of_pairs(self) -> NDArray[np.int64]:
+    def output_of_pairs(self) -> NDArray[np.int64]:
         """Return the output type of each entry of `members`."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
@@ -114,38 +116,37 @@ class OutputTypes:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Rounding:
-    """An inequality that every solution satisfies, from rounding a number of groups down.
+    """A mixed integer rounding inequality, which every solution satisfies.
 
-    Output types J use at most `most` of their number without rows from outside of a set R of row types: R has
-    q k + f rows, 0 < f < k, and
+    If a set R of row types has q k + f rows, 0 < f < k, the output types J satisfy
 
         sum_{j in J} u_j  <=  q + sum_{j in J, i not in R} x_ij / (k - f)
 
-    because k sum u_j <= sum x_ij <= q k + f + (rows from outside), and sum u_j is whole (mixed integer rounding).
+    because k sum u_j <= sum x_ij <= q k + f + (rows from outside R), and sum u_j is an integer.
     """
 
     outputs: NDArray[np.int64]
-    """J."""
+    """The output types J."""
     outside: NDArray[np.int64]
-    """The pairs of J with row types outside of R: positions in `OutputTypes.members`."""
+    """Pairs of J with row types outside R, as positions in `OutputTypes.members`."""
     most: int
-    """q."""
+    """The number q of groups that the rows of R can fill."""
     missing: int
-    """k - f, the rows from outside that allow one group more."""
+    """The number k - f of rows from outside R that allow one more group."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Served:
-    """What the solver found and proved of the program of some pairs."""
+class PairSolution:
+    """Solution and bound of the program of some pairs."""
 
     rows: NDArray[np.int64] | None
-    """Rows of each pair in the best solution that was found; None where there is none better than the start."""
+    """Number of rows of each pair in the best solution; None if no solution is better than the start."""
     bound: int
-    """What every solution with these pairs costs at least, `NO_SOLUTION` where there is none."""
+    """Lower bound on the cost of any solution with these pairs; `NO_SOLUTION` if there is none."""
 
 
 NO_SOLUTION = 1 << 62
-"""More than any solution costs."""
+"""Bound of an infeasible program: more than any solution costs."""
 
 
 def solve_pairs(
@@ -159,42 +160,45 @@ def solve_pairs(
     time_limit: float,
     work: int,
     progress: Progress = silent,
-) -> Served:
-    """Solve the program of some pairs of input and output type.
+) -> PairSolution:
+    """Solve the program of some pairs of input and output types.
 
     Parameters
     ----------
     outputs : OutputTypes
     sizes : int64 array
-        Rows of each input row type.
+        Number of rows of each input type.
     k : int
+        Smallest size of a group.
     pairs : int64 array
         Positions in `outputs.members`, ascending.
     roundings : sequence of Rounding
+        Inequalities that strengthen the program.
     start : int64 array, optional
-        A solution: rows of each pair.
+        Start: the number of rows of each pair.
     time_limit : float
-        Seconds.
+        Time limit in seconds.
     work : int
-        Nodes of the search tree at most.
+        Largest number of nodes of the search tree.
     progress : callable
     """
     program = pair_program(outputs, sizes, k, pairs, roundings)
+    # The start includes the variables of the output types in use.
     given = None
     if start is not None:
-        used, which = np.unique(outputs.of_pairs()[pairs], return_inverse=True)
+        used, which = np.unique(outputs.output_of_pairs()[pairs], return_inverse=True)
         opened = np.bincount(which, weights=start, minlength=len(used)) > 0
         given = np.concatenate([start, opened]).astype(np.float64)
     solution = solve(
         program, time_limit=time_limit, work=work, start=given, step="program", progress=progress, keep_interrupted=True
     )
     if solution.status == "infeasible":
-        return Served(rows=None, bound=NO_SOLUTION)
+        return PairSolution(rows=None, bound=NO_SOLUTION)
     bound = int(solution.bound) if np.isfinite(solution.bound) else 0
     rows = None
     if solution.values is not None and (given is None or solution.objective < program.costs @ given):
         rows = np.rint(solution.values[: len(pairs)]).astype(np.int64)
-    return Served(rows=rows, bound=bound)
+    return PairSolution(rows=rows, bound=bound)
 
 
 def pair_program(
@@ -204,25 +208,27 @@ def pair_program(
     pairs: NDArray[np.int64],
     roundings: Sequence[Rounding] = (),
 ) -> Program:
-    """Write the program of some pairs: a variable per pair, then one per output type that says whether it is used.
+    """Build the program of some pairs: a variable for each pair, then a binary variable for each output type.
 
-    Its rows are the row types, the output types, the pairs, and the rounding inequalities, in this order.
+    Its constraints are those of the row types, the output types, the pairs, and the rounding inequalities, in this
+    order.
     """
-    types, output_of = outputs.members[pairs], outputs.of_pairs()[pairs]
+    types, output_of = outputs.members[pairs], outputs.output_of_pairs()[pairs]
     used, which = np.unique(output_of, return_inverse=True)
     count, open_ = len(types), len(used)
     variable = np.arange(count)
+    # sum_j x_ij = n_i: the pairs of each row type.
     reach = np.bincount(which, weights=sizes[types], minlength=open_)
     everyone = np.unique(types)
     by_type = np.argsort(types, kind="stable")
     type_starts = np.append(np.searchsorted(types[by_type], everyone), count)
     by_output = np.argsort(which, kind="stable")
     output_starts = np.append(np.searchsorted(which[by_output], np.arange(open_)), count)
-    # sum_i x_ij - k u_j >= 0: the members of an output type, then its own variable.
+    # sum_i x_ij - k u_j >= 0: the pairs of each output type, then its binary variable.
     floor_columns = np.insert(by_output, output_starts[1:], count + np.arange(open_))
     floor_coefficients = np.insert(np.ones(count), output_starts[1:], np.full(open_, -float(k)))
     floor_starts = output_starts + np.arange(open_ + 1)
-    # x_ij <= n_i u_j
+    # x_ij - n_i u_j <= 0 for each pair.
     link_columns = np.column_stack([variable, count + which]).ravel()
     link_coefficients = np.column_stack([np.ones(count), -sizes[types].astype(np.float64)]).ravel()
     rows = Rows.stack(
@@ -261,7 +267,7 @@ def pair_program(
 
 
 def rounding_rows(roundings: Sequence[Rounding], pairs: NDArray[np.int64], used: NDArray[np.int64]) -> Rows:
-    """Return inequalities as rows of the program of some pairs, of the output types `used`."""
+    """Convert rounding inequalities to constraints of the program of some pairs, with the output types `used`."""
     rows = []
     for cut in roundings:
         here = np.isin(cut.outputs, used)

@@ -1,9 +1,9 @@
-"""A linear program of the pattern-guided program that rounding inequalities strengthen, and the prices that it gives.
+"""Cutting planes for the pattern-guided program: a linear program with rounding inequalities, and its dual prices.
 
-A linear program may use many output types by halves, more of them than the rows suffice for. Rounding inequalities
-(see `Rounding`) count such groups; those that the solution of the linear program violates are added until few are
-found. Its dual solution is made whole and judged by the Lagrangian relaxation over all pairs, so that the bound holds
-whatever the solver's tolerances are and whichever pairs it was given.
+The linear relaxation may use many output types fractionally, more than the rows can fill. Rounding inequalities (see
+`Rounding`) limit the number of such groups. The inequalities that a solution violates are added until few are found.
+The dual solution is rounded to integers and evaluated by the Lagrangian relaxation over all pairs. The bound therefore
+does not depend on the solver's tolerances or on the pairs in the linear program.
 
 References
 ----------
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._core.progress import Progress, silent
-from shoal.algorithms.patterns.pattern_prices import UNIT, Prices, remaining
+from shoal.algorithms.patterns.pattern_prices import UNIT, Prices, usable_pairs
 from shoal.algorithms.patterns.program import Rounding, pair_program, rounding_rows
 from shoal.algorithms.patterns.rounding_kernel import Fraction, violated_set
 from shoal.solver.highs import LiveProgram
@@ -34,84 +34,91 @@ if TYPE_CHECKING:
 
 __all__ = ["RoundedProgram"]
 
-_NEAR = (1.0, 0.5, 0.25)
-"""Pairs whose use lifts the bound by less than this part of a star are in the linear program; the first that fits."""
-_LARGEST = 30_000
-"""Pairs of the largest linear program."""
+_MAX_EXCESSES = (1.0, 0.5, 0.25)
+"""Largest reduced cost, in stars, of a pair of the linear program; the first value with few enough pairs is used."""
+_MAX_LINEAR_PAIRS = 30_000
+"""Largest number of pairs of the linear program."""
 _ROUNDS, _REBUILDS = 40, 6
+"""Largest number of rounds of inequalities for a set of pairs, and of sets of pairs."""
 _TABU_STEPS = 25
-_LEAST_VIOLATION = 0.01
-_MISSED = 0.01
-"""Pairs whose reduced cost is below this part of a star come into the program, if they were not there."""
-_STALLED = 0.02
-"""Less than that in four rounds is no progress."""
-_SIMPLEX_STEPS = 400_000
-_USED = 1e-7
+"""Number of steps of the search for a violated set."""
+_MIN_VIOLATION = 0.01
+"""Smallest violation of an inequality that is added."""
+_MAX_MISSED = 0.01
+"""Pairs with a reduced cost below this share of a star are added to the linear program between two rebuilds."""
+_MIN_GAIN = 0.02
+"""Smallest improvement of the bound in four rounds that counts as progress."""
+_MAX_SIMPLEX_STEPS = 400_000
+"""Largest number of simplex iterations of a solve."""
+_TOLERANCE = 1e-7
+"""Numerical tolerance: a solution uses the variables above it."""
 
 
 class RoundedProgram:
-    """The linear program with its inequalities.
+    """The linear program with rounding inequalities.
 
     Parameters
     ----------
     outputs : OutputTypes
     sizes : int64 array
-        Rows of each input row type.
+        Number of rows of each input type.
     k : int
+        Smallest size of a group.
     prices : Prices
-        Where to start from.
+        Prices to start from.
     star : float
-        What a star costs on average.
+        Mean cost of a star.
     """
 
     def __init__(self, outputs: OutputTypes, sizes: NDArray[np.int64], k: int, prices: Prices, *, star: float) -> None:
         self._star = star
         self._outputs, self._sizes, self._k = outputs, sizes, k
-        self._output_of = outputs.of_pairs()
+        self._output_of = outputs.output_of_pairs()
         self._by_type = np.argsort(outputs.members, kind="stable")
         self._type_starts = np.searchsorted(outputs.members[self._by_type], np.arange(len(sizes) + 1))
         self.best = prices
-        """The prices that prove most so far."""
+        """The prices with the best bound so far."""
 
     def run(self, needed: NDArray[np.bool_], *, upper: int, seconds: float, progress: Progress = silent) -> Prices:
-        """Strengthen the program until it proves that nothing costs less than `upper`, or little is gained.
+        """Strengthen the program until it proves that no solution costs less than `upper`, or until it stalls.
 
         Parameters
         ----------
         needed : bool array
-            Pairs that make the program feasible (one per member), those of a solution.
+            Pairs that make the program feasible, such as those of a solution; one entry per member.
         upper : int
-            Cost of the best solution known.
+            Cost of the best known solution.
         seconds : float
-            When to stop at the latest; otherwise rounds and steps of the simplex algorithm are counted.
+            Time limit; without it the numbers of rounds and of simplex iterations end the search.
         progress : callable
-            Called with ("rounding", rounds done, rounds at most).
+            Called with ("rounding", rounds done, largest number of rounds).
         """
+        # Choose the largest set of pairs that is small enough.
         end = time.perf_counter() + seconds
-        for share in _NEAR:
-            near = remaining(self.best, upper=upper, within=int(share * self._star * UNIT))
+        for share in _MAX_EXCESSES:
+            near = usable_pairs(self.best, upper=upper, within=int(share * self._star * UNIT))
             pairs = np.flatnonzero(near | needed)
-            if len(pairs) <= _LARGEST:
+            if len(pairs) <= _MAX_LINEAR_PAIRS:
                 break
         roundings: list[Rounding] = []
         for rebuild in range(_REBUILDS):
-            if len(pairs) > _LARGEST:
+            if len(pairs) > _MAX_LINEAR_PAIRS:
                 break
-            made = _Rounds(self, pairs, roundings, end, progress, rebuild)
+            made = _CuttingPlanes(self, pairs, roundings, end, progress, rebuild)
             made.run(upper)
             roundings = made.roundings
             if made.prices is None or self.best.bound >= upper or made.ended:
                 break
-            # What the prices of these pairs miss in others comes in.
-            missed = remaining(made.prices, upper=upper, within=int(_MISSED * self._star * UNIT))
+            # Add the pairs with a small reduced cost that are not in the program yet.
+            missed = usable_pairs(made.prices, upper=upper, within=int(_MAX_MISSED * self._star * UNIT))
             more = np.union1d(pairs, np.flatnonzero(missed))
-            if made.value - made.prices.exact / UNIT < _STALLED or len(more) == len(pairs):
+            if made.value - made.prices.exact / UNIT < _MIN_GAIN or len(more) == len(pairs):
                 break
             pairs = more
         return self.best
 
-    def priced(self, solution: Solution, roundings: list[Rounding]) -> Prices:
-        """Return the bound that the dual solution of a linear program proves over all pairs."""
+    def price_duals(self, solution: Solution, roundings: list[Rounding]) -> Prices:
+        """Compute the bound over all pairs that the dual solution of the linear program proves."""
         duals = solution.duals
         assert duals is not None
         values = np.rint(duals[: len(self._sizes)] * UNIT).astype(np.int64)
@@ -124,16 +131,19 @@ class RoundedProgram:
             self.best = prices
         return prices
 
-    def rounding(self, chosen: NDArray[np.bool_], opened: NDArray[np.float64], rows: NDArray[np.float64]) -> Rounding:
-        """Return the inequality of a set of row types, with the output types that count most in a solution.
+    def build_rounding(
+        self, chosen: NDArray[np.bool_], opened: NDArray[np.float64], rows: NDArray[np.float64]
+    ) -> Rounding:
+        """Build the inequality of a set of row types, with the output types that contribute most in a solution.
 
         Parameters
         ----------
         chosen : bool array
-            The set.
+            The set of row types.
         opened, rows : float arrays
-            How far each output type is used, and the rows of each pair.
+            Solution: the use of each output type (0 to 1), and the rows of each pair.
         """
+        # Output types contribute if their use exceeds what their rows from outside the set refund.
         types = np.flatnonzero(chosen)
         most, f = divmod(int(self._sizes[types].sum()), self._k)
         missing = self._k - f
@@ -141,20 +151,20 @@ class RoundedProgram:
         count = len(self._outputs)
         inside = np.bincount(self._output_of[pairs], weights=rows[pairs], minlength=count)
         total = np.bincount(self._output_of, weights=rows, minlength=count)
-        counted = opened - (total - inside) / missing > _USED
+        counted = opened - (total - inside) / missing > _TOLERANCE
         members = np.bincount(self._output_of[pairs], minlength=count)
-        counted |= members == np.diff(self._outputs.starts)  # all of their rows are in the set
+        counted |= members == np.diff(self._outputs.starts)  # all compatible rows are in the set
         outputs = np.flatnonzero(counted)
         own = entries_of_rows(self._outputs.starts[outputs], self._outputs.starts[outputs + 1])
         outside = own[~chosen[self._outputs.members[own]]]
         return Rounding(outputs=outputs, outside=outside, most=most, missing=missing)
 
-    def fraction(self, pairs: NDArray[np.int64], solution: Solution) -> tuple[Fraction, NDArray[np.float64]]:
-        """Return a solution as the search for violated sets wants it, and the rows of every pair."""
+    def to_fraction(self, pairs: NDArray[np.int64], solution: Solution) -> tuple[Fraction, NDArray[np.float64]]:
+        """Convert a solution to the form that `violated_set` uses; return it and the rows of every pair."""
         assert solution.values is not None
         count = len(self._outputs)
         served = np.zeros(len(self._outputs.members))
-        served[pairs] = np.where(solution.values[: len(pairs)] > _USED, solution.values[: len(pairs)], 0.0)
+        served[pairs] = np.where(solution.values[: len(pairs)] > _TOLERANCE, solution.values[: len(pairs)], 0.0)
         opened = np.zeros(count)
         opened[np.unique(self._output_of[pairs])] = solution.values[len(pairs) :]
         positive = np.flatnonzero(served)
@@ -173,18 +183,18 @@ class RoundedProgram:
             k=self._k,
         ), served
 
-    def linear(self, pairs: NDArray[np.int64], roundings: list[Rounding]) -> LiveProgram:
-        """Return the linear program of some pairs."""
+    def build_linear_program(self, pairs: NDArray[np.int64], roundings: list[Rounding]) -> LiveProgram:
+        """Build the linear program of some pairs."""
         program = pair_program(self._outputs, self._sizes, self._k, pairs, roundings)
         return LiveProgram(replace(program, integer=np.zeros(len(program.costs), dtype=np.bool_)), threads=1)
 
-    def used(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the output types of some pairs."""
+    def output_types(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """List the output types of some pairs."""
         return np.unique(self._output_of[pairs])
 
 
-class _Rounds:
-    """Rounds of solving the linear program of some pairs and adding what its solution violates."""
+class _CuttingPlanes:
+    """Rounds that solve the linear program of some pairs and add violated inequalities."""
 
     def __init__(
         self,
@@ -196,39 +206,40 @@ class _Rounds:
         turn: int,
     ) -> None:
         self._rounded, self._pairs, self._end, self._progress, self._turn = rounded, pairs, end, progress, turn
-        self._live = rounded.linear(pairs, roundings)
+        self._live = rounded.build_linear_program(pairs, roundings)
         self.roundings = list(roundings)
         self.prices: Prices | None = None
         self.value = -np.inf
         self.ended = False
 
     def run(self, upper: int) -> None:
-        """Add inequalities until the program proves enough or nothing is gained."""
+        """Add violated inequalities until the bound reaches `upper` or stalls."""
         values: list[float] = []
         for round_ in range(_ROUNDS):
             self._progress("rounding", self._turn * _ROUNDS + round_, _REBUILDS * _ROUNDS)
             left = max(self._end - time.perf_counter(), 0.0)
-            found = self._live.solve(time_limit=left, work=_SIMPLEX_STEPS, step="rounding")
+            found = self._live.solve(time_limit=left, work=_MAX_SIMPLEX_STEPS, step="rounding")
             if found.status != "optimal":
                 self.ended = True
                 return
-            self.prices = self._rounded.priced(found, self.roundings)
+            self.prices = self._rounded.price_duals(found, self.roundings)
             self.value = found.objective
             values.append(found.objective)
-            if self._rounded.best.bound >= upper or (len(values) > 4 and values[-1] - values[-5] < _STALLED):
+            if self._rounded.best.bound >= upper or (len(values) > 4 and values[-1] - values[-5] < _MIN_GAIN):
                 return
-            new = self._violated(found)
+            new = self._find_violated(found)
             if not new:
                 return
-            self._live.add_rows(rounding_rows(new, self._pairs, self._rounded.used(self._pairs)))
+            self._live.add_rows(rounding_rows(new, self._pairs, self._rounded.output_types(self._pairs)))
             self.roundings += new
 
-    def _violated(self, found: Solution) -> list[Rounding]:
-        fraction, served = self._rounded.fraction(self._pairs, found)
-        halves = np.flatnonzero((fraction.opened > _USED) & (fraction.opened < 1 - _USED))
+    def _find_violated(self, found: Solution) -> list[Rounding]:
+        """Search for violated inequalities, around each output type that is used fractionally."""
+        fraction, served = self._rounded.to_fraction(self._pairs, found)
+        halves = np.flatnonzero((fraction.opened > _TOLERANCE) & (fraction.opened < 1 - _TOLERANCE))
         new: dict[bytes, Rounding] = {}
         for seed in halves.tolist():
             violation, chosen = violated_set(fraction, seed, _TABU_STEPS)
-            if violation > _LEAST_VIOLATION and chosen.tobytes() not in new:
-                new[chosen.tobytes()] = self._rounded.rounding(chosen, fraction.opened, served)
+            if violation > _MIN_VIOLATION and chosen.tobytes() not in new:
+                new[chosen.tobytes()] = self._rounded.build_rounding(chosen, fraction.opened, served)
         return list(new.values())

@@ -1,8 +1,8 @@
-"""Pattern-guided k-anonymity for tiny tables: every choice of output row types, each judged by a flow.
+"""Pattern-guided k-anonymity for tiny tables: enumeration of the output row types in use, with a flow for each choice.
 
-Which output row types are used is guessed, with branch and bound; for each guess Row Assignment decides how many rows
-of each input type go where: a minimum-cost flow with the lower bound k on each used output type. An open choice counts
-as used without its lower bound, which can only make the flow cheaper.
+Branch and bound enumerates the output row types that are used. For each choice, Row Assignment distributes the rows of
+each input type: a minimum-cost flow with the lower bound k on each used output type. An undecided output type may be
+used without a lower bound, which can only make the flow cheaper.
 
 References
 ----------
@@ -28,27 +28,29 @@ if TYPE_CHECKING:
 
 __all__ = ["fewest_stars"]
 
-_MOST_OUTPUTS = 64
+_MAX_OUTPUTS = 64
+"""Largest number of output row types."""
 
 
 def assign_rows(
     sizes: NDArray[np.int64], outputs: OutputTypes, required: NDArray[np.bool_], allowed: NDArray[np.bool_], k: int
 ) -> tuple[int, NDArray[np.int64]] | None:
-    """Solve Row Assignment: the cheapest way to serve all rows, with at least k rows in each required output type.
+    """Solve Row Assignment: serve all rows at the lowest cost, with at least k rows in each required output type.
 
     Parameters
     ----------
     sizes : int64 array of shape (t,)
-        Rows of each input type.
+        Number of rows of each input type.
     outputs : OutputTypes
     required, allowed : bool arrays of shape (o,)
-        Output types that must hold k rows, and those that may hold any; a required one is allowed.
+        Output types that must have at least k rows, and output types that may have rows; required types are allowed.
     k : int
+        Smallest size of a group.
 
     Returns
     -------
     (cost, rows) or None
-        Rows of each pair (entry of `outputs.members`); None where it cannot be done.
+        The cost, and the number of rows of each pair (entry of `outputs.members`); None if there is no solution.
     """
     networkx = require("networkx", extra="exact", purpose="The fixed-parameter algorithm")
     graph = networkx.DiGraph()
@@ -56,7 +58,7 @@ def assign_rows(
     must = int(k * required.sum())
     if must > rows:
         return None
-    # The lower bound k of an output type is demand of its own; what is left of the rows goes on to the sink.
+    # A required output type has demand k; all other rows flow on to the sink.
     graph.add_node("sink", demand=rows - must)
     for i, size in enumerate(sizes.tolist()):
         graph.add_node(("in", i), demand=-size)
@@ -64,6 +66,7 @@ def assign_rows(
     for j in np.flatnonzero(allowed).tolist():
         graph.add_node(("out", j), demand=k if required[j] else 0)
         graph.add_edge(("out", j), "sink", weight=0)
+    # An edge for each pair, at the cost of its output type.
     used = np.flatnonzero(allowed[output_of])
     for q in used.tolist():
         i, j = int(outputs.members[q]), int(output_of[q])
@@ -81,32 +84,32 @@ def assign_rows(
 def fewest_stars(
     outputs: OutputTypes, sizes: NDArray[np.int64], k: int, *, seconds: float, progress: Progress = silent
 ) -> tuple[NDArray[np.int64] | None, int]:
-    """Try every choice of output row types that a bound does not rule out.
+    """Find the cheapest solution by branch and bound over the output row types in use.
 
     Returns
     -------
     rows : int64 array or None
-        Rows of each pair (entry of `outputs.members`) in the best solution found; None where there is none.
+        Number of rows of each pair (entry of `outputs.members`) in the best solution; None if none was found.
     bound : int
-        What every solution costs at least: its cost, when the search came to its end in time.
+        Lower bound on the cost of any solution. If the search ends in time, it is the cost of the best solution.
 
     Raises
     ------
     ParameterError
-        Where there are too many output types for a search of this kind.
+        If there are too many output types to enumerate.
     """
     count = len(outputs)
-    if count > _MOST_OUTPUTS:
+    if count > _MAX_OUTPUTS:
         raise ParameterError(
             f"There are {count} output row types, and up to 2**{count} choices to try; the fixed-parameter algorithm "
-            f"takes up to {_MOST_OUTPUTS}. Use method='program'."
+            f"takes up to {_MAX_OUTPUTS}. Use method='program'."
         )
     began = time.perf_counter()
     best: NDArray[np.int64] | None = None
     cost = -1
     root_bound = 0
-    nobody, everybody = np.zeros(count, dtype=np.bool_), np.ones(count, dtype=np.bool_)
-    stack = [(nobody, everybody)]
+    none_required, all_allowed = np.zeros(count, dtype=np.bool_), np.ones(count, dtype=np.bool_)
+    stack = [(none_required, all_allowed)]
     output_of = np.repeat(np.arange(count), np.diff(outputs.starts))
     first = True
     while stack:
@@ -116,6 +119,7 @@ def fewest_stars(
             root_bound, first = relaxed[0] if relaxed is not None else 0, False
         if relaxed is None or (best is not None and relaxed[0] >= cost):
             continue
+        # A flow is a solution if every output type that it uses has at least k rows.
         held = np.bincount(output_of, weights=relaxed[1], minlength=count)
         short = np.flatnonzero((held > 0) & (held < k))
         if len(short) == 0:
@@ -124,6 +128,7 @@ def fewest_stars(
         if time.perf_counter() - began > seconds:
             return best, root_bound
         progress("guesses", count - len(stack) % count, count)
+        # Branch on the output type that lacks the fewest rows: it must be used, or it must not.
         j = short[np.argmax(held[short])]
         with_j, without_j = required.copy(), allowed.copy()
         with_j[j], without_j[j] = True, False
