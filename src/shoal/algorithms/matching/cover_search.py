@@ -18,7 +18,7 @@ from shoal.algorithms.matching.group_arrays import (
     list_cuts_by_type,
     mark_odd_groups,
     repeat_groups,
-    single_row_groups,
+    single_groups,
     sort_types,
 )
 from shoal.algorithms.matching.group_prices_kernel import (
@@ -154,9 +154,8 @@ class CoverSearch:
         solution = self._generate_columns()
         stalled = fruitless = 0
         for _ in range(_MAX_CUT_ROUNDS):
-            cuts = (
-                [] if self._is_proven() else parity_cuts(self._groups, solution, self._problem.counts, known=self._cuts)
-            )
+            counts = self._problem.counts
+            cuts = [] if self._is_proven() else parity_cuts(self._groups, solution, counts, known=self._cuts)
             if not cuts or fruitless == _MAX_FRUITLESS_ROUNDS:
                 break
             self._add_cuts(cuts)
@@ -194,22 +193,11 @@ class CoverSearch:
         near = pairs[:count]
         allowed = near[self._costs(near) < FORBIDDEN]
         self._known: set[bytes] = set()
-        self._groups = self._select_new(
-            np.concatenate((single_row_groups(np.arange(self._types)), allowed, self._best))
-        )
+        self._groups = self._select_new(np.concatenate((single_groups(np.arange(self._types)), allowed, self._best)))
         self._live = LiveProgram(self._program(self._groups, problem.counts, whole=False))
 
     def _program(self, groups: NDArray[np.int64], counts: NDArray[np.int64], *, whole: bool) -> Program:
-        """Build the program that covers `counts` rows by groups; cuts are included if no type is left out.
-
-        Parameters
-        ----------
-        groups : int64 array of shape (groups, 3)
-        counts : int64 array
-            Number of rows of each type to cover.
-        whole : bool
-            If True, the variables are integers.
-        """
+        """Build the program that covers `counts` rows by groups; cuts are included if no type is left out."""
         column, row, times = count_entries(groups, self._types)
         rows = np.flatnonzero(counts)
         order = np.lexsort((column, row))
@@ -316,12 +304,7 @@ class CoverSearch:
         return used
 
     def _price_groups(self, duals: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Find groups with a negative reduced cost, and raise the bound by the duals that are feasible for them.
-
-        Returns
-        -------
-        groups, reduced_costs : int64 arrays
-        """
+        """Find groups with a negative reduced cost, and raise the bound by feasible duals; return groups and costs."""
         # Round the duals to integers, and scan all pairs and triples.
         types = np.floor(duals[: self._types] * UNIT).astype(np.int64)
         cuts = np.floor(np.maximum(duals[self._types :], 0.0) * UNIT).astype(np.int64)
@@ -527,7 +510,7 @@ class CoverSearch:
         cuts = np.concatenate((self._duals.cuts, np.zeros(later, dtype=np.int64)))
         groups, _, _ = self._scan(self._duals.types, cuts, limit=limit, counts=counts)
         if self._problem.alone is not None:
-            groups = np.concatenate((groups, single_row_groups(np.flatnonzero(counts))))
+            groups = np.concatenate((groups, single_groups(np.flatnonzero(counts))))
         return groups
 
     def _solve_remaining_groups(self) -> None:

@@ -16,11 +16,11 @@ __all__ = [
     "mark_odd_groups",
     "repeat_groups",
     "count_rows_by_type",
-    "single_row_groups",
+    "single_groups",
 ]
 
 
-def single_row_groups(types: NDArray[np.integer]) -> NDArray[np.int64]:
+def single_groups(types: NDArray[np.integer]) -> NDArray[np.int64]:
     """Make a group of one row for each type."""
     groups = np.full((len(types), 3), -1, dtype=np.int64)
     groups[:, 0] = types
