@@ -7,11 +7,11 @@ import io
 from fractions import Fraction
 
 import pytest
-import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.cli.options import as_number, names_in
+from shoal.errors import UsageError
+from shoal.request.texts import as_number, names_in
 
 names = st.text(st.characters(blacklist_categories=("Cc", "Cs")), min_size=1).filter(
     lambda name: not name.startswith(" ")
@@ -46,7 +46,7 @@ def test_nothing_said_is_not_an_empty_list() -> None:
 
 @pytest.mark.parametrize("wrong", ["a,,b", '"a', 'a,"b"c', ","])
 def test_names_that_are_none(wrong: str) -> None:
-    with pytest.raises(typer.BadParameter):
+    with pytest.raises(UsageError):
         names_in("--qi", [wrong])
 
 
@@ -62,5 +62,5 @@ def test_numbers(text: str | float, number: float) -> None:
 
 @pytest.mark.parametrize("wrong", ["four", "", "1/0", "1,5"])
 def test_what_is_no_number(wrong: str) -> None:
-    with pytest.raises(typer.BadParameter, match="is no number"):
+    with pytest.raises(UsageError, match="is no number"):
         as_number("-l", wrong)

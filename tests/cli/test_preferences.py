@@ -10,9 +10,9 @@ import pytest
 
 import shoal
 from shoal.algorithms import ALGORITHMS, Preferences, unsupported
-from shoal.cli.spec import request_of
 from shoal.errors import ColumnError, ParameterError, UnsupportedError, UsageError
 from shoal.models import Requirement
+from shoal.request.words import Words
 from shoal.wording import english
 
 PEOPLE = pl.DataFrame(
@@ -162,5 +162,5 @@ def test_flags_and_keys(shoal: Any, tmp_path: Any) -> None:
 
 
 def test_an_algorithm_follows_from_a_parameter_that_it_alone_has() -> None:
-    (chosen,) = request_of({"suppression_limit": "1/20"}).chosen()
+    (chosen,) = Words.of_options({"suppression_limit": "1/20"}).algorithms()
     assert chosen == shoal.FullDomain(suppression_limit=Fraction(1, 20))

@@ -7,16 +7,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import typer
 
-from shoal import About, Cluster, GeneralizationVectors, PatternGuided, anonymize, audit, compare, tune
+from shoal import About, Cluster, GeneralizationVectors, PatternGuided, audit
 from shoal._core.validation import parameters_of
 from shoal.algorithms import ALGORITHMS
-from shoal.cli import options
+from shoal.cli.asking import arguments_for, saving_of
 from shoal.cli.main import app
-from shoal.cli.spec import FLAGGED, Columns, Privacy, ReleaseSpec, Report, read_spec, request_of
 from shoal.errors import ParameterError, UsageError
 from shoal.models import (
     AlphaKAnonymity,
@@ -34,6 +32,9 @@ from shoal.models import (
     SampleUniqueness,
     TCloseness,
 )
+from shoal.request.model_words import MODEL_WORDS, models_of
+from shoal.request.request import Request, fields_in
+from shoal.request.words import ALGORITHM_WORDS, WORDS, Words
 
 FULL = """
 input = "data/patients.csv"
@@ -198,9 +199,12 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "t_order": ['mild,"severe, fatal"'],
 }
 
+FORMS, READING, ENGINE = fields_in("forms"), fields_in("reading"), ("engine", "memory", "master")
+COLUMNS = {key for key, word in WORDS.items() if word.section == "columns"}
+REPORT = {key for key, word in WORDS.items() if word.section == "report"}
 BY_COLUMN = ("weights", "limits", "coarsen", "hierarchies", "dates", "parameters")
 WRITTEN = {"output", "format", "spreadsheet_safe", "publish_proof", "strict", "force"}
-LEFT_BY_COMPARE = {"algorithm", "keep_order", *options.ENGINE, *WRITTEN, *Report.__struct_fields__}
+LEFT_BY_COMPARE = {"algorithm", "keep_order", *ENGINE, *WRITTEN, *REPORT}
 TOLD_BY_NAME = {("tp", "refine")}
 
 
@@ -223,19 +227,18 @@ def write(tmp_path: Path) -> Any:
 
 def test_file_and_flags_say_the_same(write: Any, tmp_path: Path) -> None:
     flags = SAME_AS_FLAGS | {"input": str(tmp_path / "data/patients.csv"), "output": tmp_path / "out"}
-    assert read_spec(write(FULL)) == request_of(flags)
+    assert Words.of_file(write(FULL)) == Words.of_options(flags)
 
 
 def test_every_flag_of_anonymize_is_a_key() -> None:
     flags = set(options_of("anonymize")) - {"spec", "help"}
-    sections = {*Columns.__struct_fields__, *Privacy.__struct_fields__, *Report.__struct_fields__}
-    assert flags == {*ReleaseSpec.__struct_fields__, *sections} - {"columns", "privacy", "report"}
+    assert flags == set(WORDS)
     assert set(SAME_AS_FLAGS) == flags - {"output", "input"}
 
 
 def test_each_command_takes_what_its_function_does() -> None:
     whole = options_of("anonymize")
-    in_memory = {name: flag for name, flag in whole.items() if name not in options.ENGINE}
+    in_memory = {name: flag for name, flag in whole.items() if name not in ENGINE}
     assert options_of("tune") == in_memory | {"loss": "--loss", "seconds": "--seconds"}
     assert options_of("tradeoff") == in_memory | {
         "k": "--k", "l": "--l", "choose": "--choose", "chart": "--chart", "page": "--page"
@@ -247,9 +250,9 @@ def test_each_command_takes_what_its_function_does() -> None:
         "chart": "--chart",
     }
     judged = {"quasi_identifiers", "sensitive", "star", "hierarchies", "cells", "spec", "json", "help"}
-    judged |= {*options.FORMS, *options.READING, *options.ENGINE}
-    assert set(options_of("audit")) == judged | set(Privacy.__struct_fields__) | {"source", "output", "force"}
-    seen = {"k", *options.FORMS, *options.READING, "input", "output", "force", "json", "help"}
+    judged |= {*FORMS, *READING, *ENGINE}
+    assert set(options_of("audit")) == judged | set(MODEL_WORDS) | {"source", "output", "force"}
+    seen = {"k", *FORMS, *READING, "input", "output", "force", "json", "help"}
     assert set(options_of("inspect")) == seen | {"spec_out", "show_values"}
 
 
@@ -260,44 +263,51 @@ def test_every_parameter_of_an_algorithm_can_be_said() -> None:
             if declared.constraint is None or (name, parameter) in TOLD_BY_NAME:
                 continue
             words = {"True": "yes", "False": "no", "None": "none"}.get(str(value), str(value))
-            (chosen,) = ReleaseSpec(algorithm=name, parameters={parameter: words}).chosen()
+            (chosen,) = Words({"algorithm": name, "parameters": {parameter: words}}).algorithms()
             assert chosen == algorithm
-    (weighted,) = request_of({"algorithm": "patterns", "parameters": ["weights=age=2,zip=1/2"]}).chosen()
+    (weighted,) = Words.of_options({"algorithm": "patterns", "parameters": ["weights=age=2,zip=1/2"]}).algorithms()
     assert weighted == PatternGuided(weights={"age": 2, "zip": Fraction(1, 2)})
-    (patient,) = request_of({"algorithm": "milp", "parameters": ["gap=0.1"], "time_limit": "5"}).chosen()
+    (patient,) = Words.of_options({"algorithm": "milp", "parameters": ["gap=0.1"], "time_limit": "5"}).algorithms()
     assert patient == GeneralizationVectors(gap=0.1, time_limit=5)
-    (quick,) = request_of({"algorithm": "cluster", "effort": "10"}).chosen()
+    (quick,) = Words.of_options({"algorithm": "cluster", "effort": "10"}).algorithms()
     assert quick == Cluster(effort=10)
-    assert request_of({"k": "5", "recoding": "generalization", "effort": "10"}).chosen() == [Cluster(effort=10)]
+    assert Words.of_options({"k": "5", "recoding": "generalization", "effort": "10"}).algorithms() == [
+        Cluster(effort=10)
+    ]
     diverse = {"l": "3", "l_variant": "distinct", "recoding": "generalization", "effort": "10"}
-    assert request_of({**diverse, "sensitive": ["disease"]}).chosen() == [Cluster(effort=10)]
+    assert Words.of_options({**diverse, "sensitive": ["disease"]}).algorithms() == [Cluster(effort=10)]
     with pytest.raises(UsageError, match="needs a sensitive attribute"):
-        request_of(diverse).chosen()
+        Words.of_options(diverse).algorithms()
     with pytest.raises(UsageError, match="--effort needs an algorithm that has one"):  # auto takes m-approximation
-        request_of({"k": "5", "effort": "10"}).chosen()
+        Words.of_options({"k": "5", "effort": "10"}).algorithms()
     with pytest.raises(UsageError, match=r"No algorithm has a parameter 'efort'. Did you mean 'effort'"):
-        ReleaseSpec(parameters={"efort": 3}).chosen("cluster")
+        Words({"parameters": {"efort": 3}}).algorithms("cluster")
     with pytest.raises(UsageError, match="--param gap needs an algorithm that has one: milp"):
-        ReleaseSpec(parameters={"gap": 3}).chosen("cluster")
+        Words({"parameters": {"gap": 3}}).algorithms("cluster")
 
 
 def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
-    spec = msgspec.structs.replace(read_spec(write(FULL)), coarsen={"age": "bins:10"})
-    made = {"columns", "privacy", "report", "algorithm", "parameters", *FLAGGED}
-    settings = set(ReleaseSpec.__struct_fields__) - WRITTEN - made - {"input", "json", "master"}
-    assert set(spec.saving()) == WRITTEN - {"output"} | {"about"}
-    assert spec.saving()["about"] == About(**msgspec.structs.asdict(spec.report))
-    assert set(spec.arguments(anonymize)) == settings | set(Columns.__struct_fields__)
-    assert set(spec.arguments(tune)) == set(spec.arguments(compare))
-    assert set(spec.arguments(tune)) == set(spec.arguments(anonymize)) - set(options.ENGINE)
+    words = Words.of_file(write(FULL))
+    words = Words({**words.said, "coarsen": {"age": "bins:10"}, "hierarchies": {}, "algorithm": "full-domain"})
+    words = Words({key: value for key, value in words.said.items() if key not in {*ALGORITHM_WORDS, "parameters"}})
+    made = {"parameters", *ALGORITHM_WORDS, *MODEL_WORDS, *REPORT}
+    settings = set(WORDS) - made - {"input", "json", "master", "algorithm"}
+    assert set(saving_of(words)) == WRITTEN - {"output"} | {"about"}
+    assert saving_of(words)["about"] == About(**{key: words.said[key] for key in REPORT})
+    assert set(words.fields()) == settings
+    request = words.request(models=[KAnonymity(10)])
+    assert {name: getattr(request, name) for name in settings} == words.fields()
+    assert request.about == saving_of(words)["about"]
+    assert request.algorithm == "full-domain"
+    assert {name for name in parameters_of(Request) if getattr(request, name) is None} == {
+        "k", "l", "t", "suppression_limit"
+    }  # fmt: skip
     of_audit = {"quasi_identifiers", "sensitive", "star", "hierarchies"}
-    of_audit |= {*options.FORMS, *options.READING, *options.ENGINE} - {"master"}
-    assert set(spec.arguments(audit)) == of_audit
+    of_audit |= {*FORMS, *READING, *ENGINE} - {"master"}
+    assert set(arguments_for(words, audit)) == of_audit
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in SAME_AS_FLAGS if name not in {*Columns.__struct_fields__, *BY_COLUMN}]
-)
+@pytest.mark.parametrize("name", [name for name in SAME_AS_FLAGS if name not in {*COLUMNS, *BY_COLUMN}])
 def test_each_flag_overrides_the_file(write: Any, name: str) -> None:
     given = {
         "k": "3",
@@ -311,30 +321,27 @@ def test_each_flag_overrides_the_file(write: Any, name: str) -> None:
     }
     value = given.get(name, "other")
     many = name in ("t_order", "signatures")
-    merged = request_of({"spec": write(FULL), name: [value] if many else value})
-    sections = {Privacy: merged.privacy, Report: merged.report}
-    section = next((one for kind, one in sections.items() if name in kind.__struct_fields__), merged)
-    assert getattr(section, name) == ((value,) if many else value)
-    others = [other for other in Privacy.__struct_fields__ if other != name]
-    assert all(getattr(merged.privacy, other) == getattr(read_spec(write(FULL)).privacy, other) for other in others)
+    merged = Words.of_options({"spec": write(FULL), name: [value] if many else value})
+    assert merged.get(name) == ((value,) if many else value)
+    assert {**merged.said, name: 0} == {**Words.of_file(write(FULL)).said, name: 0}
 
 
 def test_a_flag_overrides_the_coarsening_of_its_column_only(write: Any, tmp_path: Path) -> None:
-    merged = request_of({"spec": write(FULL), "coarsen": ["age=round:5", "visit=date:year"]})
-    assert merged.coarsen == {"age": "round:5", "zip": "level:/trees/zip.csv:2", "visit": "date:year"}
-    beside = read_spec(write('[coarsen]\nzip = "level:trees/zip.csv:2"\nage = "bins:10"'))
-    near = read_spec(write('[coarsen]\ncounty = "regions:edges.csv:50"'))
-    assert near.coarsen == {"county": f"regions:{tmp_path}/edges.csv:50"}
-    assert beside.coarsen == {"zip": f"level:{tmp_path}/trees/zip.csv:2", "age": "bins:10"}
-    trees = read_spec(write('[hierarchies]\nzip = "trees/zip.csv"'))
-    assert trees.hierarchies == {"zip": f"{tmp_path}/trees/zip.csv"}
+    merged = Words.of_options({"spec": write(FULL), "coarsen": ["age=round:5", "visit=date:year"]})
+    assert merged.get("coarsen") == {"age": "round:5", "zip": "level:/trees/zip.csv:2", "visit": "date:year"}
+    beside = Words.of_file(write('[coarsen]\nzip = "level:trees/zip.csv:2"\nage = "bins:10"'))
+    near = Words.of_file(write('[coarsen]\ncounty = "regions:edges.csv:50"'))
+    assert near.get("coarsen") == {"county": f"regions:{tmp_path}/edges.csv:50"}
+    assert beside.get("coarsen") == {"zip": f"level:{tmp_path}/trees/zip.csv:2", "age": "bins:10"}
+    trees = Words.of_file(write('[hierarchies]\nzip = "trees/zip.csv"'))
+    assert trees.get("hierarchies") == {"zip": f"{tmp_path}/trees/zip.csv"}
 
 
 def test_columns_override_the_file(write: Any) -> None:
-    merged = request_of({"spec": write(FULL), "quasi_identifiers": ["zip"], "sensitive": [""]})
-    assert merged.columns.quasi_identifiers == ("zip",)
-    assert merged.columns.sensitive == ()
-    assert merged.columns.direct_identifiers == ("name",)
+    merged = Words.of_options({"spec": write(FULL), "quasi_identifiers": ["zip"], "sensitive": [""]})
+    assert merged.get("quasi_identifiers") == ("zip",)
+    assert merged.get("sensitive") == ()
+    assert merged.get("direct_identifiers") == ("name",)
 
 
 @pytest.mark.parametrize(
@@ -356,7 +363,7 @@ def test_columns_override_the_file(write: Any) -> None:
 def test_what_is_wrong_in_a_file_is_said(write: Any, shoal: Any, text: str, said: str) -> None:
     path = write(text)
     with pytest.raises(UsageError, match=re.escape(said)):
-        read_spec(path)
+        Words.of_file(path)
     assert shoal("anonymize", "--spec", path).code == 2
 
 
@@ -364,12 +371,12 @@ def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "release.toml"
     path.write_text('output = "out"\nprivacy.k = 4\n', encoding="utf-8-sig")
     assert path.read_bytes().startswith(b"\xef\xbb\xbf")
-    assert read_spec(path).privacy.k == 4
+    assert Words.of_file(path).get("k") == 4
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
-        read_spec(tmp_path / "none.toml")
+        Words.of_file(tmp_path / "none.toml")
 
 
 @pytest.mark.parametrize(
@@ -383,8 +390,8 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     ],
 )
 def test_paths_start_from_the_folder_of_the_file(write: Any, tmp_path: Path, given: str, expected: str) -> None:
-    spec = read_spec(write(f'input = "{given}"'))
-    assert spec.input == expected.format(folder=tmp_path)
+    spec = Words.of_file(write(f'input = "{given}"'))
+    assert spec.get("input") == expected.format(folder=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -396,28 +403,28 @@ def test_paths_start_from_the_folder_of_the_file(write: Any, tmp_path: Path, giv
     ],
 )
 def test_so_do_paths_of_distances(write: Any, tmp_path: Path, given: str, expected: str) -> None:
-    spec = read_spec(write(f'privacy.t = 0.2\nprivacy.t_distance = "{given}"'))
-    assert spec.privacy.t_distance == expected.format(folder=tmp_path)
+    spec = Words.of_file(write(f'privacy.t = 0.2\nprivacy.t_distance = "{given}"'))
+    assert spec.get("t_distance") == expected.format(folder=tmp_path)
 
 
 def test_paths_on_the_command_line_do_not(write: Any) -> None:
-    assert request_of({"spec": write(FULL), "input": "here.csv"}).input == "here.csv"
-    assert request_of({"spec": write(FULL), "output": Path("there")}).output == "there"
+    assert Words.of_options({"spec": write(FULL), "input": "here.csv"}).get("input") == "here.csv"
+    assert Words.of_options({"spec": write(FULL), "output": Path("there")}).get("output") == "there"
 
 
 def test_the_example_in_the_help_is_a_spec(shoal: Any, write: Any) -> None:
     lines = [line.strip() for line in shoal("anonymize", "--help").out.splitlines()]
     example = [line for line in lines if re.match(r"[a-z_.]+ = ", line)]
     assert len(example) == 9
-    spec = read_spec(write("\n".join(example)))
-    assert spec.columns.quasi_identifiers == ("age", "gender", "zip")
-    assert (spec.privacy.l, spec.privacy.k, spec.seed) == (4, 10, 7)
+    spec = Words.of_file(write("\n".join(example)))
+    assert spec.get("quasi_identifiers") == ("age", "gender", "zip")
+    assert (spec.get("l"), spec.get("k"), spec.get("seed")) == (4, 10, 7)
 
 
 def test_specs_are_values() -> None:
     with pytest.raises(AttributeError):
-        ReleaseSpec().seed = 3  # type: ignore[misc]
-    assert ReleaseSpec() == msgspec.convert({}, ReleaseSpec)
+        Words({}).said = {"seed": 3}  # type: ignore[misc]
+    assert Words({}) == Words.of_content({})
 
 
 @pytest.mark.parametrize(
@@ -450,13 +457,13 @@ def test_specs_are_values() -> None:
     ],
 )
 def test_parameters_request_their_models(given: dict[str, Any], expected: list[Any]) -> None:
-    assert Privacy(**given).models() == expected
+    assert models_of(given) == expected
 
 
 @pytest.mark.parametrize("given", [{"k": 0}, {"k": 2.5}, {"l": -1}, {"l": 2, "l_variant": "other"}, {"l": 2, "c": 3}])
 def test_models_refuse_what_they_cannot_be(given: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):
-        Privacy(**given).models()
+        models_of(given)
 
 
 @pytest.mark.parametrize(
@@ -474,26 +481,26 @@ def test_models_refuse_what_they_cannot_be(given: dict[str, Any]) -> None:
 )
 def test_distances_that_cannot_be(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
-        Privacy(**given).models()
+        models_of(given)
 
 
 def test_a_time_limit_goes_to_the_algorithms_that_have_one() -> None:
-    request = ReleaseSpec(time_limit="1/2")
-    named, limited = request.chosen("tp", "milp")
+    request = Words({"time_limit": "1/2"})
+    named, limited = request.algorithms("tp", "milp")
     assert named == "tp"
     assert (limited.name, limited.parameters()["time_limit"]) == ("milp", 0.5)
-    assert ReleaseSpec().chosen("milp", "tp") == ["milp", "tp"]
+    assert Words({}).algorithms("milp", "tp") == ["milp", "tp"]
     for names in (("tp",), ("auto",), ("magic", "exact")):
         with pytest.raises(UsageError, match=r"--time-limit needs an algorithm that has one: .*milp"):
-            request.chosen(*names)
+            request.algorithms(*names)
     with pytest.raises(ParameterError, match="'time_limit' parameter of milp must be a number > 0"):
-        ReleaseSpec(time_limit=0).chosen("milp")
+        Words({"time_limit": 0}).algorithms("milp")
 
 
 def test_full_domain_takes_a_limit_a_metric_and_local_recoding() -> None:
-    request = ReleaseSpec(suppression_limit="1/20", cost="stars", local=True)
-    (chosen,) = request.chosen("full-domain")
+    request = Words({"suppression_limit": "1/20", "cost": "stars", "local": True})
+    (chosen,) = request.algorithms("full-domain")
     assert not isinstance(chosen, str)
     assert {"suppression_limit": 0.05, "cost": "stars", "local": True}.items() <= chosen.parameters().items()
     with pytest.raises(UsageError, match="--suppression-limit needs an algorithm that has one: full-domain"):
-        request.chosen("auto")
+        request.algorithms("auto")

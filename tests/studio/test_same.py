@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import html
-import inspect
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +91,12 @@ def test_three_ways_and_the_studio_ask_for_the_same(plan, tmp_path_factory):
     folder = tmp_path_factory.mktemp("same")
     same = of_publishing(plan, REQUESTS, output="out")
     wanted = arguments_in(plan.content())
-    asked: list[tuple[Any, str, dict[str, Any]]] = []
+    source, wanted = wanted.pop("data"), shoal.Request(**wanted)
+    asked: list[tuple[Any, str, shoal.Request]] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "shoal.cli.anonymize.publish",
-            lambda terminal, data, out, request, arguments: asked.append((data, out.name, arguments)),
+            lambda terminal, data, out, words, request: asked.append((data, out.name, request)),
         )
         (folder / "release.toml").write_text(same.spec, encoding="utf-8")
         for words in (words_of(same.command, folder), ["anonymize", "--spec", str(folder / "release.toml")]):
@@ -107,23 +108,17 @@ def test_three_ways_and_the_studio_ask_for_the_same(plan, tmp_path_factory):
                 self.asked = (data, arguments)
 
             def save(self, out: str) -> None:
-                asked.append((self.asked[0], out, self.asked[1]))
+                asked.append((self.asked[0], out, shoal.Request(**self.asked[1])))
 
         patch.setattr(shoal, "anonymize", Made)
         exec(same.python, {})
     assert len(asked) == 3
-    for data, out, arguments in asked:
-        assert Path(data).name == wanted["data"]
+    for data, out, request in asked:
+        assert Path(data).name == source
         assert out == "out"
-        for name in {*wanted, *arguments} - {"data"}:
-            assert _plain(arguments.get(name)) == _plain(wanted.get(name)), name
+        assert replace(request, output=None) == wanted
     for text in (same.command, same.python, same.spec):
         assert all(one.isprintable() or one == "\n" for one in text), "nothing is hidden in it"
-
-
-def _plain(value: Any) -> Any:
-    """Names come as lists or as tuples."""
-    return list(value) if isinstance(value, tuple) else value
 
 
 def test_what_the_risk_and_the_columns_show_runs(home, monkeypatch):
@@ -153,24 +148,22 @@ def test_what_the_comparison_shows_asks_for_the_levels(monkeypatch):
     class AskedError(Exception):
         pass
 
-    def compared(data: str, *, progress: Any = None, **arguments: Any) -> None:
-        asked.append((data, arguments))
+    def compared(data: str, request: Any = None, *, k: Any, l: Any, progress: Any = None, **options: Any) -> None:
+        asked.append((data, k, l, request or shoal.Request(**options)))
         raise AskedError
 
-    signature = inspect.signature(shoal.tradeoff)
-    compared.__signature__ = signature
     monkeypatch.setattr("shoal.verbs.tradeoff.tradeoff", compared)
     CliRunner().invoke(app, words_of(same.command, Path()))
     monkeypatch.setattr(shoal, "tradeoff", compared)
     with pytest.raises(AskedError):
         exec(same.python, {})
     assert len(asked) == 2
-    for data, arguments in asked:
+    for data, k, l, request in asked:
         assert data == "t.csv"
-        assert (list(arguments["k"]), list(arguments["l"])) == ([3, 5], [1, 2])
-        assert _plain(arguments["quasi_identifiers"]) == ["age", "x,y"]
-        assert [type(one).__name__ for one in arguments["privacy"]][-1] == "TCloseness"
-        assert arguments["coarsen"] == {"age": shoal.Bins(10)}
+        assert (list(k), list(l)) == ([3, 5], [1, 2])
+        assert request.quasi_identifiers == ("age", "x,y")
+        assert [type(one).__name__ for one in request.privacy][-1] == "TCloseness"
+        assert request.coarsen == {"age": shoal.Bins(10)}
 
 
 def test_the_made_up_table_is_made_first(tmp_path, monkeypatch):

@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from json import loads
 from typing import TYPE_CHECKING, Any
 
-from shoal.cli import options
+from shoal.cli.asking import engine_ready, folder_of, request_in, saving_of, source_of
 from shoal.cli.signature import takes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from shoal.cli.console import Terminal
-    from shoal.cli.spec import ReleaseSpec
     from shoal.release.release import Release
+    from shoal.request.request import Request
+    from shoal.request.words import Words
 
-__all__ = ["anonymize", "arguments_of", "publish", "save"]
+__all__ = ["anonymize", "publish", "save"]
 
 
 @takes(
-    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.ENGINE, options.RECODING,
-    options.PREFERENCES,
-    options.PARAMETERS, options.OUTPUT, options.REPORT, options.FORMS, options.READING, options.REQUEST,
-)  # fmt: skip
-def anonymize(terminal: Terminal, request: ReleaseSpec) -> None:
+    "input",
+    "columns",
+    "model",
+    "method",
+    "engine",
+    "recoding",
+    "preferences",
+    "algorithms",
+    "output",
+    "report",
+    "forms",
+    "reading",
+    "spec",
+    "json",
+)
+def anonymize(terminal: Terminal, words: Words) -> None:
     """Make a release of a table that meets a privacy requirement, with a certificate and a report.
 
     Example: shoal anonymize patients.csv --qi age,gender,zip --sensitive disease --id name -l 4 -k 10 -o out
@@ -49,40 +62,25 @@ def anonymize(terminal: Terminal, request: ReleaseSpec) -> None:
 
     Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """  # noqa: D301 - the character keeps the lines of the example apart
-    source, arguments = request.source(), arguments_of(request)  # who named no columns is told of them first
-    publish(terminal, source, request.folder(), request, arguments)
+    source, request = source_of(words), request_in(words)  # who named no columns is told of them first
+    publish(terminal, source, folder_of(words), words, request)
 
 
-def arguments_of(request: ReleaseSpec) -> dict[str, Any]:
-    """Return what a request asks of `shoal.anonymize`, as its arguments but for the table.
-
-    Raises
-    ------
-    UsageError
-        Where something of it is missing or wrong.
-    """
-    from shoal.verbs.anonymize import anonymize as make_release
-
-    arguments = request.arguments(make_release) | {"privacy": request.requested_models()}
-    (arguments["algorithm"],) = request.chosen()
-    return arguments
-
-
-def publish(terminal: Terminal, data: Any, folder: Path, request: ReleaseSpec, arguments: dict[str, Any]) -> None:
-    """Anonymize a table, save the release and say what it is.
+def publish(terminal: Terminal, data: Any, folder: Path, words: Words, request: Request) -> None:
+    """Anonymize a table, save the release and summarize it.
 
     Parameters
     ----------
     terminal : Terminal
-        Where to say it.
+        Where the summary goes.
     data : str or frame
         The table, as `shoal.anonymize` takes it.
     folder : Path
         Where the release goes.
-    request : ReleaseSpec
+    words : Words
         How to save it.
-    arguments : dict
-        The other arguments of `shoal.anonymize`.
+    request : Request
+        What is requested.
 
     Raises
     ------
@@ -92,9 +90,9 @@ def publish(terminal: Terminal, data: Any, folder: Path, request: ReleaseSpec, a
     from shoal.io import check_free
     from shoal.verbs.anonymize import anonymize as make_release
 
-    check_free(folder, force=bool(request.force))
-    with request.on_engine(), terminal.progress() as progress:
-        facts = save(terminal, make_release(data, progress=progress, **arguments), folder, request)
+    check_free(folder, force=bool(words.get("force")))
+    with engine_ready(words), terminal.progress() as progress:
+        facts = save(terminal, make_release(data, replace(request, output=None), progress=progress), folder, words)
     if terminal.json:
         terminal.result(facts)
     else:
@@ -103,7 +101,7 @@ def publish(terminal: Terminal, data: Any, folder: Path, request: ReleaseSpec, a
         terminal.say(*summary_of(facts, folder))
 
 
-def save(terminal: Terminal, release: Release, folder: Path, request: ReleaseSpec) -> dict[str, Any]:
+def save(terminal: Terminal, release: Release, folder: Path, words: Words) -> dict[str, Any]:
     """Save a release, and return its certificate.
 
     A signal that comes when the folder has its name already cannot undo that: the call succeeds, and says so.
@@ -112,7 +110,7 @@ def save(terminal: Terminal, release: Release, folder: Path, request: ReleaseSpe
 
     before = _identity(folder)
     try:
-        facts = release.save(folder, **request.saving()).to_dict()
+        facts = release.save(folder, **saving_of(words)).to_dict()
     except (KeyboardInterrupt, SystemExit):
         terminal.published = _identity(folder) not in (None, before)
         if terminal.published and terminal.json:

@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.anonymize import save
+from shoal.cli.asking import folder_of, reading_of
 from shoal.cli.console import Terminal, plain
 from shoal.cli.signature import takes
 from shoal.errors import UsageError
@@ -16,8 +17,8 @@ from shoal.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from shoal.cli.spec import ReleaseSpec
     from shoal.release.plan import ReleasePlan
+    from shoal.request.words import Words
 
 __all__ = ["apply"]
 
@@ -39,10 +40,8 @@ Misfits = Annotated[
 ]
 
 
-@takes(
-    options.INPUT, options.PRIVACY, ("seed", "keep_order"), options.OUTPUT, options.READING, ("json",)
-)  # fmt: skip
-def apply(terminal: Terminal, request: ReleaseSpec, *, plan: PlanFile, misfits: Misfits = None) -> None:
+@takes("input", "model", "seed", "keep_order", "output", "reading", "json")
+def apply(terminal: Terminal, words: Words, *, plan: PlanFile, misfits: Misfits = None) -> None:
     """Publish another table, or a later one, in the published forms of a release. Without INPUT: look at the plan.
 
     Example: shoal apply out.private/plan.json next.csv -o next
@@ -61,21 +60,21 @@ def apply(terminal: Terminal, request: ReleaseSpec, *, plan: PlanFile, misfits: 
     from shoal.verbs.apply import apply as apply_plan
 
     opened = ReleasePlan.load(plan)
-    if request.input is None:
-        if request.output is not None:
+    if words.get("input") is None:
+        if words.get("output") is not None:
             raise UsageError("Name the table to publish: shoal apply PLAN.json INPUT -o OUT.")
         _look_at(terminal, opened)
         return
-    folder = request.folder()
-    check_free(folder, force=bool(request.force))
-    said = {"misfits": misfits, "seed": request.seed, "keep_order": request.keep_order, **request.reading()}
+    folder = folder_of(words)
+    check_free(folder, force=bool(words.get("force")))
+    said = {"misfits": misfits, "seed": words.get("seed"), "keep_order": words.get("keep_order"), **reading_of(words)}
     arguments: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
-    models = request.privacy.models()
+    models = words.models()
     if models:
         arguments["privacy"] = models
     with terminal.progress() as progress:
-        release = apply_plan(opened, request.input, progress=progress, **arguments)
-        facts = save(terminal, release, folder, request)
+        release = apply_plan(opened, words.get("input"), progress=progress, **arguments)
+        facts = save(terminal, release, folder, words)
     if terminal.json:
         terminal.result(facts)
         return

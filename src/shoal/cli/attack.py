@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal._core.progress import silent
-from shoal.cli import options
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
 from shoal.cli.cell_reading import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.private_file import write_private
 from shoal.cli.tiers import HelpAll, TwoTiers
 from shoal.errors import ColumnError, DataError, OutputError, ParameterError, near_matches
+from shoal.request.texts import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,8 +100,8 @@ def intersection(
 
     terminal: Terminal = context.obj
     releases = [read_published(source, delimiter=delimiter, encoding=encoding) for source in sources]
-    names = options.names_in("--qi", quasi_identifiers) or releases[0].columns("quasi_identifiers")
-    secrets = options.names_in("--sensitive", sensitive) or releases[0].columns("sensitive")
+    names = names_in("--qi", quasi_identifiers) or releases[0].columns("quasi_identifiers")
+    secrets = names_in("--sensitive", sensitive) or releases[0].columns("sensitive")
     if not names or not secrets:
         raise ColumnError("No certificate says what the columns are. Name them with --qi and --sensitive.")
     if persons is not None and persons.exists():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli.attack_release import Controls, Targets  # noqa: TC001 - options are made of them
-from shoal.cli.options import as_number
+from shoal.request.texts import as_number
 
 if TYPE_CHECKING:
     from shoal.attacks import AttackResult
@@ -114,7 +114,7 @@ def skewness(
     say what they are.
     """
     from shoal.attacks import skewness_attack
-    from shoal.cli.privacy import ground_distance
+    from shoal.request.model_words import ground_distance
 
     return skewness_attack(
         asked.frame,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli.options import names_in
 from shoal.errors import ColumnError, InfeasibleError, near_matches
+from shoal.request.texts import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from shoal._core.progress import silent
-from shoal.cli import options
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
 from shoal.cli.cell_reading import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
 from shoal.cli.tiers import HelpAll
+from shoal.request.texts import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -144,10 +145,10 @@ def _asked(
     from shoal.verification.published_folder import read_published
 
     release = read_published(source, delimiter=delimiter, encoding=encoding)
-    names = options.names_in("--qi", quasi_identifiers) or release.columns("quasi_identifiers")
+    names = names_in("--qi", quasi_identifiers) or release.columns("quasi_identifiers")
     reading: Reading = {
         "quasi_identifiers": names,
-        "sensitive": options.names_in("--sensitive", sensitive) or release.columns("sensitive"),
+        "sensitive": names_in("--sensitive", sensitive) or release.columns("sensitive"),
         "star": star or release.star,
         "certificate": release.certificate,
         "hierarchies": trees_of_cells(hierarchies, names),

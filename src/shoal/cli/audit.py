@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shoal.cli import options
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli.asking import arguments_for, engine_ready
 from shoal.cli.cell_reading import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
@@ -18,7 +19,7 @@ from shoal.errors import ReleaseUnsafeError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shoal.cli.spec import ReleaseSpec
+    from shoal.request.words import Words
     from shoal.verbs.audit import Audit
     from shoal.verification import Failure
 
@@ -28,13 +29,10 @@ _SHOWN = 10
 """Failing groups that are listed for each model."""
 
 
-@takes(
-    ("quasi_identifiers", "sensitive", "star"), options.PRIVACY, options.ENGINE, options.FORMS, options.READING,
-    options.REQUEST, ("force",),
-)  # fmt: skip
+@takes("quasi_identifiers", "sensitive", "star", "model", "engine", "forms", "reading", "spec", "json", "force")
 def audit(
     terminal: Terminal,
-    request: ReleaseSpec,
+    words: Words,
     *,
     source: options.Released,
     hierarchies: Nodes = None,
@@ -51,14 +49,14 @@ def audit(
     """
     from shoal.verbs.audit import audit as judge
 
-    models, force = request.privacy.models(), bool(request.force)
+    models, force = words.models(), bool(words.get("force"))
     check_page(output, force=force)
     named = named_by_certificate(source)
-    asked = request.arguments(judge, source=source, named=named)
+    asked = arguments_for(words, judge, source=source, named=named)
     names = asked.get("quasi_identifiers", named)
     asked.pop("hierarchies", None)  # those of a spec file are for anonymizing
     asked |= {"hierarchies": trees_of_cells(hierarchies, names), "cells": cells_of(cells, names)}
-    with request.on_engine():
+    with engine_ready(words):
         judged = judge(source, privacy=models or None, **asked)
     facts = judged.to_dict()
     written = [] if output is None else _written(output, judged, facts, source, force=force)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.coarsenings import KINDS, coarsenings_of, columns_and_words
-from shoal.cli.options import names_in
 from shoal.errors import ColumnError, UsageError, did_you_mean, near_matches
+from shoal.request.coarsening_words import KINDS, coarsenings_of
+from shoal.request.texts import columns_and_words, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

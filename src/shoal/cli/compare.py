@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal._core.figures import check_picture_name
-from shoal.cli import options
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli.asking import request_in, source_of
 from shoal.cli.console import Terminal, plain
 from shoal.cli.signature import takes
+from shoal.request.texts import names_in
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from shoal._messages import Voice
-    from shoal.cli.spec import ReleaseSpec
+    from shoal.request.words import Words
     from shoal.verbs.compare import Comparison
 
 __all__ = ["compare"]
@@ -24,14 +26,10 @@ _BAR, _NARROWEST = 20, 72
 """How long the bars of the chart are, and how wide a terminal has to be for them."""
 
 
-@takes(
-    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, ("seed",), options.RECODING,
-    options.PREFERENCES, options.PARAMETERS,
-    options.FORMS, options.READING, options.REQUEST,
-)  # fmt: skip
+@takes("input", "columns", "model", "seed", "recoding", "preferences", "algorithms", "forms", "reading", "spec", "json")
 def compare(
     terminal: Terminal,
-    request: ReleaseSpec,
+    words: Words,
     *,
     algorithms: options.Algorithms = None,
     loss: options.ComparedLoss = None,
@@ -47,21 +45,20 @@ def compare(
 
     The first run of each algorithm compiles it, which counts in its seconds.
     """
-    from shoal.request.request import Request
     from shoal.verbs.compare import compare as run_algorithms
     from shoal.verbs.compare import fitting_algorithms
 
-    arguments = request.arguments(run_algorithms) | {"privacy": request.requested_models()}
-    names = options.names_in("--algorithms", algorithms)
+    request = request_in(words, algorithm="auto")
+    names = names_in("--algorithms", algorithms)
     if names is None:
-        names = tuple(fitting_algorithms(Request(**arguments)))
-    arguments["algorithms"] = request.chosen(*names)
+        names = tuple(fitting_algorithms(request))
+    arguments: dict[str, Any] = {"algorithms": words.algorithms(*names)}
     if loss is not None:
         arguments["loss"] = loss
     if chart is not None:
         check_picture_name(chart)
     with terminal.progress() as progress:
-        comparison = run_algorithms(request.source(), progress=progress, **arguments)
+        comparison = run_algorithms(source_of(words), request, progress=progress, **arguments)
     if chart is not None:
         comparison.save_plot(chart)
     if terminal.json:

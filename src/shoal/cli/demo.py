@@ -8,6 +8,7 @@ import typer  # noqa: TC002 - typer reads the annotations
 
 from shoal.cli import options  # noqa: TC001 - typer reads the annotations
 from shoal.cli.anonymize import publish
+from shoal.cli.asking import folder_of
 from shoal.cli.console import Terminal, plain
 from shoal.cli.voice import Flags, flags_in
 
@@ -23,21 +24,22 @@ def demo(
     json: options.Json = None,
 ) -> None:
     """Anonymize a real table that comes along, and say what was achieved."""
-    from shoal.cli.spec import request_of
     from shoal.datasets import demo as demo_table
     from shoal.models import LDiversity
+    from shoal.request.request import Request
+    from shoal.request.words import Words
 
     terminal: Terminal = context.obj
-    request = request_of(context.params)
+    words = Words.of_options(context.params)
     table = demo_table()
     terminal.say("", plain(table.description))
-    asked = {
-        "quasi_identifiers": table.quasi_identifiers,
-        "sensitive": table.sensitive,
-        "insensitive": table.insensitive,
-        "direct_identifiers": table.direct_identifiers,
-        "privacy": LDiversity(table.suggested_l),
-        "seed": seed,
-    }
+    request = Request(
+        quasi_identifiers=table.quasi_identifiers,
+        sensitive=table.sensitive,
+        insensitive=table.insensitive,
+        direct_identifiers=table.direct_identifiers,
+        privacy=LDiversity(table.suggested_l),
+        seed=seed,
+    )
     with terminal.speaking(Flags(flags_in(context.command))):
-        publish(terminal, table.frame, request.folder(), request, asked)
+        publish(terminal, table.frame, folder_of(words), words, request)

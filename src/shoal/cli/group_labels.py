@@ -10,6 +10,7 @@ from shoal.cli import options  # noqa: TC001 - typer reads the annotations
 from shoal.cli.console import Terminal  # noqa: TC001
 from shoal.cli.group import ClassSize, OutputFolder, check_output, column_of, deliver, whole_numbers
 from shoal.errors import DataError
+from shoal.request.texts import as_number
 
 __all__ = ["labels"]
 
@@ -66,7 +67,6 @@ def labels(
     """
     import polars as pl
 
-    from shoal.cli.options import as_number
     from shoal.grouping import labels as group_them
     from shoal.io import read
 

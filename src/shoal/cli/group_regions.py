@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
     from shoal.grouping import RegionGrouping
 
-__all__ = ["TABLES", "edges_of", "regions"]
+__all__ = ["regions"]
 
-TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".ipc")
 _COLUMN = "COLUMN"
 
 Edges = Annotated[
@@ -99,7 +98,9 @@ def regions(
     terminal: Terminal = context.obj
     terminal.json = bool(json)
     check_output(output, force=force)
-    polygons = Path(source.removesuffix(".gz")).suffix.lower() not in TABLES
+    from shoal.io.edges import EDGE_TABLES
+
+    polygons = Path(source.removesuffix(".gz")).suffix.lower() not in EDGE_TABLES
     arguments = _of_polygons(source, weights, node, weight, name, layer) if polygons else {}
     if not polygons:
         arguments = _of_tables(source, weights, node, weight, x, y)
@@ -111,23 +112,12 @@ def regions(
     deliver(terminal, made, output, tables={"classes.csv": made.table()}, more=more, force=force)
 
 
-def edges_of(source: str) -> pl.DataFrame:
-    """Read the pairs of neighbours of a table with two columns, as text."""
-    import polars as pl
-
-    from shoal.io import read
-
-    edges = read(source)
-    if edges.width != 2:
-        raise DataError(f"The table of edges must have two columns. Got {edges.width}.")
-    return edges.select(pl.all().cast(pl.String))
-
-
 def _of_tables(
     source: str, weights: str | None, node: str | None, weight: str | None, x: str | None, y: str | None
 ) -> dict[str, Any]:
     """Read edges and nodes; names are text, so that both files mean the same by them."""
     from shoal.io import read
+    from shoal.io.edges import edges_of
 
     if weights is None:
         raise ParameterError("A list of edges says nothing of the records: name a table of the regions with --weights.")

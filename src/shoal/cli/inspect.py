@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal._core.private_files import write_private_text
-from shoal.cli import options
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli.asking import reading_of, source_of
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
 from shoal.cli.signature import takes
 from shoal.errors import OutputError
+from shoal.request.texts import as_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from shoal._messages import Voice
-    from shoal.cli.spec import ReleaseSpec
+    from shoal.request.words import Words
     from shoal.verbs.inspect import InspectedColumn, Inspection
 
 __all__ = ["inspect"]
@@ -43,10 +45,10 @@ ShowValues = Annotated[
 ]
 
 
-@takes(options.INPUT, ("k",), options.FORMS, options.READING, ("force", "json"))
+@takes("input", "k", "forms", "reading", "force", "json")
 def inspect(
     terminal: Terminal,
-    request: ReleaseSpec,
+    words: Words,
     *,
     spec_out: SpecOut = None,
     output: options.Page = None,
@@ -60,12 +62,12 @@ def inspect(
     """
     from shoal.verbs.inspect import inspect as look
 
-    k: Any = 5 if request.privacy.k is None else options.as_number("-k", request.privacy.k)
-    force = bool(request.force)
+    k: Any = 5 if words.get("k") is None else as_number("-k", words.get("k"))
+    force = bool(words.get("force"))
     for path in (spec_out, output):
         check_page(path, force=force)
     with terminal.progress() as progress:
-        found = look(request.source("inspect"), k=k, show_values=show_values, progress=progress, **request.reading())
+        found = look(source_of(words, "inspect"), k=k, show_values=show_values, progress=progress, **reading_of(words))
     facts = found.to_dict()
     if not terminal.json:
         terminal.say("", *_summary_of(found, facts, terminal.voice))

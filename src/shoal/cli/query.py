@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli import options
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
 from shoal.cli.cell_reading import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.console import Terminal, plain
 from shoal.errors import ColumnError, ParameterError
+from shoal.request.texts import names_in
 
 __all__ = ["query"]
 
@@ -59,7 +60,7 @@ def query(
 
     terminal: Terminal = context.obj
     release = read_published(source, delimiter=delimiter, encoding=encoding)
-    names = options.names_in("--qi", quasi_identifiers) or release.columns("quasi_identifiers")
+    names = names_in("--qi", quasi_identifiers) or release.columns("quasi_identifiers")
     if not names:
         raise ColumnError("No certificate says which columns are quasi-identifiers. Name them with --qi.")
     groups = PublishedGroups(

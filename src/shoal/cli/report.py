@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli import options
 from shoal.cli.console import Terminal, path_line
 from shoal.cli.signature import takes
 
 if TYPE_CHECKING:
-    from shoal.cli.spec import ReleaseSpec
+    from shoal.request.words import Words
 
 __all__ = ["report"]
 
@@ -28,8 +27,8 @@ Attacks = Annotated[
 ]
 
 
-@takes(options.REPORT, options.REQUEST)
-def report(terminal: Terminal, request: ReleaseSpec, *, folder: Folder, attacks: Attacks = None) -> None:
+@takes("report", "spec", "json")
+def report(terminal: Terminal, words: Words, *, folder: Folder, attacks: Attacks = None) -> None:
     """Write the reports of a release again: in another language, with other words, with what attacks found.
 
     Example: shoal report out --title "Visits of 2025" --institution "St. Mary's" --signature "Head of research"
@@ -42,7 +41,7 @@ def report(terminal: Terminal, request: ReleaseSpec, *, folder: Folder, attacks:
     from shoal.report import attack_result, make_again
 
     found = [attack_result(path) for path in attacks or ()]
-    written = make_again(folder, about=request.report.about(), attacks=found)
+    written = make_again(folder, about=words.about(), attacks=found)
     if terminal.json:
         terminal.result({"written": [str(path) for path in written]})
     else:

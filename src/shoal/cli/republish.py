@@ -12,6 +12,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.console import PathLine, Terminal, folder_lines, lines_of, path_line, plain
 from shoal.errors import LedgerError, OutputError, ReleaseUnsafeError
+from shoal.request.texts import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -196,9 +197,9 @@ def init(
             series,
             m=m,
             identifier=identifier,
-            quasi_identifiers=options.names_in("--qi", quasi_identifiers) or (),
-            sensitive=options.names_in("--sensitive", sensitive) or (),
-            direct_identifiers=options.names_in("--drop", drop) or (),
+            quasi_identifiers=names_in("--qi", quasi_identifiers) or (),
+            sensitive=names_in("--sensitive", sensitive) or (),
+            direct_identifiers=names_in("--drop", drop) or (),
             counterfeits=counterfeits,  # type: ignore[arg-type]
             anew=anew,
         )

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli import options
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli.asking import arguments_for
 from shoal.cli.cell_reading import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
 from shoal.cli.private_file import write_private
 from shoal.cli.signature import takes
 from shoal.errors import OutputError
+from shoal.request.texts import as_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shoal.cli.spec import ReleaseSpec
+    from shoal.request.words import Words
 
 __all__ = ["risk"]
 
@@ -146,10 +148,10 @@ Records = Annotated[
 Force = Annotated[bool, typer.Option("--force/--no-force", help="Replace OUT if it exists.", rich_help_panel="Files")]
 
 
-@takes(("quasi_identifiers", "sensitive", "star"), options.READING, options.REQUEST)
+@takes("quasi_identifiers", "sensitive", "star", "reading", "spec", "json")
 def risk(
     terminal: Terminal,
-    request: ReleaseSpec,
+    words: Words,
     *,
     source: options.Released,
     population: Population = None,
@@ -186,7 +188,7 @@ def risk(
     if records is not None and records.exists():
         raise OutputError(f"'{records}' exists already and is kept. Choose another name.")
     named = named_by_certificate(source)
-    asked = request.arguments(assess, source=source, named=named)
+    asked = arguments_for(words, assess, source=source, named=named)
     names = asked.get("quasi_identifiers", named)
     if stars != "wildcard":
         asked.pop("hierarchies", None)  # those of a spec file are for anonymizing
@@ -207,7 +209,7 @@ def risk(
         "suda": ("--suda", suda),
         "combinations": ("--combinations", combinations),
     }
-    said |= {name: options.as_number(flag, text) for name, (flag, text) in numbers.items() if text is not None}
+    said |= {name: as_number(flag, text) for name, (flag, text) in numbers.items() if text is not None}
     with terminal.progress() as progress:
         found = assess(source, progress=progress, cells=cells_of(cells, names), **said, **asked)
     facts = found.to_dict()

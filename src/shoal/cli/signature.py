@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -15,10 +15,13 @@ from shoal.cli.tiers import FEW, HelpAll
 from shoal.cli.voice import Flags, flags_in
 from shoal.errors import InternalError
 
+if TYPE_CHECKING:
+    from shoal.request.words import Word
+
 __all__ = ["takes", "whole_command"]
 
 
-def takes(*groups: Sequence[str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function that takes the terminal, a request, and options of its own.
 
     The options are made when the command is asked for: they need the models and the algorithms, and other commands
@@ -26,18 +29,17 @@ def takes(*groups: Sequence[str]) -> Callable[[Callable[..., None]], Callable[..
 
     Parameters
     ----------
-    *groups : sequences of str
-        Groups of `shoal.cli.options`: the fields of the request, or of its sections, that the command takes, but for
-        those that are called like options of its own.
+    *names : str
+        Words of `shoal.request.words.WORDS`, or groups of them, that the command takes, but for those that are called
+        like options of its own.
 
     Examples
     --------
-    >>> @takes(options.READING, options.REQUEST)
+    >>> @takes("reading", "spec", "json")
     ... def look(terminal, request): "Look at a table."
     >>> sorted(one for one in inspect.signature(whole_command(look)).parameters)
     ['context', 'delimiter', 'encoding', 'json', 'sheet', 'spec']
     """
-    names = tuple(name for group in groups for name in group)
 
     def made(function: Callable[..., None]) -> Callable[..., None]:
         def command(context: typer.Context) -> None:
@@ -57,7 +59,7 @@ def whole_command(command: Any) -> Callable[..., None] | None:
 
 
 def _with_options(function: Callable[..., None], names: Sequence[str]) -> Callable[..., None]:
-    from shoal.cli.spec import request_of
+    from shoal.request.words import Words
 
     found = dict(_options_of(names))
     own = [one for one in inspect.signature(function).parameters.values() if one.kind == one.KEYWORD_ONLY]
@@ -66,10 +68,10 @@ def _with_options(function: Callable[..., None], names: Sequence[str]) -> Callab
     asked = {one.name: (kinds[one.name], one.default) for one in own}
 
     def command(context: typer.Context, **given: Any) -> None:
-        request = request_of({name: value for name, value in given.items() if name not in asked})
-        context.obj.json = bool(request.json)
+        words = Words.of_options({name: value for name, value in given.items() if name not in asked})
+        context.obj.json = bool(words.get("json"))
         with context.obj.speaking(Flags(flags_in(context.command))):
-            function(context.obj, request, **{name: given[name] for name in asked})
+            function(context.obj, words, **{name: given[name] for name in asked})
 
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
     shared = {name: (one, None) for name, one in found.items() if name not in asked}
@@ -86,17 +88,21 @@ def _with_options(function: Callable[..., None], names: Sequence[str]) -> Callab
 
 
 def _options_of(names: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the options of the fields of a request, those of its sections in their place."""
-    from shoal.cli.declared import declared_in
-    from shoal.cli.spec import FLAGGED, Columns, Privacy, ReleaseSpec, Report
+    """Yield the options of words: those that are named, and those of the groups that are named."""
+    from shoal.request.words import WORDS
 
-    fields, sections = declared_in(ReleaseSpec), declared_in(Columns) | declared_in(Privacy) | declared_in(Report)
     for name in names:
         if name == "spec":
             yield name, options.Spec
-        elif name == "privacy":
-            yield from ((key, one.option) for key, one in declared_in(Privacy).items())
-        else:
-            if name == "parameters":
-                yield from ((key, fields[key].option) for key in FLAGGED)
-            yield name, (fields | sections)[name].option
+        for key, word in WORDS.items():
+            if name in (key, word.group):
+                yield key, _option(word)
+
+
+def _option(word: Word) -> Any:
+    if not word.flags:
+        return options.Source
+    kind: Any = bool if word.switch else list[str] if word.many else int if word.kind is int else str
+    metavar = None if word.switch else word.declared.metavar
+    option = typer.Option(*word.flags, metavar=metavar, help=word.declared.help, rich_help_panel=word.panel)
+    return Annotated[kind | None, option]

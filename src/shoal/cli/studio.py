@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
 from shoal.cli.console import Terminal, plain
-from shoal.cli.declared import declared_in, flag_of
-from shoal.errors import UsageError
 
 __all__ = ["arguments_in", "flag_of_key", "studio"]
 
@@ -83,21 +80,21 @@ def arguments_in(content: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        Where something of it is missing or wrong.
+        Something of it is missing or invalid.
     """
-    from shoal.cli.anonymize import arguments_of
-    from shoal.cli.spec import request_in
+    from shoal.cli.asking import request_in, source_of
+    from shoal.request.words import Words
 
-    try:
-        request = request_in(content)
-        return {"data": request.source(), **arguments_of(request)}
-    except typer.BadParameter as fault:  # a word that no option can have
-        raise UsageError(fault.message) from fault
+    words = Words.of_content(content)
+    request = request_in(words)
+    given = {name: getattr(request, name) for name in words.fields() if name != "output"}
+    return {"data": source_of(words), **given, "privacy": request.privacy, "algorithm": request.algorithm}
 
 
 def flag_of_key(key: str) -> str:
     """Return the option that says a key of a spec file, or an option of another command that the studio shows."""
     from shoal.cli import attack, attack_people, attack_release, inspect, options, republish, risk, tradeoff
+    from shoal.request.words import flag_of
 
     others = {
         "spec": options.Spec,
@@ -115,14 +112,11 @@ def flag_of_key(key: str) -> str:
         "ledger.drop": republish.Drop,
         "ledger.m": republish.M,
     }
-    return flag_of(others[key]) if key in others else _flags_of_requests()[key]
+    return _flag_in(others[key]) if key in others else flag_of(key)
 
 
-@cache
-def _flags_of_requests() -> dict[str, str]:
-    from shoal.cli.spec import Columns, Privacy, ReleaseSpec, Report
-
-    sections = {"": ReleaseSpec, "columns.": Columns, "privacy.": Privacy, "report.": Report}
-    return {
-        before + name: one.flag for before, section in sections.items() for name, one in declared_in(section).items()
-    }
+def _flag_in(option: Any) -> str:
+    """Return the first name of an option, a type with typer's annotation."""
+    declared = get_args(option)[1]
+    names = (declared.default, *(declared.param_decls or ()))  # typer moves the first one when it makes a command
+    return next(one for one in names if isinstance(one, str) and one.startswith("-"))

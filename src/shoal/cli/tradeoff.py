@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal._core.figures import check_picture_name
-from shoal.cli import options
 from shoal.cli.anonymize import save
+from shoal.cli.asking import folder_of, request_in, source_of
 from shoal.cli.console import Terminal, path_line, plain
 from shoal.cli.signature import takes
 from shoal.errors import OutputError, UsageError
+from shoal.request.texts import as_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import RenderableType
 
-    from shoal.cli.spec import ReleaseSpec
     from shoal.models import PrivacyModel
+    from shoal.request.words import Words
     from shoal.verbs.tradeoff import TradeOff
 
 __all__ = ["tradeoff"]
@@ -77,13 +77,23 @@ Page = Annotated[
 
 
 @takes(
-    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING,
-    options.PREFERENCES, options.PARAMETERS,
-    options.OUTPUT, options.REPORT, options.FORMS, options.READING, options.REQUEST,
-)  # fmt: skip
+    "input",
+    "columns",
+    "model",
+    "method",
+    "recoding",
+    "preferences",
+    "algorithms",
+    "output",
+    "report",
+    "forms",
+    "reading",
+    "spec",
+    "json",
+)
 def tradeoff(
     terminal: Terminal,
-    request: ReleaseSpec,
+    words: Words,
     *,
     k: Ks = None,
     l: Ls = None,
@@ -108,7 +118,7 @@ def tradeoff(
     from shoal.verbs.tradeoff import tradeoff as compare_levels
 
     level = _chosen_level(choose, k, l)
-    if (choose is None) != (request.output is None):
+    if (choose is None) != (words.get("output") is None):
         raise UsageError(
             "Name the folder for the chosen release with -o OUT."
             if choose is not None
@@ -118,16 +128,17 @@ def tradeoff(
         check_picture_name(chart)
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise OutputError(f"A page is written as .html. Got '{page.name}'.")
-    arguments = request.arguments(compare_levels) | {
-        "k": _numbers("--k", k),
-        "l": _numbers("--l", l),
-        "privacy": _other_models(request, k, l),
-    }
-    (arguments["algorithm"],) = request.chosen()
+    request = request_in(words, models=_other_models(words, k, l))
     if choose is not None:
-        check_free(request.folder(), force=bool(request.force))
+        check_free(folder_of(words), force=bool(words.get("force")))
     with terminal.progress() as progress:
-        found = compare_levels(request.source("tradeoff"), progress=progress, **arguments)
+        found = compare_levels(
+            source_of(words, "tradeoff"),
+            replace(request, output=None),
+            k=_numbers("--k", k),
+            l=_numbers("--l", l),
+            progress=progress,
+        )
     facts = found.to_dict()
     if not terminal.json:
         terminal.say("", _table_of(found), *(plain(sentence) for sentence in _said(found, terminal)), "")
@@ -136,15 +147,15 @@ def tradeoff(
             write(path)
             terminal.say(path_line("written", path))
     if choose is not None:
-        facts["certificate"] = _published(terminal, found, level, request)
+        facts["certificate"] = _published(terminal, found, level, words)
     if terminal.json:
         terminal.result(facts)
 
 
-def _published(terminal: Terminal, found: TradeOff, level: dict[str, Any], request: ReleaseSpec) -> dict[str, Any]:
+def _published(terminal: Terminal, found: TradeOff, level: dict[str, Any], words: Words) -> dict[str, Any]:
     """Save the release of a level, say what it is, and return its certificate."""
-    folder = request.folder()
-    facts = save(terminal, found.choose(**level), folder, request)
+    folder = folder_of(words)
+    facts = save(terminal, found.choose(**level), folder, words)
     if not terminal.json:
         from shoal.cli.summary import summary_of
 
@@ -159,29 +170,24 @@ def _chosen_level(choose: str | None, k: str | None, l: str | None) -> dict[str,
     names = ("l",) if k is None and l is not None else ("k", "l")
     numbers = _numbers("--choose", choose) or []
     if len(numbers) > len(names):
-        raise typer.BadParameter("names more than one level. Write K, or K,L.", param_hint="--choose")
+        raise UsageError("--choose names more than one level. Write K, or K,L.")
     return dict(zip(names, numbers, strict=False))
 
 
-def _other_models(request: ReleaseSpec, k: str | None, l: str | None) -> Sequence[PrivacyModel]:
+def _other_models(words: Words, k: str | None, l: str | None) -> list[PrivacyModel]:
     """Return the models that hold at every level; those with a k or an l have some, which the levels' replace."""
-    import msgspec
-
     from shoal.verbs.tradeoff import USUAL
 
-    privacy = request.privacy
-    for name, given in (("k", k), ("l", l)):
-        levels = _numbers(f"--{name}", given)
-        if levels is not None:
-            privacy = msgspec.structs.replace(privacy, **{name: max(levels)})
-    if k is None and l is None and privacy.k is None:
-        privacy = msgspec.structs.replace(privacy, k=USUAL[0])
-    return privacy.models()
+    levels = {name: _numbers(f"--{name}", given) for name, given in (("k", k), ("l", l))}
+    highest = {name: max(numbers) for name, numbers in levels.items() if numbers is not None}
+    if not highest and words.get("k") is None:
+        highest["k"] = USUAL[0]
+    return words.models(**highest)
 
 
 def _numbers(option: str, given: str | None) -> list[Any] | None:
     """Return the numbers that an option lists."""
-    return None if given is None else [options.as_number(option, one.strip()) for one in given.split(",")]
+    return None if given is None else [as_number(option, one.strip()) for one in given.split(",")]
 
 
 def _said(found: TradeOff, terminal: Terminal) -> list[str]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shoal.cli import options
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
 from shoal.cli.anonymize import save
+from shoal.cli.asking import folder_of, request_in, source_of
 from shoal.cli.console import Terminal, path_line, plain
 from shoal.cli.signature import takes
+from shoal.request.texts import as_number
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import RenderableType
 
-    from shoal.cli.spec import ReleaseSpec
+    from shoal.request.words import Words
     from shoal.verbs.tune import Tuning
 
 __all__ = ["tune"]
@@ -24,13 +27,23 @@ _SHOWN = 12
 
 
 @takes(
-    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING,
-    options.PREFERENCES, options.PARAMETERS,
-    options.OUTPUT, options.REPORT, options.FORMS, options.READING, options.REQUEST,
-)  # fmt: skip
+    "input",
+    "columns",
+    "model",
+    "method",
+    "recoding",
+    "preferences",
+    "algorithms",
+    "output",
+    "report",
+    "forms",
+    "reading",
+    "spec",
+    "json",
+)
 def tune(
     terminal: Terminal,
-    request: ReleaseSpec,
+    words: Words,
     *,
     loss: options.TunedLoss = None,
     seconds: options.Seconds = None,
@@ -53,30 +66,29 @@ def tune(
     from shoal.io import check_free
     from shoal.verbs.tune import tune as search
 
-    arguments = request.arguments(search) | {"privacy": request.requested_models()}
-    (arguments["algorithm"],) = request.chosen()
+    request, arguments = request_in(words), dict[str, Any]()
     if loss is not None:
         arguments["loss"] = loss
     if seconds is not None:
-        arguments["seconds"] = options.as_number("--seconds", seconds)
-    folder = None if request.output is None else request.folder()
+        arguments["seconds"] = as_number("--seconds", seconds)
+    folder = None if words.get("output") is None else folder_of(words)
     if folder is not None:
-        check_free(folder, force=bool(request.force))
+        check_free(folder, force=bool(words.get("force")))
     with terminal.progress() as progress:
-        tuning = search(request.source(), progress=progress, **arguments)
+        tuning = search(source_of(words), replace(request, output=None), progress=progress, **arguments)
     facts = tuning.to_dict()
     if not terminal.json:
         terminal.say("", *_summary_of(tuning))
     if folder is not None:
-        facts["certificate"] = _published(terminal, tuning, folder, request)
+        facts["certificate"] = _published(terminal, tuning, folder, words)
     if terminal.json:
         terminal.result(facts)
 
 
-def _published(terminal: Terminal, tuning: Tuning, folder: Path, request: ReleaseSpec) -> dict[str, Any]:
+def _published(terminal: Terminal, tuning: Tuning, folder: Path, words: Words) -> dict[str, Any]:
     """Save the best release, say what it is, and return its certificate."""
     with terminal.progress() as progress:
-        facts = save(terminal, tuning.release(progress=progress), folder, request)
+        facts = save(terminal, tuning.release(progress=progress), folder, words)
     if not terminal.json:
         from shoal.cli.summary import summary_of
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from shoal._core.language import ENGLISH, languages
 from shoal._core.optional import require
+from shoal._core.validation import parameter
 from shoal.errors import ParameterError
 
 __all__ = ["About"]
+
+
+def _text(flag: str, help: str, metavar: str = "TEXT") -> Any:  # noqa: A002
+    return field(default="", metadata=parameter(None, help, flag=flag, metavar=metavar))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,21 +28,31 @@ class About:
     'Visits of 2025'
     """
 
-    title: str = ""
+    title: str = _text("--title", "Heading of the reports.")
     """What it is: the heading of the page."""
-    institution: str = ""
+    institution: str = _text("--institution", "Who publishes the release.")
     """Who publishes it."""
-    purpose: str = ""
+    purpose: str = _text("--purpose", "What it is published for.")
     """What it is published for."""
-    contact: str = ""
+    contact: str = _text("--contact", "Whom readers ask.")
     """Whom readers ask."""
-    date: str = ""
+    date: str = _text("--report-date", "When; unless given, today in your report, and nothing in that for readers.")
     """When; the publisher's page has the day on which it was made where nothing is said, the readers' has none then."""
-    notes: str = ""
+    notes: str = _text("--notes", "What those who decide should know; in your report only.")
     """What those who decide should know; in the publisher's page only."""
-    signatures: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = field(
+        default=(),
+        metadata=parameter(
+            None,
+            "Who signs, in your report only: a line for each; repeat it.",
+            flag="--signature",
+            metavar="TEXT",
+            read=str,
+            many=True,
+        ),
+    )
     """Who signs, a line each; in the publisher's page only."""
-    language: str = ""
+    language: str = _text("--language", "Language of the reports; English unless given.", "|".join(languages()))
     """The language of the reports, "en" or "de"; English unless given. Others than English need the extra `languages`.
     Names of columns, of parameters and of references, and what you say yourself, stay as they are."""
 

@@ -8,7 +8,16 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-from shoal._core.validation import Boolean, Integer, OneOf, Optional, Symbol, parameters_of, validate_declared
+from shoal._core.validation import (
+    Boolean,
+    Integer,
+    OneOf,
+    Optional,
+    Symbol,
+    number_in,
+    parameters_of,
+    validate_declared,
+)
 from shoal._messages import Suggestion
 from shoal.algorithms import ALGORITHMS, PREFERENCES, Preferences, choose
 from shoal.errors import ColumnError, ParameterError
@@ -16,6 +25,7 @@ from shoal.models import Requirement, collect_models
 from shoal.recoding import LARGEST_SET, METHODS
 from shoal.request.hierarchies import trees_of
 from shoal.request.request_field import requestable
+from shoal.request.texts import levels_in
 from shoal.table import roles
 
 if TYPE_CHECKING:
@@ -32,6 +42,7 @@ ENGINES = ("auto", "memory", "stream", "spark")
 """What reads and writes a table."""
 _LEAST_SHARED = 3
 """Of two people with a value each knows that it is the other's."""
+_LISTS = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")
 _NAMES = "Separated by commas, or the option repeated; a name with a comma stands in double quotes."
 
 
@@ -58,7 +69,7 @@ class Request:
         flag="--qi",
         metavar="NAMES",
         help=f"Quasi-identifiers: what an adversary may know of a person. {_NAMES}",
-        kind=tuple,
+        kind=tuple[str, ...],
         key="columns",
     )
     sensitive: str | Sequence[str] | None = requestable(
@@ -69,7 +80,7 @@ class Request:
         flag="--sensitive",
         metavar="NAMES",
         help="Sensitive attributes: what must not be linked to a person.",
-        kind=tuple,
+        kind=tuple[str, ...],
         key="columns",
     )
     direct_identifiers: Sequence[str] = requestable(
@@ -80,7 +91,7 @@ class Request:
         flag="--id",
         metavar="NAMES",
         help="Direct identifiers: columns that name a person, never published.",
-        kind=tuple,
+        kind=tuple[str, ...],
         key="columns",
     )
     insensitive: str | Sequence[str] = requestable(
@@ -92,7 +103,7 @@ class Request:
         flag="--insensitive",
         metavar="NAMES",
         help="Columns that are neither, published as they are.",
-        kind=tuple,
+        kind=tuple[str, ...],
         key="columns",
     )
     person: str | Sequence[str] | None = requestable(
@@ -106,7 +117,7 @@ class Request:
         metavar="NAMES",
         help="The column that identifies the person whose record it is (several columns together), never published: k "
         "counts persons then.",
-        kind=tuple,
+        kind=tuple[str, ...],
         key="columns",
     )
     units: Sequence[str | Sequence[str]] = requestable(
@@ -117,7 +128,7 @@ class Request:
         flag="--unit",
         metavar="NAMES",
         help="Columns that identify further units, such as households, each of which is protected as persons are.",
-        kind=tuple,
+        kind=tuple[str, ...],
         key="columns",
     )
     missing_person: str = requestable(
@@ -289,7 +300,7 @@ class Request:
         metavar="NAME=FILE",
         help="With --recoding generalization: publish the lowest common ancestor of a group's values, in a tree with a "
         "line per value, from the value to the root; repeat it for other columns.",
-        kind=dict,
+        kind=dict[str, str],
     )
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = requestable(
         "mapping of column to Coarsening, optional",
@@ -301,7 +312,7 @@ class Request:
         help="Make a column less precise first; repeat it for others. HOW is prefix:3, bins:10, cuts:18,30,65, "
         "quantiles:4, date:year|quarter|month, level:FILE:2, round:5, top:90, bottom:18, labels:K, ordered:K, "
         "points:K (of two columns), regions:EDGES.csv:K, zip3, any (all values as one).",
-        kind=dict,
+        kind=dict[str, str],
     )
     weights: Mapping[str, float] | None = requestable(
         "mapping of column to number, optional",
@@ -313,7 +324,8 @@ class Request:
         flag="--weight",
         metavar="NAME=NUMBER",
         help="How much the loss of a column counts, 1 unless given; repeat it for others. For full-domain, patterns.",
-        kind=dict,
+        kind=dict[str, float | str],
+        read=number_in,
     )
     limits: Mapping[str, tuple[int, int]] | None = requestable(
         "mapping of column to pair of int, optional",
@@ -326,7 +338,8 @@ class Request:
         metavar="NAME=LOW:HIGH",
         help="The lowest and the highest level of its hierarchy that a column may be published at, 0 for its values; "
         "repeat it for others. For full-domain.",
-        kind=dict,
+        kind=dict[str, tuple[int, int] | str],
+        read=levels_in,
     )
     suppression_limit: float | None = requestable(
         "number, optional",
@@ -344,7 +357,7 @@ class Request:
         flag="--date",
         metavar="NAME=FORMAT",
         help="How the dates of a column are written, as born=%d.%m.%Y; found out unless given. Repeat it for others.",
-        kind=dict,
+        kind=dict[str, str],
     )
     decimal: str | None = requestable(
         '{",", "."}, optional',
@@ -450,6 +463,9 @@ class Request:
 
     def __post_init__(self) -> None:
         validate_declared("Request", self)
+        for name in (*_LISTS, "privacy"):
+            if isinstance(getattr(self, name), list):  # so that requests of the same names are equal
+                object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def __repr__(self) -> str:
         models = None if self.privacy is None and self.k is self.l is self.t is None else self.requirement.models

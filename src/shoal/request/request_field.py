@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
 from shoal._core.validation import Parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shoal._core.validation import Constraint
 
 __all__ = ["requestable"]
@@ -26,9 +28,8 @@ class RequestField(Parameter):
     """What it does, for people who write Python."""
     short: str
     """A flag of one letter, if it has one."""
-    kind: type
-    """The type of its value in a spec file: `str`, `int` or `bool`, `tuple` for names of columns, `dict` for one value
-    per column."""
+    kind: Any
+    """The type of its value in a spec file: a tuple for names of columns, a dict for one value per column."""
     key: str
     """The section of spec files that it stands in, if it is not at the top level."""
 
@@ -43,7 +44,8 @@ def requestable(
     short: str = "",
     metavar: str = "VALUE",
     help: str = "",  # noqa: A002
-    kind: type = str,
+    kind: Any = str,
+    read: Callable[[str], Any] | None = None,
     key: str = "",
     constraint: Constraint | None = None,
 ) -> Any:
@@ -53,8 +55,8 @@ def requestable(
         help=help,
         flag=flag,
         metavar=metavar,
-        read=None,
-        many=kind is tuple,
+        read=read,
+        many=get_origin(kind) is tuple,
         section=section,
         typed=typed,
         doc=doc,

@@ -7,7 +7,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from shoal.cli.coarsenings import coarsenings_of
 from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.grouping import Labels, Ordered, Points
 from shoal.hierarchy import (
@@ -23,8 +22,8 @@ from shoal.hierarchy import (
     ThreeDigitZip,
     TopCode,
 )
+from shoal.request.coarsening_words import coarsenings_of, in_words
 from shoal.verbs.tune import Ladder, ladder_of
-from shoal.verbs.tune.coarsening_words import in_words
 from shoal.verbs.tune.ladders import given_ladders
 
 DAYS = [dt.date(2020, 1, 1) + dt.timedelta(days=40 * day) for day in range(30)]

@@ -22,8 +22,8 @@ from shoal.hierarchy import Bins, Coarsening, DatePart, Level, OneValue, Prefix,
 from shoal.hierarchy.distinct_values import encoded
 from shoal.io import looks_like_dates
 from shoal.recoding import check_coverage
+from shoal.request.coarsening_words import in_words
 from shoal.table.names import suggests_postal_code
-from shoal.verbs.tune.coarsening_words import in_words
 
 if TYPE_CHECKING:
     from shoal.hierarchy import Hierarchy

@@ -18,8 +18,8 @@ from shoal.release.certificate import coarsenings_for_readers
 from shoal.report import TradeOffFacts
 from shoal.report.notebook import PRIVATE, card
 from shoal.report.sentences import number, percent
+from shoal.request.coarsening_words import in_words
 from shoal.verbs.anonymize import anonymize
-from shoal.verbs.tune.coarsening_words import in_words
 from shoal.verbs.tune.tuning_chart import plot_trade_off
 
 if TYPE_CHECKING:

@@ -1,22 +1,23 @@
-"""Coarsenings as they are written on the command line and in specs: `prefix:3`, `cuts:18,30,65`, `level:FILE:2`."""
+"""Coarsenings in words: `prefix:3`, `cuts:18,30,65`, `level:FILE:2`, as options and spec files write them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.cli.options import as_number, names_in
+from shoal._core.validation import exact_fraction
 from shoal.errors import ParameterError, UsageError, did_you_mean
+from shoal.hierarchy import Bins, BottomCode, DatePart, Level, OneValue, Prefix, Round, ThreeDigitZip, TopCode
+from shoal.hierarchy.distinct_values import number_text
+from shoal.request.texts import as_number, names_in
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from shoal.hierarchy import Coarsening
 
-__all__ = ["KINDS", "beside", "coarsenings_of", "columns_and_words", "limits_of", "weights_of"]
+__all__ = ["KINDS", "beside", "coarsenings_of", "in_words"]
 
+_FLAG = "--coarsen"
 KINDS = {
     "prefix": "prefix:3",
     "bins": "bins:10",
@@ -37,52 +38,6 @@ KINDS = {
 """Every kind of coarsening that words can say, with an example."""
 
 
-def columns_and_words(option: str, given: Sequence[str] | None) -> dict[str, str] | None:
-    """Return what `name=words` says of each column; None where nothing was given.
-
-    The name ends at the first equals sign.
-
-    Examples
-    --------
-    >>> columns_and_words("--coarsen", ["zip=prefix:3", "age=bins:10"])
-    {'zip': 'prefix:3', 'age': 'bins:10'}
-    """
-    if not given:
-        return None
-    said: dict[str, str] = {}
-    for entry in given:
-        name, equals, words = entry.partition("=")
-        if not equals or not name or not words:
-            raise UsageError(f"{option} takes a column and what to do, NAME=VALUE. Got {entry!r}.")
-        if name in said:
-            raise UsageError(f"{option} names the column '{name}' twice.")
-        said[name] = words
-    return said
-
-
-def weights_of(said: Mapping[str, float | str]) -> dict[str, int | float | Fraction]:
-    """Return the weights of columns, each a number."""
-    return {name: as_number("--weight", given) for name, given in said.items()}
-
-
-def limits_of(said: Mapping[str, tuple[int, int] | str]) -> dict[str, tuple[int, int]]:
-    """Return the lowest and the highest level of columns, of `1:3` or a pair.
-
-    Raises
-    ------
-    UsageError
-        Where words are no two numbers.
-    """
-    return {name: _levels(given) if isinstance(given, str) else given for name, given in said.items()}
-
-
-def _levels(words: str) -> tuple[int, int]:
-    levels = re.fullmatch(r"([0-9]{1,9}):([0-9]{1,9})", words)
-    if levels is None:
-        raise UsageError(f"--limit takes a column and two levels, NAME=LOW:HIGH, as in age=1:3. Got {words!r}.")
-    return int(levels[1]), int(levels[2])
-
-
 def beside(folder: Path, words: str) -> str:
     """Return a coarsening whose file, if it has one, starts from a folder."""
     kind, _, rest = words.partition(":")
@@ -93,20 +48,20 @@ def beside(folder: Path, words: str) -> str:
 
 
 def coarsenings_of(said: Mapping[str, str]) -> dict[str | tuple[str, ...], Coarsening]:
-    """Return coarsenings by column, or by columns where the name lists several.
+    """Build coarsenings by column, or by columns if the name lists several.
 
     Raises
     ------
     UsageError
-        Where the words mean none.
+        The words name none.
     """
     made: dict[str | tuple[str, ...], Coarsening] = {}
     for name, words in said.items():
-        names = names_in("--coarsen", [name]) or (name,)
+        names = names_in(_FLAG, [name]) or (name,)
         try:
             made[names if len(names) > 1 else names[0]] = _coarsening_of(words)
         except ParameterError as error:  # of a coarsening as Python has it
-            raise UsageError(f"--coarsen {name}={words} will not do. ", error) from error
+            raise UsageError(f"{_FLAG} {name}={words} is invalid. ", error) from error
     return made
 
 
@@ -123,10 +78,9 @@ def _coarsening_of(words: str) -> Coarsening:
 
 def _makers() -> dict[str, Callable[[str], Coarsening]]:
     from shoal.grouping import Labels, Ordered, Points
-    from shoal.hierarchy import Bins, BottomCode, DatePart, OneValue, Prefix, Round, ThreeDigitZip, TopCode
 
     def number(text: str) -> Any:
-        return as_number("--coarsen", text)
+        return as_number(_FLAG, text)
 
     return {
         "prefix": lambda text: Prefix(number(text)),
@@ -148,18 +102,16 @@ def _makers() -> dict[str, Callable[[str], Coarsening]]:
 
 
 def _level(text: str) -> Coarsening:
-    from shoal.hierarchy import Level
-
     file, colon, level = text.rpartition(":")
     if not colon or not file:
         raise UsageError(f"The coarsening 'level' is written like {KINDS['level']}.")
-    number: Any = as_number("--coarsen", level)
+    number: Any = as_number(_FLAG, level)
     return Level(file, number)
 
 
 def _regions(text: str) -> Coarsening:
-    from shoal.cli.group_regions import TABLES, edges_of
     from shoal.grouping import Regions
+    from shoal.io.edges import EDGE_TABLES, edges_of
 
     file, colon, least = text.rpartition(":")
     if not colon or not file:
@@ -167,8 +119,61 @@ def _regions(text: str) -> Coarsening:
             f"The coarsening 'regions' is written like {KINDS['regions']}, or regions:MAP.gpkg:NAME:50 where NAME is "
             "the column of the polygons with the names of the places."
         )
-    number: Any = as_number("--coarsen", least)
-    if Path(file.removesuffix(".gz")).suffix.lower() in TABLES:
+    number: Any = as_number(_FLAG, least)
+    if Path(file.removesuffix(".gz")).suffix.lower() in EDGE_TABLES:
         return Regions(edges_of(file), k=number)
     path, _, name = file.rpartition(":")
     return Regions(path or name, k=number, names=name if path else None)
+
+
+def in_words(coarsening: Coarsening, *, file: str = "") -> str | None:
+    """Write a coarsening in words; None if it has none.
+
+    Parameters
+    ----------
+    coarsening : Coarsening
+    file : str
+        The file of its hierarchy, if it has one.
+
+    Examples
+    --------
+    >>> in_words(Bins(10)), in_words(Bins(cuts=[18, 65])), in_words(Bins(10, start=5))
+    ('bins:10', 'cuts:18,65', None)
+    """
+    from shoal.grouping import Labels, Ordered, Points
+
+    words: str | None = None
+    match coarsening:
+        case Bins(width=width, start=0) if width is not None:
+            words = f"bins:{_number(width)}"
+        case Bins(cuts=cuts) if cuts is not None:
+            words = "cuts:" + ",".join(map(_number, cuts))
+        case Bins(quantiles=quantiles) if quantiles is not None:
+            words = f"quantiles:{quantiles}"
+        case DatePart(part=part, format=None, earliest=None):
+            words = f"date:{part}"
+        case Level(level=level):
+            words = f"level:{file}:{level}" if file else None
+        case Prefix(n=n, digits=None):
+            words = f"prefix:{n}"
+        case Round(to=to):
+            words = f"round:{_number(to)}"
+        case TopCode(at=at, label=None):
+            words = f"top:{_number(at)}"
+        case BottomCode(at=at, label=None):
+            words = f"bottom:{_number(at)}"
+        case Labels(k=k, labels="members", seed=0):
+            words = f"labels:{k}"
+        case Ordered(k=k):
+            words = f"ordered:{k}"
+        case Points(k=k, geographic=None):
+            words = f"points:{k}"
+        case ThreeDigitZip() if coarsening == ThreeDigitZip():
+            words = "zip3"
+        case OneValue() if coarsening == OneValue():
+            words = "any"
+    return words
+
+
+def _number(value: object) -> str:
+    return number_text(exact_fraction(value))  # type: ignore[arg-type]

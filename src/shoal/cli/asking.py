@@ -1,0 +1,139 @@
+"""What a call asks for: its table, its folder, its request, and the session that its engine needs."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from shoal.models import PrivacyModel
+    from shoal.request.request import Request
+    from shoal.request.words import Words
+
+__all__ = ["arguments_for", "engine_ready", "folder_of", "reading_of", "request_in", "saving_of", "source_of"]
+
+
+def source_of(words: Words, command: str = "anonymize") -> str:
+    """Return the input.
+
+    Raises
+    ------
+    UsageError
+        None is named.
+    """
+    source = words.get("input")
+    if source is None:
+        raise UsageError(f"Name the table to read: shoal {command} INPUT ... (or input = ... in the spec file).")
+    return str(source)
+
+
+def folder_of(words: Words) -> Path:
+    """Return the output folder.
+
+    Raises
+    ------
+    UsageError
+        None is named.
+    """
+    if words.get("output") is None:
+        raise UsageError("Name the folder for the release with -o OUT (or output = ... in the spec file).")
+    return Path(words.get("output"))
+
+
+def request_in(words: Words, *, models: list[PrivacyModel] | None = None, algorithm: str | None = None) -> Request:
+    """Build the request, as `Words.request` does; the columns of the table are named if no role is."""
+    _check_named(words, None, ())
+    return words.request(models=models, algorithm=algorithm)
+
+
+def reading_of(words: Words) -> dict[str, Any]:
+    """Return how the table is to be read, as arguments of a call."""
+    from shoal.request.request import fields_in
+
+    return {name: words.said[name] for name in fields_in("forms", "reading") if name in words.said}
+
+
+def saving_of(words: Words) -> dict[str, Any]:
+    """Return how to save a release, as arguments of `Release.save`."""
+    from shoal.request.request import fields_in
+
+    given = {name: words.said[name] for name in fields_in("output") if name in words.said and name != "output"}
+    return {**given, "about": words.about()}
+
+
+def arguments_for(
+    words: Words, function: Callable[..., Any], *, source: str | None = None, named: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the words that are parameters of a function which judges a table.
+
+    Parameters
+    ----------
+    words : Words
+    function : callable
+        `shoal.audit`, for example.
+    source : str, optional
+        The table, if it is not the input of the words; its columns are named if no quasi-identifier is.
+    named : sequence of str
+        The quasi-identifiers by the certificate of the table, for words that name none.
+
+    Raises
+    ------
+    UsageError
+        No quasi-identifiers are named.
+    """
+    _check_named(words, source, named)
+    taken = inspect.signature(function).parameters
+    return {name: value for name, value in words.fields().items() if name in taken}
+
+
+@contextmanager
+def engine_ready(words: Words) -> Iterator[None]:
+    """Keep a Spark session open for the engine that needs one.
+
+    Raises
+    ------
+    UsageError
+        A master is named for another engine, or Spark is missing.
+    """
+    master = words.get("master")
+    if words.get("engine") != "spark":
+        if master is not None:
+            raise UsageError("--master is for --engine spark. Name that, or leave --master out.")
+        yield
+        return
+    from shoal.io import open_session
+
+    with open_session(master):
+        yield
+
+
+def _check_named(words: Words, source: str | None, named: Sequence[str]) -> None:
+    if words.get("quasi_identifiers") is None and not named:
+        raise UsageError(
+            "Name the quasi-identifiers with --qi age,zip,... (or quasi_identifiers = [...] in the spec file)."
+            f"{_columns_to_choose_from(words, source)}"
+        )
+
+
+def _columns_to_choose_from(words: Words, source: str | None) -> str:
+    """Return the end of a message to somebody who named no columns: which there are, and what to do."""
+    from shoal.io.readers import STANDARD_INPUT, read_table
+
+    source = source or words.get("input")
+    if source is None or source == STANDARD_INPUT:
+        return " shoal inspect INPUT proposes a role for each column."
+    reading = {name: words.get(name) for name in ("delimiter", "encoding", "sheet")}
+    try:
+        found = read_table(source, **reading).frame.columns
+    except UsageError:
+        return ""
+    listed = ", ".join(found[:40]) + (", ..." if len(found) > 40 else "")
+    where = "INPUT" if "://" in source else shlex.quote(source)  # a URL may hold a password
+    return f" The columns are {listed}. shoal inspect {where} proposes a role for each."

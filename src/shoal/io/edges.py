@@ -1,0 +1,26 @@
+"""Tables of neighbours: two columns, the regions that touch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.errors import DataError
+from shoal.io.readers import read
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["EDGE_TABLES", "edges_of"]
+
+EDGE_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".ipc")
+"""Endings of files that hold such tables; others are polygons."""
+
+
+def edges_of(source: str) -> pl.DataFrame:
+    """Read the pairs of neighbours of a table with two columns, as text."""
+    import polars as pl
+
+    edges = read(source)
+    if edges.width != 2:
+        raise DataError(f"The table of edges must have two columns. Got {edges.width}.")
+    return edges.select(pl.all().cast(pl.String))

@@ -1,0 +1,113 @@
+"""The models that parameters in words request: each parameter is declared with its class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any
+
+from shoal._core.validation import parameters_of
+from shoal.errors import UsageError, did_you_mean
+from shoal.models import MODELS, OrderedDistance, TCloseness
+
+if TYPE_CHECKING:
+    from shoal._core.validation import Parameter
+    from shoal.models import GroundDistance, PrivacyModel
+
+__all__ = ["MODEL_WORDS", "ground_distance", "key_of", "models_of"]
+
+
+def key_of(declared: Parameter) -> str:
+    """Return the key of a parameter in a spec file: its flag without the dashes; empty if it has none."""
+    return (declared.flag or "").lstrip("-").replace("-", "_")
+
+
+MODEL_WORDS: Mapping[str, Parameter] = {
+    key_of(declared): declared
+    for model in (*MODELS.values(), OrderedDistance)
+    for declared in parameters_of(model).values()
+    if declared.flag is not None
+}
+"""The parameters of all models that options and spec files take, by their keys."""
+
+
+def models_of(words: Mapping[str, Any]) -> list[PrivacyModel]:
+    """Build the requested models: those whose parameters are given, unless they are part of another one's.
+
+    Parameters
+    ----------
+    words : mapping of str to object
+        Parameters by the keys of `MODEL_WORDS`.
+
+    Raises
+    ------
+    UsageError
+        A parameter lacks one that it belongs to, or a model refuses its parameters.
+    """
+    given = {key: words[key] for key in MODEL_WORDS if words.get(key) is not None}
+    wanted = [model for model in MODELS.values() if (needed := _needed(model)) and needed <= set(given)]
+    used = {model: set(_keys(model)) & set(given) for model in wanted}
+    chosen = [model for model in wanted if not any(used[model] < used[other] for other in wanted)]
+    _check_company(given, chosen)
+    made = []
+    for model in chosen:
+        declared = {key: one for key, one in _keys(model).items() if key in given}
+        values = {name: parameters_of(model)[name].value_of(given[key]) for key, name in declared.items()}
+        if model is TCloseness:
+            values["distance"] = ground_distance(given.get("t_distance", "equal"), given.get("t_order"))
+        made.append(model(**values))
+    return made
+
+
+def _keys(model: type[PrivacyModel]) -> dict[str, str]:
+    """Return the parameters of a model by their keys."""
+    return {key_of(one): name for name, one in parameters_of(model).items() if one.flag is not None}
+
+
+def _needed(model: type[PrivacyModel]) -> set[str]:
+    """Return the keys of the parameters that a model needs; none if one of these has no flag."""
+    declared = parameters_of(model)
+    needed = [declared[one.name] for one in fields(model) if one.default is MISSING and one.name in declared]
+    return {key_of(one) for one in needed} if all(one.flag is not None for one in needed) else set()
+
+
+def _check_company(given: Mapping[str, Any], chosen: Sequence[type[PrivacyModel]]) -> None:
+    """Check that each parameter belongs to a requested model."""
+    flags = {key: str(one.flag) for key, one in MODEL_WORDS.items()}
+    if "t_order" in given and "t_distance" not in given:
+        raise UsageError(f"{flags['t_order']} needs {flags['t_distance']}: give both.")
+    used = {key for model in chosen for key in _keys(model)} | {"t_order"}
+    for key in given:
+        if key not in used:
+            model = next(model for model in MODELS.values() if key in _keys(model))
+            absent = [flags[other] for other in _needed(model) - set(given)]
+            raise UsageError(f"{flags[key]} needs {' and '.join(absent)}: give both.")
+
+
+def ground_distance(named: str, order: Sequence[str] | None) -> GroundDistance:
+    """Build the ground distance that words name: "equal", "ordered", "file:METRIC.csv" or "hierarchy:TREE.csv".
+
+    Raises
+    ------
+    UsageError
+        They name none.
+    """
+    from shoal.hierarchy import Hierarchy
+    from shoal.models import EqualDistance, HierarchicalDistance, MetricDistance
+
+    kind, colon, path = named.partition(":")
+    distance, ordered = (str(MODEL_WORDS[key].flag) for key in ("t_distance", "t_order"))
+    if order is not None and named != "ordered":
+        raise UsageError(f"{ordered} is for {distance} ordered. Leave it out, or name that distance.")
+    if named == "equal":
+        return EqualDistance()
+    if named == "ordered":
+        return OrderedDistance() if order is None else OrderedDistance(order)
+    if kind == "file" and path:
+        return MetricDistance.from_csv(path)
+    if kind == "hierarchy" and path:
+        return HierarchicalDistance(Hierarchy.from_csv(path))
+    raise UsageError(
+        f"{distance} must be equal, ordered, file:METRIC.csv or hierarchy:TREE.csv. "
+        f"Got '{kind}{colon}{path}'. {did_you_mean(kind, ('equal', 'ordered', 'file', 'hierarchy'))}".rstrip()
+    )

@@ -1,0 +1,89 @@
+"""Lists of names, numbers and values by column as texts: what options and spec files write."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+
+from shoal._core.validation import number_in
+from shoal.errors import UsageError
+
+__all__ = ["as_number", "columns_and_words", "levels_in", "listed_name", "names_in"]
+
+_LIMIT = "--limit"
+
+
+def names_in(option: str, values: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Read the names that an option lists, as lines of CSV; None if it is not given.
+
+    Examples
+    --------
+    >>> names_in("--qi", ['age, "last, first"', "zip"])
+    ('age', 'last, first', 'zip')
+    """
+    if not values:
+        return None
+    names: list[str] = []
+    for line in values:
+        try:
+            names.extend(*csv.reader([line], skipinitialspace=True, strict=True))
+        except (csv.Error, TypeError) as error:
+            raise UsageError(f"Invalid value for {option}: the quotes do not match.") from error
+    if "" in names:
+        raise UsageError(f"Invalid value for {option}: a name is empty.")
+    return tuple(names)
+
+
+def listed_name(name: str) -> str:
+    """Write a column as lists have it, which are lines of CSV: a name with a comma stands in quotes."""
+    if not ("," in name or '"' in name or name != name.strip()):
+        return name
+    written = io.StringIO()
+    csv.writer(written, lineterminator="", quoting=csv.QUOTE_ALL).writerow([name])
+    return written.getvalue()
+
+
+def as_number(option: str, given: float | str) -> int | float | Fraction:
+    """Read a number: a whole number, a decimal, or a fraction such as 1/3.
+
+    Examples
+    --------
+    >>> as_number("-l", "4"), as_number("--alpha", "0.25"), as_number("--alpha", "1/3")
+    (4, 0.25, Fraction(1, 3))
+    """
+    number = number_in(given) if isinstance(given, str) else given
+    if isinstance(number, str):
+        raise UsageError(f"Invalid value for {option}: '{given}' is no number.")
+    return number
+
+
+def columns_and_words(option: str, given: Sequence[str] | None) -> dict[str, str] | None:
+    """Read `name=words` for each column; None if nothing is given. The name ends at the first equals sign.
+
+    Examples
+    --------
+    >>> columns_and_words("--coarsen", ["zip=prefix:3", "age=bins:10"])
+    {'zip': 'prefix:3', 'age': 'bins:10'}
+    """
+    if not given:
+        return None
+    said: dict[str, str] = {}
+    for entry in given:
+        name, equals, words = entry.partition("=")
+        if not equals or not name or not words:
+            raise UsageError(f"{option} takes a column and what to do, NAME=VALUE. Got {entry!r}.")
+        if name in said:
+            raise UsageError(f"{option} names the column '{name}' twice.")
+        said[name] = words
+    return said
+
+
+def levels_in(words: str) -> tuple[int, int]:
+    """Read the lowest and the highest level of a column, `1:3`."""
+    levels = re.fullmatch(r"([0-9]{1,9}):([0-9]{1,9})", words)
+    if levels is None:
+        raise UsageError(f"{_LIMIT} takes a column and two levels, NAME=LOW:HIGH, as in age=1:3. Got {words!r}.")
+    return int(levels[1]), int(levels[2])
