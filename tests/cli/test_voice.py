@@ -58,7 +58,7 @@ def test_models_in_words(model: library.models.PrivacyModel, words: str) -> None
         (("-k", 2, "--star", 20), 2, "--star must be a text that can be seen, without digits and commas."),
         (("-k", 2, "--star", "F"), 2, "Choose another symbol with --star."),
         (("-k", 2, "--coarsen", "age=bin:3"), 2, "Did you mean 'bins'?"),
-        (("-k", 2, "--coarsen", "age=bins:0"), 2, "--coarsen age=bins:0 will not do. Its width must be a number > 0."),
+        (("-k", 2, "--coarsen", "age=bins:0"), 2, "--coarsen age=bins:0 is invalid. Its width must be a number > 0."),
         (("-k", 2, "--coarsen", "age=labels:0"), 2, "Its k must be a whole number >= 1. Got 0."),
         (("-k", 2, "--senstive", "x"), 2, "--sensitive"),
     ],

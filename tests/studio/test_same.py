@@ -144,6 +144,7 @@ def test_what_the_comparison_shows_asks_for_the_levels(monkeypatch):
     plan = Plan(shown="t.csv", roles=roles, privacy={"k": "10", "l": "3", "t": "0.3"}, coarsen={"age": "bins:10"})
     same = of_comparing(plan, REQUESTS, k=[3, 5], l=[1, 2], output="out")
     asked = []
+    assert callable(shoal.tradeoff), "the real one is what is put back"
 
     class AskedError(Exception):
         pass

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
+    from shoal._core.progress import Progress
     from shoal.errors import ShoalError
     from shoal.hierarchy import Coarsening
     from shoal.pipeline.input import OpenedData
@@ -224,15 +225,18 @@ class Tuning(Unpicklable):
         """Write the picture of the trade-off as SVG or PNG, whichever the name ends in."""
         write_picture(self.plot(), path)
 
-    def release(self, **changes: Any) -> Release:
+    def release(self, *, progress: Progress | bool | None = None, **changes: Any) -> Release:
         """Anonymize the table with the best coarsening, and verify it; its report shows the trade-off.
 
         Parameters
         ----------
+        progress : callable or bool, optional
+            As for `shoal.anonymize`.
         **changes
             Fields of the request that shall differ from those that were tuned with.
         """
-        release = anonymize(self.opened.as_it_came, replace(self.request, **{"coarsen": self.coarsen, **changes}))
+        request = replace(self.request, **{"coarsen": self.coarsen, **changes})
+        release = anonymize(self.opened.as_it_came, request, progress=progress)
         certificate = release.certificate
         if "coarsen" not in changes:  # what the search found depends on the table
             asked = {**certificate.for_readers, "coarsen": coarsenings_for_readers(self.always), "tuned": True}
