@@ -25,6 +25,9 @@ class CommonOptions(TypedDict, total=False):
     sensitive: str | Sequence[str] | None
     direct_identifiers: Sequence[str]
     insensitive: str | Sequence[str]
+    person: str | Sequence[str] | None
+    units: Sequence[str | Sequence[str]]
+    missing_person: str
     missing_sensitive: str
     normalize: bool
     star: str

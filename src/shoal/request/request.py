@@ -9,7 +9,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from shoal._core.validation import (
-    Boolean,
     Integer,
     OneOf,
     Optional,
@@ -70,7 +69,6 @@ class Request:
         metavar="NAMES",
         help=f"Quasi-identifiers: what an adversary may know of a person. {_NAMES}",
         kind=tuple[str, ...],
-        key="columns",
     )
     sensitive: str | Sequence[str] | None = requestable(
         "str or sequence of str, optional",
@@ -81,7 +79,6 @@ class Request:
         metavar="NAMES",
         help="Sensitive attributes: what must not be linked to a person.",
         kind=tuple[str, ...],
-        key="columns",
     )
     direct_identifiers: Sequence[str] = requestable(
         "sequence of str",
@@ -92,7 +89,6 @@ class Request:
         metavar="NAMES",
         help="Direct identifiers: columns that name a person, never published.",
         kind=tuple[str, ...],
-        key="columns",
     )
     insensitive: str | Sequence[str] = requestable(
         'sequence of str, or "rest"',
@@ -104,7 +100,6 @@ class Request:
         metavar="NAMES",
         help="Columns that are neither, published as they are.",
         kind=tuple[str, ...],
-        key="columns",
     )
     person: str | Sequence[str] | None = requestable(
         "str or sequence of str, optional",
@@ -118,7 +113,6 @@ class Request:
         help="The column that identifies the person whose record it is (several columns together), never published: k "
         "counts persons then.",
         kind=tuple[str, ...],
-        key="columns",
     )
     units: Sequence[str | Sequence[str]] = requestable(
         "sequence of str or of sequences of str",
@@ -129,7 +123,6 @@ class Request:
         metavar="NAMES",
         help="Columns that identify further units, such as households, each of which is protected as persons are.",
         kind=tuple[str, ...],
-        key="columns",
     )
     missing_person: str = requestable(
         '{"error", "own"}',
@@ -158,12 +151,10 @@ class Request:
         "(Unicode NFC), before anything else; text of which nothing is left is missing. The normalized values are "
         "published. Without it, sensitive values that differ in this alone are an error.",
         section="columns",
-        default=False,
         flag="--normalize",
         help="Strip blanks at the ends and invisible characters from sensitive values and quasi-identifiers, and "
         "compose characters (Unicode NFC), before anything else.",
         kind=bool,
-        constraint=Boolean(),
     )
     star: str = requestable(
         "str",
@@ -217,11 +208,9 @@ class Request:
         "Whether the rows stay in the order of the input. By default they are sorted by what is published, which tells "
         "nothing of the input's order.",
         section="method",
-        default=False,
         flag="--keep-order",
         help="Publish the rows in the order of the input, which tells about it.",
         kind=bool,
-        constraint=Boolean(),
     )
     engine: Literal["auto", "memory", "stream", "spark"] = requestable(
         '{"auto", "memory", "stream", "spark"}',
@@ -283,12 +272,10 @@ class Request:
         "becomes a star. True publishes the smallest intervals and sets, whose ends are mostly the value of a single "
         "record.",
         section="recoding",
-        default=False,
         flag="--exact-ends",
         help="With --recoding generalization: let intervals end, and sets have members, at values that fewer than k "
         "records of the table have. By default ends go outward, to months, years or round numbers.",
         kind=bool,
-        constraint=Boolean(),
     )
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = requestable(
         "mapping of column to Hierarchy or path, optional",
@@ -424,41 +411,33 @@ class Request:
         "bool",
         "Whether to quote cells that a spreadsheet would run as a formula.",
         section="output",
-        default=False,
         flag="--spreadsheet-safe",
         help="Quote cells that a spreadsheet would run as a formula.",
         kind=bool,
-        constraint=Boolean(),
     )
     publish_proof: bool = requestable(
         "bool",
         "Whether the public certificate and report state the algorithm, its costs and the lower bound, too.",
         section="output",
-        default=False,
         flag="--publish-proof",
         help="State the algorithm, its costs and the lower bound in OUT, too; they tell more than the published table.",
         kind=bool,
-        constraint=Boolean(),
     )
     strict: bool = requestable(
         "bool",
         "Whether a release with `warnings` is refused.",
         section="output",
-        default=False,
         flag="--strict",
         help="Write nothing where a release has warnings. `shoal list warnings` tells them.",
         kind=bool,
-        constraint=Boolean(),
     )
     force: bool = requestable(
         "bool",
         "Whether to replace existing folders of an earlier release.",
         section="output",
-        default=False,
         flag="--force",
         help="Replace OUT and OUT.private if they exist.",
         kind=bool,
-        constraint=Boolean(),
     )
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any, get_origin
 
-from shoal._core.validation import Parameter
+from shoal._core.validation import Boolean, Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,22 +46,22 @@ def requestable(
     help: str = "",  # noqa: A002
     kind: Any = str,
     read: Callable[[str], Any] | None = None,
-    key: str = "",
     constraint: Constraint | None = None,
 ) -> Any:
-    """Declare a field of `Request`; see `RequestField` for the parameters."""
+    """Declare a field of `Request`; see `RequestField` for the parameters. A switch is off by default."""
+    switch, many = kind is bool, get_origin(kind) is tuple
     declared = RequestField(
-        constraint=constraint,
+        constraint=Boolean() if switch else constraint,
         help=help,
         flag=flag,
         metavar=metavar,
         read=read,
-        many=get_origin(kind) is tuple,
+        many=many,
         section=section,
         typed=typed,
         doc=doc,
         short=short,
         kind=kind,
-        key=key,
+        key="columns" if many else "",
     )
-    return field(default=default, metadata={"parameter": declared})
+    return field(default=False if switch else default, metadata={"parameter": declared})
