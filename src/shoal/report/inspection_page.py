@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PERSON_QUESTION",
-    "ROLES",
     "how_it_was_read",
     "pairs_of",
     "person_sentences",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from shoal.algorithms import Algorithm
     from shoal.models import PrivacyModel
 
-__all__ = ["ALGORITHM_WORDS", "SECTIONS", "WORDS", "Word", "Words", "flag_of"]
+__all__ = ["ALGORITHM_WORDS", "WORDS", "Word", "Words", "flag_of"]
 
 _PANELS = {
     "columns": "Columns",
@@ -47,7 +47,7 @@ _PANELS = {
     "call": "Files",
 }
 """Where the help shows the words of each group."""
-SECTIONS = ("columns", "privacy", "report")
+_SECTIONS = ("columns", "privacy", "report")
 """The sections of spec files that hold more than one value per column."""
 _NUMBER = int | float | str
 _IMPLIED = {"patterns": "patterns", "suppression_limit": "full-domain"}
@@ -63,7 +63,7 @@ class Word:
     key: str
     """The key in its section; no two sections share one."""
     section: str
-    """One of `SECTIONS`; empty at the top level."""
+    """One of `_SECTIONS`; empty at the top level."""
     group: str
     """What belongs together: a section of the fields of `Request`, "report", "algorithms", "input" or "call"."""
     flags: tuple[str, ...]
@@ -242,12 +242,12 @@ class Words:
             A key is unknown, or its value has another type; `what` is the subject of the message.
         """
         said: dict[str, Any] = {}
-        for section in ("", *SECTIONS):
+        for section in ("", *_SECTIONS):
             found = content if not section else content.get(section, {})
             if not isinstance(found, Mapping):
                 raise UsageError(f"{what}, {section}: Expected `object`, got `{type(found).__name__}`.")
             for key, value in found.items():
-                if not section and key in SECTIONS:
+                if not section and key in _SECTIONS:
                     continue
                 if key not in WORDS or WORDS[key].section != section:
                     raise UsageError(_unknown_key(what, section, key))
@@ -390,7 +390,7 @@ class Words:
 
 
 def _unknown_key(what: str, section: str, key: str) -> str:
-    known = [one.key for one in WORDS.values() if one.section == section] + ([] if section else list(SECTIONS))
+    known = [one.key for one in WORDS.values() if one.section == section] + ([] if section else list(_SECTIONS))
     hint = near_matches(key, known)
     if key in WORDS:
         home = WORDS[key].section

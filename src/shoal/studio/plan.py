@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
-__all__ = ["PERSONS", "RECORDS", "History", "Plan", "ShapedTree", "listed_name"]
+from shoal.request.texts import listed_name
+
+__all__ = ["PERSONS", "RECORDS", "History", "Plan", "ShapedTree"]
 
 PERSONS, RECORDS = "persons", "records"
 """What rows may stand for: one person each, or one of perhaps several records of a person."""
@@ -155,15 +155,6 @@ class Plan:
         """How the table is read, as arguments of `shoal.inspect`."""
         given: dict[str, Any] = {name: value for name, value in self.reading.items() if value}
         return {**given, "dates": dict(self.dates)} if self.dates else given
-
-
-def listed_name(name: str) -> str:
-    """Return a column as lists have it, which are lines of CSV: a name with a comma stands in quotes."""
-    if not ("," in name or '"' in name or name != name.strip()):
-        return name
-    written = io.StringIO()
-    csv.writer(written, lineterminator="", quoting=csv.QUOTE_ALL).writerow([name])
-    return written.getvalue()
 
 
 @dataclass(kw_only=True)

@@ -8,7 +8,7 @@ import shlex
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from shoal.studio.plan import listed_name
+from shoal.request.texts import listed_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
