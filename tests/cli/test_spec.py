@@ -54,6 +54,7 @@ keep_order = true
 engine = "spark"
 memory = "2GB"
 master = "local[2]"
+missing_person = "own"
 missing_sensitive = "drop"
 normalize = true
 star = "?"
@@ -104,6 +105,8 @@ quasi_identifiers = ["age", "last, first"]
 sensitive = ["disease"]
 direct_identifiers = ["name"]
 insensitive = ["visit_id"]
+person = ["patient"]
+units = ["household"]
 
 [privacy]
 k = 10
@@ -150,6 +153,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "engine": "spark",
     "memory": "2GB",
     "master": "local[2]",
+    "missing_person": "own",
     "missing_sensitive": "drop",
     "normalize": True,
     "star": "?",
@@ -176,6 +180,8 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "sensitive": ["disease"],
     "direct_identifiers": ["name"],
     "insensitive": ["visit_id"],
+    "person": ["patient"],
+    "units": ["household"],
     "k": 10,
     "l": 4,
     "l_variant": "recursive",
