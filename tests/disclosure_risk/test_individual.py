@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shoal.disclosure_risk import Frequencies
-from shoal.disclosure_risk.individual import household_risks, individual_risk, individual_risks, sums_of_weights
+from shoal.disclosure_risk.individual import household_risks, individual_risk, individual_risks, sum_weights
 
 
 def risk(f: int, total: float) -> float:
@@ -114,9 +114,9 @@ def test_sums_do_not_depend_on_the_order_of_rows():
     weights, classes = rng.uniform(1, 5000, 1000), rng.integers(0, 7, 1000)
     weights[0] = np.nextafter(1, 2)
     order = rng.permutation(1000)
-    sums = sums_of_weights(frequencies_of(classes), weights)
+    sums = sum_weights(frequencies_of(classes), weights)
     assert sums.tolist() == [math.fsum(weights[classes == at].tolist()) for at in range(7)]
-    assert (sums == sums_of_weights(frequencies_of(classes[order]), weights[order])).all()
+    assert (sums == sum_weights(frequencies_of(classes[order]), weights[order])).all()
     risks, homes = rng.random(7), rng.integers(0, 300, 1000)
     found = household_risks(risks, classes, homes, 300)
     assert (found == household_risks(risks, classes[order], homes[order], 300)).all()

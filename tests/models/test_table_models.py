@@ -14,7 +14,7 @@ import shoal
 from shoal.algorithms import ALGORITHMS, unsupported
 from shoal.algorithms.algorithm_list import choose
 from shoal.cli.voice import Flags
-from shoal.disclosure_risk import fitting, population_uniques
+from shoal.disclosure_risk import make_people_counter, population_uniques
 from shoal.errors import ColumnError, DataError, InfeasibleError, ParameterError, ReleaseUnsafeError, UnsupportedError
 from shoal.models import (
     DeltaPresence,
@@ -87,7 +87,7 @@ def test_people_are_counted_as_by_trying_everybody():
         shown = [(tuple(STAR if one == "*" else one for one in cell), size) for cell, size in groups.items()]
         ways = [{value: (value, "*") for value in "abc"} for _ in names]
         fit, outside, overlapping = people_of_groups(shown, people, ways)
-        found = counted_people(frame, names, fitting(population))
+        found = counted_people(frame, names, make_people_counter(population))
         pairs = sorted(zip(groups.values(), fit, strict=True))
         assert sorted(pair for pair, times in found.counted.items() for _ in range(times)) == pairs
         assert (found.members, found.outside, found.overlapping) == (len(people), outside, overlapping)
@@ -191,10 +191,10 @@ def test_verification_does_not_take_it_on_trust():
     with pytest.raises(ReleaseUnsafeError, match="a population that is not there"):
         verify(frame, **roles)
     with pytest.raises(ReleaseUnsafeError, match="the cells of some group fit 2 people of the population only"):
-        verify(frame, **roles, fitting=fitting(people))
+        verify(frame, **roles, fitting=make_people_counter(people))
     asked = Requirement.of(DeltaPresence(0.5, 0.9, population=people), ())
     with pytest.raises(ReleaseUnsafeError, match=r"it is from 0\.3333 to 1\.0"):
-        verify(frame, **{**roles, "requirement": asked}, fitting=fitting(people))
+        verify(frame, **{**roles, "requirement": asked}, fitting=make_people_counter(people))
 
 
 def test_what_is_wrong_with_a_population_is_said():

@@ -1,12 +1,12 @@
-"""Disclosure risk: what an adversary can find out from a table, whoever made it, measured or estimated.
+"""Disclosure risk of tables from any tool: what an adversary can learn, measured or estimated.
 
-A file per family of measures; `MEASURES` says of each what it means, assumes and is computed from, for the
-documentation, reports and the command line. The function `shoal.risk` brings them together.
+Each family of measures has a module. `MEASURES` describes the meaning, assumptions and formula of each measure for the
+documentation, reports and the command line. The function `shoal.risk` combines them.
 """
 
 from shoal.disclosure_risk.attribute import attribute_disclosure, class_confidence
 from shoal.disclosure_risk.combinations import Combination, rank_combinations
-from shoal.disclosure_risk.compatible_frequencies import count_compatible, fitting, generalized_columns
+from shoal.disclosure_risk.compatible_frequencies import count_compatible, generalized_columns, make_people_counter
 from shoal.disclosure_risk.figures import Threshold
 from shoal.disclosure_risk.frequencies import Frequencies, count_frequencies
 from shoal.disclosure_risk.identifiers import PossibleIdentifier, detect_identifiers
@@ -70,7 +70,7 @@ __all__ = [
     "detect_persons",
     "detect_persons_in_sample",
     "evidence_by_name",
-    "fitting",
+    "make_people_counter",
     "generalized_columns",
     "informative_columns",
     "journalist_risk",

@@ -1,4 +1,4 @@
-"""Attribute disclosure: how sure an adversary can be of the sensitive value of a row.
+"""Attribute disclosure: the confidence of an adversary in the sensitive value of a row.
 
 References
 ----------
@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal.disclosure_risk.figures import Threshold
 from shoal.disclosure_risk.frequencies import count_pairs
-from shoal.disclosure_risk.reidentification import share_above
+from shoal.disclosure_risk.reidentification import compute_share_above
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,25 +26,27 @@ if TYPE_CHECKING:
 
 __all__ = ["attribute_disclosure", "class_confidence", "most_common"]
 
-_VALUES = 64
-"""Sensitive values that are counted at a time over compatible classes."""
+_MAX_VALUES_PER_PASS = 64
+"""Sensitive values that are counted in one pass over compatible classes."""
 
 
 def most_common(frequencies: Frequencies, sensitive: Column) -> NDArray[np.int64]:
-    """Return for each class how many of the rows that it matches have their most common sensitive value."""
+    """Count the rows with the most common sensitive value, for each class and the rows that it matches."""
     classes, values, counts = count_pairs(frequencies.class_of, frequencies.classes, sensitive.codes, sensitive.size)
     if frequencies.join is None:
-        return _most(classes, counts)
+        return _count_most_common(classes, counts)
+    # If classes are compatible with others, count some values at a time to bound the memory.
     most = np.zeros(frequencies.classes, dtype=np.int64)
-    for first in range(0, sensitive.size, _VALUES):
-        some = (values >= first) & (values < first + _VALUES)
-        carried = np.zeros((frequencies.classes, min(_VALUES, sensitive.size - first)), dtype=np.int64)
+    for first in range(0, sensitive.size, _MAX_VALUES_PER_PASS):
+        some = (values >= first) & (values < first + _MAX_VALUES_PER_PASS)
+        carried = np.zeros((frequencies.classes, min(_MAX_VALUES_PER_PASS, sensitive.size - first)), dtype=np.int64)
         carried[classes[some], values[some] - first] = counts[some]
         np.maximum(most, frequencies.matching(carried).max(axis=1), out=most)
     return most
 
 
-def _most(classes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _count_most_common(classes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Find the largest count of each class."""
     return np.maximum.reduceat(counts, np.flatnonzero(np.diff(classes, prepend=-1)))
 
 
@@ -54,40 +56,46 @@ def class_confidence(
     sensitive: Column,
     times: NDArray[np.int64] | None = None,
 ) -> Threshold:
-    """Return the confidence in the likeliest sensitive value of a row, for classes that are known already.
+    """Measure the confidence in the most likely sensitive value of a row, for known classes.
 
     Parameters
     ----------
     class_of : int64 array
         Class of each row.
     sizes : int64 array
-        Rows of each class.
+        Number of rows of each class.
     sensitive : Column
         The sensitive attribute, in the order of the rows.
     times : int64 array, optional
-        How many rows of the table each of them stands for, where that is not one.
+        Multiplicity of each row; one by default.
     """
     classes, _, counts = count_pairs(class_of, len(sizes), sensitive.codes, sensitive.size, times)
-    return attribute_disclosure(_most(classes, counts), sizes, sizes, Fraction(1, 2))
+    return attribute_disclosure(_count_most_common(classes, counts), sizes, sizes, Fraction(1, 2))
 
 
 def attribute_disclosure(
     most: NDArray[np.int64], sample: NDArray[np.int64], rows_of: NDArray[np.int64], threshold: Fraction
 ) -> Threshold:
-    """Return the confidence of an adversary in the likeliest sensitive value of a row: the share of its class.
+    """Measure the confidence of an adversary in the most likely sensitive value of a row: its share in the class.
 
     Parameters
     ----------
     most : int64 array
-        How many of the f rows of each class have its most common value.
+        Number of the f rows of each class with its most common value.
     sample, rows_of : int64 array
-        f, and the rows of each class.
+        f, and the number of rows of each class.
     threshold : Fraction
-        The confidence that is still acceptable: 1 / l for l-diversity.
+        Largest acceptable confidence: 1 / l for l-diversity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> attribute_disclosure(np.array([2, 1]), np.array([2, 4]), np.array([2, 4]), Fraction(1, 2)).average
+    0.5
     """
     return Threshold(
         highest=float((most / sample).max()),
         average=math.fsum((most / sample * rows_of).tolist()) / int(rows_of.sum()),
         threshold=float(threshold),
-        records_above=share_above(most, sample, rows_of, threshold),
+        records_above=compute_share_above(most, sample, rows_of, threshold),
     )

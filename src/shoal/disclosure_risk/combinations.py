@@ -1,4 +1,4 @@
-"""Which columns identify: how well every combination of columns tells rows apart.
+"""Distinction and separation: how well each combination of columns identifies rows.
 
 References
 ----------
@@ -33,32 +33,32 @@ if TYPE_CHECKING:
 __all__ = ["Combination", "rank_combinations"]
 
 CONFIDENCE = 0.99
-"""The probability with which all separations of a sample are within their error."""
+"""Probability that the separations of all combinations in a sample are within their error."""
 
-_LARGEST = 3
-"""Columns of a combination unless the caller says."""
-_MOST = 100_000
-"""Combinations that are looked at."""
-_MOST_UNLESS_ASKED = 2_000
-"""The same where the caller did not ask for a size."""
-_SAMPLE = 50_000
-"""Rows of a sample: errors below 0.02, whatever the number of combinations."""
-_CELLS = 1 << 22
-"""Combined codes below this are counted in an array, others sorted."""
+_DEFAULT_SIZE = 3
+"""Default number of columns of a combination."""
+_MAX_COMBINATIONS = 100_000
+"""Largest number of combinations."""
+_MAX_COMBINATIONS_BY_DEFAULT = 2_000
+"""Largest number of combinations if the caller does not choose a size."""
+_SAMPLE_ROWS = 50_000
+"""Rows of a sample: errors are below 0.02 for any number of combinations."""
+_MAX_COUNTED_CELLS = 1 << 22
+"""Combined codes below this are counted in an array; others are sorted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Combination(Figures):
-    """How well some columns together tell the rows of a table apart."""
+    """How well a combination of columns distinguishes the rows of a table."""
 
     columns: tuple[str, ...]
-    """Their names."""
+    """Names of the columns."""
     distinction: float | None
-    """Distinct combinations of values / rows; None where only a sample was looked at."""
+    """Number of distinct combinations of values divided by the number of rows; None if only a sample was measured."""
     separation: float | None
-    """Share of the pairs of rows that differ in at least one of the columns; None where there is only one row."""
+    """Share of the pairs of rows that differ in at least one of the columns; None if there is only one row."""
     error: float = 0.0
-    """How far the separation may be from the table's, where only a sample was looked at; 0 where all rows were."""
+    """Bound of the sampling error of the separation; 0 if all rows were measured."""
 
 
 def rank_combinations(
@@ -69,43 +69,48 @@ def rank_combinations(
     work: int = 400_000_000,
     progress: Progress = silent,
 ) -> tuple[Combination, ...]:
-    """Measure every combination of up to `size` columns, the one that separates most first.
+    """Rank the combinations of up to `size` columns by their separation, highest first.
 
-    Where that would be more work than allowed, combinations are ranked by a sample of 50,000 rows. The first ones are
-    then measured with all rows, as many as the work allows; of the others the separation in the sample is told, which
-    is within `error` of the true one for all combinations together with a probability of 99 % (Hoeffding's bound for
-    U-statistics). The sample is a function of the table alone: the order of its rows does not matter.
+    If measuring all combinations takes more work than allowed, they are ranked by a sample of 50,000 rows. The first
+    ones
+    are then measured on all rows, as far as the work allows. The others have the separation of the sample, which is
+    within
+    `error` of the true separation, for all combinations together, with a probability of 99 % (Hoeffding's bound for
+    U-statistics). The sample depends only on the table, not on the order of its rows.
 
     Parameters
     ----------
     columns : sequence of Column
-        A missing value is a value of its own.
+        A missing value counts as a value.
     frequencies : Frequencies, optional
-        Their classes, where they were counted already.
+        The classes of the columns, if known.
     size : int, optional
-        The most columns of a combination; 3 by default, or fewer where there would be more than 2,000 combinations.
+        Largest number of columns of a combination. By default 3, or fewer if there are more than 2,000 combinations.
     work : int
-        Combinations times distinct rows that are looked at.
+        Largest number of combinations times distinct rows.
     progress : Progress, optional
+        Called from time to time.
 
     Raises
     ------
     ParameterError
-        There are more than 100,000 combinations.
+        If there are more than 100,000 combinations.
     """
-    sets = _sets(len(columns), size)
-    # Rows that agree in all columns count together.
+    sets = _list_combinations(len(columns), size)
+    # Process rows that agree in all columns once, with their count.
     classes = count_frequencies(columns) if frequencies is None else frequencies
     weights, rows = classes.rows_of, classes.rows
     cells = [(column.codes[classes.first_rows], column.size) for column in columns]
+    # Rank by a sample if all rows are too much work.
     exact, error, sampled = len(sets), 0.0, {}
-    if len(sets) * len(weights) > work and rows > _SAMPLE:
+    if len(sets) * len(weights) > work and rows > _SAMPLE_ROWS:
         exact = max(work // len(weights), 1)
-        error = math.sqrt(math.log(2 * len(sets) / (1 - CONFIDENCE)) / (2 * (_SAMPLE // 2)))
-        parts = _sample(weights)
+        error = math.sqrt(math.log(2 * len(sets) / (1 - CONFIDENCE)) / (2 * (_SAMPLE_ROWS // 2)))
+        parts = _draw_sample(weights)
         few = [(codes[parts > 0], domain) for codes, domain in cells]
         sampled = {chosen: _measure(few, parts[parts > 0], chosen)[1] for chosen in sets}
         sets = sorted(sets, key=lambda chosen: (-(sampled[chosen] or 0.0), len(chosen), chosen))
+    # Measure the first combinations exactly.
     measured = []
     for number, chosen in enumerate(sets):
         progress("combinations", number, len(sets))
@@ -127,50 +132,54 @@ def rank_combinations(
     )
 
 
-def _sets(columns: int, size: int | None) -> list[tuple[int, ...]]:
-    """Return the combinations of columns that are looked at."""
+def _list_combinations(columns: int, size: int | None) -> list[tuple[int, ...]]:
+    """List the combinations of columns to rank."""
     if size is None:
-        sizes = range(1, min(_LARGEST, columns) + 1)
+        sizes = range(1, min(_DEFAULT_SIZE, columns) + 1)
         size = max(
-            (one for one in sizes if sum(math.comb(columns, k) for k in range(1, one + 1)) <= _MOST_UNLESS_ASKED),
+            (
+                one
+                for one in sizes
+                if sum(math.comb(columns, k) for k in range(1, one + 1)) <= _MAX_COMBINATIONS_BY_DEFAULT
+            ),
             default=1,
         )
     count = sum(math.comb(columns, k) for k in range(1, min(size, columns) + 1))
-    if count > _MOST:
+    if count > _MAX_COMBINATIONS:
         raise ParameterError(
-            f"{count:,} combinations of up to {size} of {columns} columns are too many to rank; at most {_MOST:,} are "
-            "allowed. Choose a smaller size with ",
+            f"{count:,} combinations of up to {size} of {columns} columns are too many to rank; at most "
+            f"{_MAX_COMBINATIONS:,} are allowed. Choose a smaller size with ",
             Suggestion("combinations"),
             ".",
         )
     return [chosen for k in range(1, min(size, columns) + 1) for chosen in itertools.combinations(range(columns), k)]
 
 
-def _sample(weights: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Draw rows without replacement from classes with so many rows, and return how many of each class were drawn."""
+def _draw_sample(weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Draw rows without replacement, and count the drawn rows of each class."""
     rng = np.random.default_rng(0)
-    rows = rng.choice(int(weights.sum()), size=_SAMPLE, replace=False)
+    rows = rng.choice(int(weights.sum()), size=_SAMPLE_ROWS, replace=False)
     return np.bincount(np.searchsorted(np.cumsum(weights), rows, side="right"), minlength=len(weights))
 
 
 def _measure(
     cells: Sequence[tuple[NDArray[np.unsignedinteger], int]], weights: NDArray[np.int64], chosen: tuple[int, ...]
 ) -> tuple[float, float | None]:
-    """Return distinction and separation of some columns of distinct rows that occur so many times."""
-    sizes = _group_sizes([cells[at] for at in chosen], weights)
+    """Measure distinction and separation of a combination, for distinct rows with counts."""
+    sizes = _count_groups([cells[at] for at in chosen], weights)
     rows = int(weights.sum())
     pairs = rows * (rows - 1)
     alike = int(np.dot(sizes, sizes)) - rows
     return len(sizes) / rows, (pairs - alike) / pairs if pairs else None
 
 
-def _group_sizes(
+def _count_groups(
     cells: Sequence[tuple[NDArray[np.unsignedinteger], int]], weights: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return how many rows have each combination of codes that occurs."""
+    """Count the rows of each combination of codes that occurs."""
     keys, bits = mixed_radix_keys(cells, len(weights))
     space = math.prod(domain for _, domain in cells)
-    if space <= _CELLS:
+    if space <= _MAX_COUNTED_CELLS:
         counted = np.bincount(keys, weights=weights, minlength=space)  # whole numbers below 2**53 stay exact
         return counted[counted > 0].astype(np.int64)
     keys, order = sort_by_key(keys, np.arange(len(weights), dtype=np.int32), bits)

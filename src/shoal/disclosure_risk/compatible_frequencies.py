@@ -1,7 +1,7 @@
-"""Frequencies where a star, an interval, a set or a node stands for any of its values: rows that are compatible.
+"""Frequencies if a star, an interval, a set or a node stands for any of its values: numbers of compatible rows.
 
-Two rows are compatible where their cells have a value in common in every quasi-identifier. Somebody who joins a release
-with another table must assume that any of them may be meant.
+Two rows are compatible if their cells have a common value in every quasi-identifier. An adversary who joins a release
+with another table must assume that any compatible row may be the right one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import polars as pl
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Suggestion
-from shoal.disclosure_risk.frequencies import Frequencies, class_numbers
+from shoal.disclosure_risk.frequencies import Frequencies, number_classes
 from shoal.errors import DataError
 from shoal.joins import BoxJoin
 from shoal.models import PeopleCounts
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from shoal.verification.counting import Fitting
     from shoal.verification.scales import Position
 
-__all__ = ["count_compatible", "fitting", "generalized_columns"]
+__all__ = ["count_compatible", "make_people_counter", "generalized_columns"]
 
 _DAY = 86_400 * 10**9
 _UNIX_EPOCH = date(1970, 1, 1).toordinal()
@@ -52,7 +52,7 @@ def count_compatible(
     meanings: Mapping[str, Meaning] | None = None,
     progress: Progress = silent,
 ) -> Frequencies:
-    """Count for each class of a table the rows, and the people of a population, that its cells are compatible with.
+    """Count for each class the rows of a table, and the people of a population, that are compatible with its cells.
 
     Parameters
     ----------
@@ -63,22 +63,24 @@ def count_compatible(
     population : polars.DataFrame, optional
         The same columns of the population, with true values.
     star : str
-        How a suppressed cell is written.
+        The text of a suppressed cell.
     meanings : mapping of column to Meaning, optional
-        What is said of cells that do not say it themselves.
+        Declared meanings of cells.
     progress : Progress, optional
+        Called from time to time.
 
     Raises
     ------
     NotUnderstoodError
-        Where it is in doubt what the cells of a column stand for; says how to say it.
+        If the meaning of a column's cells is in doubt; the message explains how to declare it.
     DataError
-        Where the population is smaller than the table, or some rows of the table fit too few people.
+        If the population is smaller than the table, or some rows of the table are compatible with too few people.
     """
     read = read_table(table, table.columns, star=star, meanings=meanings, beside=population)
     read.require()
     cells = [column.codes[classes.first_rows] for column in read.columns.values()]
-    covered = [place(column, _witnesses(column)) for column in read.columns.values()]
+    # Two cells overlap if they share a witness value; a cell without any value is an error.
+    covered = [place(column, _choose_witnesses(column)) for column in read.columns.values()]
     for name, codes, one in zip(read.columns, cells, covered, strict=True):
         nothing = int(classes.rows_of[(one.high < one.low)[codes]].sum())
         if nothing:
@@ -88,20 +90,21 @@ def count_compatible(
                 Suggestion("stars", "own"),
                 ".",
             )
-    boxes, regions = _joined(cells, covered)
+    # Join the classes with themselves.
+    boxes, regions = _stack_boxes(cells, covered)
     pairs = BoxJoin(boxes, regions, boxes, regions)
 
     def join(carried: NDArray[np.int64]) -> NDArray[np.int64]:
         return pairs.to_left(carried, progress)
 
     found = replace(classes, sample=join(classes.rows_of[:, None])[:, 0], join=join)
-    return found if population is None else _with_people(found, read, cells, population, progress)
+    return found if population is None else _add_population(found, read, cells, population, progress)
 
 
 def generalized_columns(
     table: pl.DataFrame, *, star: str = "*", meanings: Mapping[str, Meaning] | None = None
 ) -> list[str]:
-    """Return the columns of which some cell stands for more than one value."""
+    """List the columns in which a cell stands for more than one value."""
     read = read_table(table, table.columns, star=star, meanings=meanings)
     read.require()
     plain = (Listed,)
@@ -112,27 +115,29 @@ def generalized_columns(
     ]
 
 
-def fitting(
+def make_people_counter(
     population: pl.DataFrame,
     *,
     star: str = "*",
     meanings: Mapping[str, Meaning] | None = None,
     progress: Progress = silent,
 ) -> Fitting:
-    """Return what counts the people of a population who fit the cells of groups.
+    """Make a counter of the people of a population who are compatible with the cells of groups.
 
-    Rows that show nothing but stars are those of people who fit no other group: whoever knows how a table was made
-    knows that. With rows that are recoded one by one this counts too few people for them, never too many.
+    Rows of stars only belong to people who fit no other group, because an adversary who knows the algorithm knows this.
+    If
+    rows are recoded one by one, the counter counts too few people for such rows, but never too many.
 
     Parameters
     ----------
     population : polars.DataFrame
         The quasi-identifiers of the population, with true values.
     star : str
-        How a suppressed cell is written.
+        The text of a suppressed cell.
     meanings : mapping of column to Meaning, optional
-        What is said of cells that do not say it themselves.
+        Declared meanings of cells.
     progress : Progress, optional
+        Called from time to time.
     """
 
     def fit(groups: pl.DataFrame, rows: NDArray[np.int64]) -> PeopleCounts:
@@ -140,11 +145,11 @@ def fitting(
         read = read_table(groups, names, star=star, meanings=meanings, beside=population[names])
         read.require()
         if population.height < int(rows.sum()):
-            raise DataError(_too_few(population.height, int(rows.sum())))
+            raise DataError(_describe_too_few(population.height, int(rows.sum())))
         cells = [column.codes for column in read.columns.values()]
-        everybody = _Everybody.of(read, cells, population)
-        stars = _all_stars(read)
-        found, times = everybody.people_and_boxes(~stars, progress)
+        everybody = _PlacedPopulation.of(read, cells, population)
+        stars = _find_all_stars(read)
+        found, times = everybody.count_fits(~stars, progress)
         _check_people(rows, found, read, cells, everybody.covered)
         rest = int(everybody.counts[times == 0].sum())
         found[stars] = rest
@@ -159,8 +164,8 @@ def fitting(
     return fit
 
 
-def _all_stars(read: ReadTable) -> NDArray[np.bool_]:
-    """Return which rows of a table show nothing but stars."""
+def _find_all_stars(read: ReadTable) -> NDArray[np.bool_]:
+    """Find the rows that consist of stars only."""
     shown = [
         np.array([isinstance(one, Everything) for one in column.sub_domains], dtype=np.bool_)[column.codes]
         for column in read.columns.values()
@@ -169,20 +174,24 @@ def _all_stars(read: ReadTable) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class _Everybody:
-    """The people of a population, each different one once, and the cells of a table, placed on their values."""
+class _PlacedPopulation:
+    """Distinct people of a population, and the cells of a table placed on their values."""
 
     points: NDArray[np.int32]
+    """The distinct people."""
     at_points: CoveredRanks
+    """Ranks of the values of the points."""
     counts: NDArray[np.int64]
-    """How many people each point is."""
+    """Number of people of each point."""
     boxes: NDArray[np.int32]
+    """The rows of the table."""
     regions: CoveredRanks
+    """Ranks that the cells of all columns cover."""
     covered: Sequence[CoveredRanks]
-    """What the cells of each column cover."""
+    """Ranks that the cells of each column cover."""
 
     @classmethod
-    def of(cls, read: ReadTable, cells: Sequence[NDArray[np.integer]], population: pl.DataFrame) -> _Everybody:
+    def of(cls, read: ReadTable, cells: Sequence[NDArray[np.integer]], population: pl.DataFrame) -> _PlacedPopulation:
         ranks, covered = [], []
         for column in read.columns.values():
             given = population.get_column(column.name)
@@ -190,9 +199,11 @@ class _Everybody:
             values, of_people = column.values(given)
             ranks.append(of_people)
             covered.append(place(column, values))
-        _, counts, first = class_numbers([(one, int(one.max()) + 1) for one in ranks], population.height)
-        points, at_points = _joined([one[first] for one in ranks], [_single(int(one.max()) + 1) for one in ranks])
-        boxes, regions = _joined(cells, covered)
+        _, counts, first = number_classes([(one, int(one.max()) + 1) for one in ranks], population.height)
+        points, at_points = _stack_boxes(
+            [one[first] for one in ranks], [_single_ranks(int(one.max()) + 1) for one in ranks]
+        )
+        boxes, regions = _stack_boxes(cells, covered)
         return cls(
             points=points, at_points=at_points, counts=counts, boxes=boxes, regions=regions, covered=tuple(covered)
         )
@@ -201,20 +212,22 @@ class _Everybody:
     def _join(self) -> BoxJoin:
         return BoxJoin(self.points, self.at_points, self.boxes, self.regions)
 
-    def people_and_boxes(self, which: NDArray[np.bool_], progress: Progress) -> _Fits:
-        """Return how many people fit each box, and how many of some boxes each point fits."""
+    def count_fits(self, which: NDArray[np.bool_], progress: Progress) -> _FitCounts:
+        """Count the people who fit each box, and the selected boxes that each point fits."""
         times, people = self._join.both(self.counts[:, None], which.astype(np.int64)[:, None], progress)
-        return _Fits(people=people[:, 0], boxes=times[:, 0])
+        return _FitCounts(people=people[:, 0], boxes=times[:, 0])
 
 
-class _Fits(NamedTuple):
+class _FitCounts(NamedTuple):
+    """Counts of compatible people and boxes."""
+
     people: NDArray[np.int64]
-    """How many people fit each box."""
+    """Number of people who fit each box."""
     boxes: NDArray[np.int64]
-    """How many of some boxes each point fits."""
+    """Number of selected boxes that each point fits."""
 
 
-def _with_people(
+def _add_population(
     found: Frequencies,
     read: ReadTable,
     cells: Sequence[NDArray[np.integer]],
@@ -223,9 +236,9 @@ def _with_people(
 ) -> Frequencies:
     """Add the frequencies in the population."""
     if population.height < found.rows:
-        raise DataError(_too_few(population.height, found.rows))
-    everybody = _Everybody.of(read, cells, population)
-    big, times = everybody.people_and_boxes(np.ones(found.classes, dtype=np.bool_), progress)
+        raise DataError(_describe_too_few(population.height, found.rows))
+    everybody = _PlacedPopulation.of(read, cells, population)
+    big, times = everybody.count_fits(np.ones(found.classes, dtype=np.bool_), progress)
     _check_people(found.rows_of, big, read, cells, everybody.covered)
     return replace(
         found,
@@ -236,7 +249,8 @@ def _with_people(
     )
 
 
-def _too_few(people: int, rows: int) -> str:
+def _describe_too_few(people: int, rows: int) -> str:
+    """Describe a population that is smaller than the table."""
     return (
         f"The population has {people:,} row(s), fewer than the {rows:,} of the table. It must hold everybody who may "
         "be meant, with one row per person, the people of the table among them."
@@ -250,7 +264,7 @@ def _check_people(
     cells: Sequence[NDArray[np.integer]],
     covered: Sequence[CoveredRanks],
 ) -> None:
-    """Raise where rows with the same cells fit fewer people than they are, naming columns whose cells nobody fits."""
+    """Check that rows with the same cells fit at least as many people, and name columns whose cells fit no person."""
     short = big < rows_of
     if not short.any():
         return
@@ -271,36 +285,35 @@ def _check_people(
     )
 
 
-def _joined(
+def _stack_boxes(
     cells: Sequence[NDArray[np.integer]], regions: Sequence[CoveredRanks]
 ) -> tuple[NDArray[np.int32], CoveredRanks]:
-    """Return boxes, each the places of its regions among those of all columns, and the regions."""
+    """Combine the cells of all columns into boxes over one list of regions."""
     offsets = np.cumsum([0, *(len(one) for one in regions[:-1])])
     return (np.column_stack(cells) + offsets).astype(np.int32), CoveredRanks.joined(regions)
 
 
-def _single(ranks: int) -> CoveredRanks:
-    """Return a region for each rank: that rank alone."""
+def _single_ranks(ranks: int) -> CoveredRanks:
+    """Create a region for each rank that contains only this rank."""
     each = np.arange(ranks, dtype=np.int32)
     return CoveredRanks(
         low=each, high=each, starts=np.zeros(ranks + 1, dtype=np.int64), members=np.empty(0, dtype=np.int32)
     )
 
 
-# Values that tell which cells of a column have one in common.
+def _choose_witnesses(column: ReadColumn) -> Values:
+    """Choose values such that any two cells of a column with a common value share one of them.
 
-
-def _witnesses(column: ReadColumn) -> Values:
-    """Return values such that two cells of a column have one of them in common where they have any in common.
-
-    Those are the values that cells are written with; on a scale also what lies between any two of them that are next
-    to each other, and beyond the ends; and a text for each mask. (Masks with stars before their end that have only a
-    text in common which no cell shows count as different.)
+    These are the values with which cells are written. On a scale they also include a value between any two neighbours,
+    and
+    one beyond each end; for each mask they include a matching text. (Masks with stars before their end whose only
+    common
+    text occurs in no cell count as different.)
     """
     positions: set[Position] = set()
     texts: set[str] = set()
     for one in column.sub_domains:
-        for atom in _atoms(one):
+        for atom in _list_atoms(one):
             if not isinstance(atom, str):
                 positions.add(atom)
                 continue
@@ -309,15 +322,16 @@ def _witnesses(column: ReadColumn) -> Values:
                 texts.add(atom)
             else:
                 positions.add(position)
+    # Positions of cells, between neighbours, and beyond the ends.
     ordered = sorted(positions)
     between = [Fraction(low + high) / 2 for low, high in pairwise(ordered)]
     beyond = [ordered[0] - 1, ordered[-1] + 1] if ordered else []
-    written = [_written(place, column.scale) for place in (*ordered, *between, *beyond)]
+    written = [_format_position(place, column.scale) for place in (*ordered, *between, *beyond)]
     return Values(pl.Series([*written, *sorted(texts)], dtype=pl.String), column.scale)
 
 
-def _atoms(found: SubDomain) -> Iterator[str | Position]:
-    """Return what a sub-domain is written with: values as text, ends of intervals as positions."""
+def _list_atoms(found: SubDomain) -> Iterator[str | Position]:
+    """Yield the values with which a sub-domain is written: texts, and ends of intervals as positions."""
     if isinstance(found, Listed):
         yield from (text for text in found.texts if text is not None)
     elif isinstance(found, Span):
@@ -325,16 +339,16 @@ def _atoms(found: SubDomain) -> Iterator[str | Position]:
     elif isinstance(found, Between):
         for end in (found.low, found.high):
             if end is not None:
-                yield from _atoms(end)
+                yield from _list_atoms(end)
     elif isinstance(found, Masked):
         yield found.text.replace(found.star, "0")
     elif isinstance(found, AnyOf):
         for part in found.parts:
-            yield from _atoms(part)
+            yield from _list_atoms(part)
 
 
-def _written(place: Position, scale: str) -> str:
-    """Return a text that says a position; between two moments the whole nanosecond before."""
+def _format_position(place: Position, scale: str) -> str:
+    """Format a position as text; between two moments, the whole nanosecond before."""
     if scale == "number":
         return str(Fraction(place))
     days, clock = divmod(int(place // 1), _DAY)

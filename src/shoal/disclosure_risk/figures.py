@@ -1,4 +1,4 @@
-"""What the measures return: figures with names that scripts rely on, as attributes, by name, and as a dictionary."""
+"""Base classes of results: figures with stable names, as attributes, by name and as a dictionary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Figures", "Threshold", "as_json"]
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """Base of the results. A field whose name is a word of Python ends in an underscore, which its JSON name has not.
+    """Base class of results; a field whose name is a Python keyword ends in an underscore, unlike its JSON name.
 
     `figures["global"]` reads a field by its JSON name.
     """
@@ -22,12 +22,12 @@ class Figures:
         return getattr(self, named[name])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures by their JSON names."""
+        """Convert the figures to a dictionary with their JSON names."""
         return {field.name.rstrip("_"): as_json(getattr(self, field.name)) for field in fields(self)}
 
 
 def as_json(value: Any) -> Any:
-    """Return a figure, or several, as JSON has them."""
+    """Convert a figure, or a collection of figures, to JSON types."""
     if isinstance(value, Figures):
         return value.to_dict()
     if isinstance(value, Mapping):
@@ -41,13 +41,13 @@ def as_json(value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold(Figures):
-    """How likely an adversary is right about a row: at most, on average, and about how many rows too likely."""
+    """Probability that an adversary is right about a row, and the share of the rows for which it is too high."""
 
     highest: float
-    """The probability for the row where it is greatest."""
+    """Highest probability of any row."""
     average: float
-    """Its average over the rows."""
+    """Average over the rows."""
     threshold: float
-    """The probability that is still acceptable."""
+    """Largest acceptable probability."""
     records_above: float
     """Share of the rows whose probability is above the threshold; decided in integers."""

@@ -1,7 +1,7 @@
-"""Sample and population frequencies: how many rows, and how many people, share each combination of quasi-identifiers.
+"""Sample and population frequencies: the numbers of rows, and of people, with each combination of quasi-identifiers.
 
-Everything that is measured by counting is computed from these: the classes of the table with their sizes f and, where
-the population is known, F. One sort of one integer per row makes them.
+All counting measures derive from them: the classes of the table with their sizes f and, if the population is known, F.
+They are computed by sorting one integer per row.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["Frequencies", "class_numbers", "count_frequencies", "count_pairs"]
+__all__ = ["Frequencies", "number_classes", "count_frequencies", "count_pairs"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -33,41 +33,42 @@ class Frequencies:
     """The equivalence classes of a table: rows with the same cells in all quasi-identifiers."""
 
     class_of: NDArray[np.int64]
-    """Class of each row; the classes are in the order of their cells, whatever the order of the rows."""
+    """Class of each row. Classes are in the order of their cells, independent of the order of the rows."""
     rows_of: NDArray[np.int64]
-    """Rows of each class."""
+    """Number of rows of each class."""
     first_rows: NDArray[np.int64]
-    """A row of each class."""
+    """One row of each class."""
     sample: NDArray[np.int64]
-    """f of each class: the rows of the table that may be meant by its cells."""
+    """f of each class: number of rows of the table that are compatible with its cells."""
     population: NDArray[np.int64] | None = None
-    """F of each class: the people of the population who may be meant by its cells."""
+    """F of each class: number of people of the population who are compatible with its cells."""
     people: int | None = None
-    """People of the population."""
+    """Number of people of the population."""
     outside: int | None = None
-    """People of the population who match no class of the table."""
+    """Number of people of the population who match no class of the table."""
     overlapping: bool = False
-    """Whether somebody of the population matches several classes."""
+    """Whether a person of the population matches several classes."""
     join: Callable[[NDArray[np.int64]], NDArray[np.int64]] | None = None
-    """Adds up what classes carry, shape (classes, m), over the classes that each class is compatible with; None where
-    each is compatible with itself only."""
+    """Sums weights of shape (classes, m) over the classes that are compatible with each class; None if each is
+    compatible only with itself."""
 
     @property
     def rows(self) -> int:
-        """Rows of the table: n."""
+        """Number of rows of the table, n."""
         return len(self.class_of)
 
     @property
     def classes(self) -> int:
-        """Number of classes: u."""
+        """Number of classes, u."""
         return len(self.rows_of)
 
     def matching(self, carried: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Add up what classes carry over the classes that each class is compatible with, itself among them.
+        """Sum weights over the classes that are compatible with each class, including itself.
 
         Parameters
         ----------
         carried : int64 array, shape (classes, m)
+            The weights.
         """
         return carried if self.join is None else self.join(carried)
 
@@ -75,10 +76,10 @@ class Frequencies:
         return f"Frequencies(rows={self.rows}, classes={self.classes}, people={self.people})"
 
 
-def class_numbers(
+def number_classes(
     columns: Sequence[tuple[NDArray[np.integer], int]], rows: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Give the distinct combinations of some columns numbers, in their order.
+    """Assign numbers to the distinct combinations of columns, in their order.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def class_numbers(
     class_of : int64 array, shape (rows,)
         The combination of each row.
     sizes : int64 array
-        Rows of each combination.
+        Number of rows of each combination.
     first_rows : int64 array
         The first row of each combination.
     """
@@ -108,25 +109,25 @@ def class_numbers(
 def count_frequencies(
     columns: Sequence[Column], population: Sequence[Column] | None = None, *, released: bool = True
 ) -> Frequencies:
-    """Count the rows of each class of a table and, where the population is given, the people of each.
+    """Count the rows of each class of a table and, if the population is given, the people of each.
 
     Parameters
     ----------
     columns : sequence of Column
         The quasi-identifiers of the table: at least one, with at least one row.
     population : sequence of Column, optional
-        The same columns of the population. Cells are compared as text: `34` in a file is 34 in a frame.
+        The same columns of the population. Cells are compared as text: `34` in a file equals 34 in a frame.
     released : bool
         Whether the table may be a release, whose cells stand for several values.
 
     Raises
     ------
     DataError
-        Where the population is smaller than the table, or some people of the table are not in it.
+        If the population is smaller than the table, or lacks people of the table.
     """
     rows = len(columns[0].codes)
     if population is None:
-        class_of, sizes, first = class_numbers([(column.codes, column.size) for column in columns], rows)
+        class_of, sizes, first = number_classes([(column.codes, column.size) for column in columns], rows)
         return Frequencies(class_of=class_of, rows_of=sizes, first_rows=first, sample=sizes)
     people = len(population[0].codes)
     if people < rows:
@@ -134,8 +135,9 @@ def count_frequencies(
             f"The population has {people:,} row(s), fewer than the {rows:,} of the table. It must hold everybody who "
             "may be meant, with one row per person, the people of the table among them."
         )
-    both = [_together(column, other) for column, other in zip(columns, population, strict=True)]
-    found, _, _ = class_numbers(both, rows + people)
+    # Number the classes of the table and the population together, then keep those of the table.
+    both = [_encode_together(column, other) for column, other in zip(columns, population, strict=True)]
+    found, _, _ = number_classes(both, rows + people)
     kinds = int(found.max()) + 1
     of_all, in_population = (np.bincount(part, minlength=kinds) for part in (found[:rows], found[rows:]))
     here = np.flatnonzero(of_all)
@@ -163,19 +165,19 @@ def count_pairs(
     size: int,
     times: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Count how often each value occurs in each class: the classes, values and counts of the pairs that occur.
+    """Count each value in each class: the classes, values and counts of the pairs that occur.
 
-    `times` says how many rows each row stands for, where that is not one.
+    `times` is the multiplicity of each row; one by default.
     """
     if times is not None:
         pairs, place = np.unique(class_of * size + codes, return_inverse=True)
         return pairs // size, pairs % size, rows_by_code(place, len(pairs), times)
-    _, counts, first = class_numbers([(class_of, max(classes, 1)), (codes, size)], len(class_of))
+    _, counts, first = number_classes([(class_of, max(classes, 1)), (codes, size)], len(class_of))
     return class_of[first], codes[first].astype(np.int64), counts
 
 
-def _together(column: Column, other: Column) -> tuple[NDArray[np.uint32], int]:
-    """Return the codes of a column of the table and of the population, one after the other, equal where cells are."""
+def _encode_together(column: Column, other: Column) -> tuple[NDArray[np.uint32], int]:
+    """Encode a column of the table and of the population with common codes, one after the other."""
     codes: dict[str | None, int] = {}
     parts = []
     for one in (column, other):
@@ -185,14 +187,14 @@ def _together(column: Column, other: Column) -> tuple[NDArray[np.uint32], int]:
     return np.concatenate(parts), max(len(codes), 1)
 
 
-def _found_without(names: Sequence[str], both: Sequence[tuple[NDArray[np.integer], int]], rows: int) -> str:
-    """Return which column alone keeps rows from being found, in a sentence; empty where it is not one."""
+def _explain_missing(names: Sequence[str], both: Sequence[tuple[NDArray[np.integer], int]], rows: int) -> str:
+    """Name the only column without which all rows would be found, in a sentence; empty if there is no such column."""
     guilty = []
     for at, name in enumerate(names):
         others = [*both[:at], *both[at + 1 :]]
         if not others:
             return ""
-        found, _, _ = class_numbers(others, len(others[0][0]))
+        found, _, _ = number_classes(others, len(others[0][0]))
         kinds = int(found.max()) + 1
         if (np.bincount(found[:rows], minlength=kinds) <= np.bincount(found[rows:], minlength=kinds)).all():
             guilty.append(f"'{name}'")
@@ -210,12 +212,12 @@ def _check_people(
     released: bool,
     both: Sequence[tuple[NDArray[np.integer], int]],
 ) -> None:
-    """Raise where some people of the table are not in the population, naming the columns that tell."""
+    """Check that the population contains the people of the table, and name the columns that differ."""
     short = population < sample
     if not short.any():
         return
     missing = int((sample - population)[short].sum())
-    without = _found_without([column.name for column in columns], both, int(sample.sum()))
+    without = _explain_missing([column.name for column in columns], both, int(sample.sum()))
     strange = []
     for column, other in zip(columns, others, strict=True):
         known = set(cell_text(other.dictionary).to_list())

@@ -1,4 +1,4 @@
-"""The kinds of identifiers: words of column names, forms of values, checksums, and the category of the rule."""
+"""Kinds of identifiers: words of column names, forms of values, checksums, and categories of the Safe Harbor rule."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ __all__ = ["KINDS", "Kind"]
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """One kind of identifier."""
+    """A kind of identifier."""
 
     name: str
-    """A short name."""
+    """Short name."""
     title: str
-    """What the column holds, for a sentence."""
+    """Description of the column's content, as part of a sentence."""
     category: str
-    """The letter of the category in 45 CFR 164.514(b)(2)(i)."""
+    """Letter of the category in 45 CFR 164.514(b)(2)(i)."""
     advice: str
-    """What to do with such a column."""
+    """How to treat such a column."""
     words: frozenset[str] = frozenset()
-    """Words of column names, in lower case and without accents; several words must follow one another."""
+    """Words of column names, in lower case and without accents; the words of a phrase must be consecutive."""
     excluded: frozenset[str] = frozenset()
-    """Words with which a name means something else."""
+    """Words that give a name another meaning."""
     form: str | None = None
-    """A regular expression for the values, in the syntax of Polars (no look-around)."""
+    """Regular expression for the values, in the syntax of Polars (no look-around)."""
     check: Callable[[str], bool] | None = None
-    """What a value of the form must pass as well: a checksum, a range."""
+    """Further test of a value of the form, such as a checksum or a range."""
     least: float = 0.8
-    """The least share of the distinct values that must have the form."""
+    """Smallest share of the distinct values that must have the form."""
     every: str | None = None
-    """A wider form that nearly all values must have besides."""
+    """Wider form that nearly all values must have."""
     temporal: bool = False
-    """Whether a column of dates has the form by its type."""
+    """Whether a column of type date has the form."""
     above: int | None = None
-    """For columns of this name that are numbers: there is something to tell where one is above this."""
+    """For numeric columns of this name: report only if a value exceeds this."""
 
 
 _DATE = r"^(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))([T ]\d{1,2}:\d{2}.*)?$"
@@ -46,11 +46,13 @@ _DROP = "Make it a direct identifier (dropped)."
 _CODE = "Make it a direct identifier (dropped), or replace it by a code that is random and kept apart."
 
 
-def _listed(words: str) -> frozenset[str]:
+def _split_list(words: str) -> frozenset[str]:
+    """Split a list of words."""
     return frozenset(part.strip() for part in words.split(","))
 
 
-def _address(text: str) -> bool:
+def _is_ip_address(text: str) -> bool:
+    """Check whether a text is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -58,8 +60,8 @@ def _address(text: str) -> bool:
     return True
 
 
-def _social_security(text: str) -> bool:
-    """Return whether an area, group and serial number were ever given out."""
+def _is_social_security(text: str) -> bool:
+    """Check whether area, group and serial number are valid."""
     found = re.search(r"\b(\d{3})-(\d{2})-(\d{4})\b", text)
     if found is None:
         return False
@@ -67,22 +69,22 @@ def _social_security(text: str) -> bool:
     return area not in {"000", "666"} and area < "900" and group != "00" and serial != "0000"
 
 
-def _iban(text: str) -> bool:
-    """Return whether the checksum of ISO 13616 holds."""
+def _is_iban(text: str) -> bool:
+    """Check the checksum of ISO 13616."""
     code = re.sub(r"\s", "", text)
     moved = code[4:] + code[:4]
     return int("".join(str(int(one, 36)) for one in moved)) % 97 == 1
 
 
-def _luhn(text: str) -> bool:
-    """Return whether the checksum of ISO/IEC 7812 holds."""
+def _is_luhn(text: str) -> bool:
+    """Check the checksum of ISO/IEC 7812."""
     digits = [int(one) for one in re.sub(r"\D", "", text)]
     doubled = [digit if at % 2 == 0 else sum(divmod(2 * digit, 10)) for at, digit in enumerate(reversed(digits))]
     return 13 <= len(digits) <= 19 and sum(doubled) % 10 == 0
 
 
-def _telephone(text: str) -> bool:
-    """Return whether a text of digits and separators can be a telephone number, and is nothing else."""
+def _is_telephone(text: str) -> bool:
+    """Check whether a text of digits and separators can be a telephone number, and has no other form."""
     digits = re.sub(r"\D", "", text)
     separators = len(re.findall(r"[ ()/.-]+", text))
     other = any(re.fullmatch(form, text) for form in _NO_TELEPHONE)
@@ -90,11 +92,11 @@ def _telephone(text: str) -> bool:
 
 
 _NO_TELEPHONE = (r"\d{5}-\d{4}", r"\d{3}-\d{2}-\d{4}", r"\d{1,3}(\.\d{1,3}){2,}", r"\d{1,3}( \d{3})+", _DATE)
-"""ZIP codes, social security numbers, internet addresses, numbers with thousands apart, dates."""
+"""ZIP codes, social security numbers, IP addresses, numbers with thousands separators, dates."""
 
 
-def _vehicle(text: str) -> bool:
-    """Return whether the check digit of a vehicle identification number holds (North America)."""
+def _is_vehicle(text: str) -> bool:
+    """Check the check digit of a vehicle identification number (North America)."""
     values = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", map(int, "12345678123457923456789"), strict=True))
     weights = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
     code = text.upper()
@@ -105,7 +107,7 @@ def _vehicle(text: str) -> bool:
 
 
 def _is_date(text: str) -> bool:
-    """Return whether a text with a day is a date in one of the usual orders."""
+    """Check whether a text contains a valid date in one of the usual orders."""
     found = re.match(r"(\d+)[-/.](\d+)[-/.](\d+)", text)
     if found is None or re.fullmatch(_DATE, text) is None:
         return False
@@ -127,12 +129,12 @@ KINDS: tuple[Kind, ...] = (
         title="names of people",
         category="A",
         advice=_DROP,
-        words=_listed(
+        words=_split_list(
             "name, names, first name, last name, full name, family name, given name, surname, forename, maiden name, "
             "patient name, firstname, lastname, fullname, vorname, nachname, familienname, geburtsname, patientenname, "
             "prenom, nom, nom de famille, nombre, apellido, apellidos, initials"
         ),
-        excluded=_listed(
+        excluded=_split_list(
             "drug, product, file, column, variable, hospital, clinic, company, brand, test, item, site, study, "
             "medication, dataset, table, field, school, station, model, organisation, organization, user"
         ),
@@ -142,19 +144,19 @@ KINDS: tuple[Kind, ...] = (
         title="addresses, or places smaller than a state",
         category="B",
         advice="Drop it, or coarsen it to a region of many people.",
-        words=_listed(
+        words=_split_list(
             "address, street, house number, city, town, county, precinct, parish, adresse, strasse, hausnummer, ort, "
             "wohnort, gemeinde, stadt, rue, ville, commune, direccion, calle, ciudad, municipio, latitude, longitude, "
             "lat, lon, lng, geocode, coordinates"
         ),
-        excluded=_listed("email, mail, ip, web, mac"),
+        excluded=_split_list("email, mail, ip, web, mac"),
     ),
     Kind(
         name="zip",
         title="ZIP or postal codes",
         category="B",
         advice="Drop it, or keep the first three digits of U.S. codes, and 000 where 20,000 people or fewer live.",
-        words=_listed(
+        words=_split_list(
             "zip, zipcode, zip code, postcode, postal code, postalcode, postleitzahl, plz, code postal, codigo postal"
         ),
         form=r"^(0\d{4}|\d{5}-\d{4})$",  # other numbers of five digits do not begin with 0
@@ -166,7 +168,7 @@ KINDS: tuple[Kind, ...] = (
         title="dates more precise than a year",
         category="C",
         advice="Coarsen it to years, or drop it.",
-        words=_listed(
+        words=_split_list(
             "date of birth, birth date, birthdate, birthday, dob, admission date, discharge date, date of death, "
             "geburtsdatum, geburtstag, aufnahmedatum, entlassungsdatum, sterbedatum, todesdatum, date de naissance, "
             "fecha de nacimiento, fecha"
@@ -180,7 +182,7 @@ KINDS: tuple[Kind, ...] = (
         title="ages over 89",
         category="C",
         advice="Make one category of the ages from 90 on.",
-        words=_listed("age, ages, alter, lebensalter, edad"),
+        words=_split_list("age, ages, alter, lebensalter, edad"),
         above=89,
     ),
     Kind(
@@ -188,26 +190,26 @@ KINDS: tuple[Kind, ...] = (
         title="telephone numbers",
         category="D",
         advice=_DROP,
-        words=_listed(
+        words=_split_list(
             "phone, telephone, tel, mobile, cell, cellphone, phone number, telefon, telefonnummer, handy, mobil, "
             "portable, telefono, movil"
         ),
         form=r"^\+?[0-9(][0-9 ()./-]{5,20}[0-9]$",
-        check=_telephone,
+        check=_is_telephone,
     ),
     Kind(
         name="fax",
         title="fax numbers",
         category="E",
         advice=_DROP,
-        words=_listed("fax, fax number, faxnummer, telefax"),
+        words=_split_list("fax, fax number, faxnummer, telefax"),
     ),
     Kind(
         name="email",
         title="e-mail addresses",
         category="F",
         advice=_DROP,
-        words=_listed("email, e mail, mail, emailaddress, courriel, correo"),
+        words=_split_list("email, e mail, mail, emailaddress, courriel, correo"),
         form=r"[A-Za-z0-9._%+'-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}",
         least=0.005,
     ),
@@ -216,14 +218,14 @@ KINDS: tuple[Kind, ...] = (
         title="social security or other national numbers of people",
         category="G",
         advice=_DROP,
-        words=_listed(
+        words=_split_list(
             "ssn, social security, social security number, socialsecurity, national id, nationalid, nino, nhs number, "
             "sozialversicherungsnummer, svnr, rentenversicherungsnummer, steuernummer, steuerid, nir, "
             "numero de securite sociale, bsn, codice fiscale, "
             "dni, nif, tax id, taxid, passport, passnummer, personalausweis, pasaporte"
         ),
         form=r"\b\d{3}-\d{2}-\d{4}\b",
-        check=_social_security,
+        check=_is_social_security,
         least=0.005,
     ),
     Kind(
@@ -231,7 +233,7 @@ KINDS: tuple[Kind, ...] = (
         title="medical record numbers",
         category="H",
         advice=_CODE,
-        words=_listed(
+        words=_split_list(
             "mrn, medical record, medical record number, patient id, patientid, patient number, patient no, "
             "patient nbr, patient nr, patientennummer, patienten id, patienten nr, pat nr, patnr, pid, fallnummer, "
             "fall nr, fallnr, case number, chart number, numero de dossier, historia clinica"
@@ -242,7 +244,7 @@ KINDS: tuple[Kind, ...] = (
         title="health plan beneficiary numbers",
         category="I",
         advice=_DROP,
-        words=_listed(
+        words=_split_list(
             "beneficiary, member id, memberid, insurance number, insurance id, policy number, health plan, "
             "versichertennummer, versicherten nr, "
             "versicherungsnummer, krankenversicherungsnummer, kvnr, numero d assure"
@@ -253,12 +255,12 @@ KINDS: tuple[Kind, ...] = (
         title="account or card numbers",
         category="J",
         advice=_DROP,
-        words=_listed(
+        words=_split_list(
             "account, account number, accountnumber, credit card, card number, bank account, iban, bic, kontonummer, "
             "kreditkarte, numero de compte, carte bancaire, cuenta, tarjeta"
         ),
         form=r"^\d{4}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7}$",
-        check=_luhn,
+        check=_is_luhn,
         least=0.5,
     ),
     Kind(
@@ -267,7 +269,7 @@ KINDS: tuple[Kind, ...] = (
         category="J",
         advice=_DROP,
         form=r"^[A-Za-z]{2}\d{2}[ ]?[A-Za-z0-9]([ ]?[A-Za-z0-9]){10,29}$",
-        check=_iban,
+        check=_is_iban,
         least=0.1,
     ),
     Kind(
@@ -275,7 +277,7 @@ KINDS: tuple[Kind, ...] = (
         title="numbers of certificates or licenses",
         category="K",
         advice=_DROP,
-        words=_listed(
+        words=_split_list(
             "license number, licence number, license no, licence no, drivers license, driver license, driving licence, "
             "certificate number, fuehrerscheinnummer, fuhrerscheinnummer, permis de conduire"
         ),
@@ -285,12 +287,12 @@ KINDS: tuple[Kind, ...] = (
         title="vehicle identifiers or license plates",
         category="L",
         advice=_DROP,
-        words=_listed(
+        words=_split_list(
             "vin, license plate, licence plate, number plate, plate number, registration plate, kennzeichen, "
             "fahrgestellnummer, immatriculation, matricula"
         ),
         form=r"^[A-HJ-NPR-Za-hj-npr-z0-9]{17}$",
-        check=_vehicle,
+        check=_is_vehicle,
         least=0.5,
     ),
     Kind(
@@ -298,7 +300,7 @@ KINDS: tuple[Kind, ...] = (
         title="identifiers of devices",
         category="M",
         advice=_DROP,
-        words=_listed(
+        words=_split_list(
             "device id, deviceid, serial number, serialnumber, serial no, imei, imsi, udid, mac address, macaddress, "
             "seriennummer, geraetenummer, numero de serie"
         ),
@@ -310,7 +312,7 @@ KINDS: tuple[Kind, ...] = (
         title="web addresses",
         category="N",
         advice=_DROP,
-        words=_listed("url, website, web site, homepage, webpage"),
+        words=_split_list("url, website, web site, homepage, webpage"),
         form=r"(?i)\b(https?://|www\.)[a-z0-9-]+(\.[a-z0-9-]+)+",
         least=0.005,
     ),
@@ -319,9 +321,9 @@ KINDS: tuple[Kind, ...] = (
         title="internet addresses",
         category="O",
         advice=_DROP,
-        words=_listed("ip, ip address, ipaddress, ipv, client ip, remote addr"),
+        words=_split_list("ip, ip address, ipaddress, ipv, client ip, remote addr"),
         form=r"^(\d{1,3}(\.\d{1,3}){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*)$",
-        check=_address,
+        check=_is_ip_address,
         least=0.5,
     ),
     Kind(
@@ -329,28 +331,30 @@ KINDS: tuple[Kind, ...] = (
         title="biometric identifiers",
         category="P",
         advice=_DROP,
-        words=_listed("fingerprint, voiceprint, iris scan, retina scan, biometric, fingerabdruck, empreinte, huella"),
+        words=_split_list(
+            "fingerprint, voiceprint, iris scan, retina scan, biometric, fingerabdruck, empreinte, huella"
+        ),
     ),
     Kind(
         name="photograph",
         title="photographs or paths to them",
         category="Q",
         advice=_DROP,
-        words=_listed("photo, photograph, portrait, face image, picture, foto, lichtbild, photographie"),
+        words=_split_list("photo, photograph, portrait, face image, picture, foto, lichtbild, photographie"),
     ),
     Kind(
         name="unique number",
         title="another number that names one person each",
         category="R",
         advice=_CODE,
-        words=_listed(
+        words=_split_list(
             "id, uid, uuid, guid, person id, personid, subject id, subjectid, participant id, participantid, "
             "respondent id, customer id, customerid, employee id, employeeid, user id, userid, username, user name, "
             "login, account id, identifier, personalnummer, kundennummer, matrikelnummer, identifiant"
         ),
-        excluded=_listed("group, class, site, region, hospital, product, item, store, ward"),
+        excluded=_split_list("group, class, site, region, hospital, product, item, store, ward"),
         form=r"^\{?[0-9A-Fa-f]{8}-([0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}\}?$",
         least=0.5,
     ),
 )
-"""Every kind that is looked for, in the order of the rule."""
+"""All kinds, in the order of the rule."""

@@ -1,7 +1,7 @@
-"""Columns that look like direct identifiers or like categories of the Safe Harbor rule of HIPAA.
+"""Detection of columns that look like direct identifiers or like categories of HIPAA's Safe Harbor rule.
 
-A warning before a table is published, never a promise: a column of which nothing is said here may still name people.
-Columns are recognized by their names (in English, German, French and Spanish) and by the form of their values.
+The result is a warning before a table is published, never a guarantee: other columns may still identify people. Columns
+are recognized by their names (in English, German, French and Spanish) and by the form of their values.
 
 References
 ----------
@@ -24,43 +24,43 @@ if TYPE_CHECKING:
 
 __all__ = ["PossibleIdentifier", "detect_identifiers"]
 
-_TESTED = 10_000
-"""Distinct values of a column that are looked at; of more, about so many."""
-_LONG = 8
-"""Letters of a word that is also looked for within compounds."""
+_MAX_VALUES = 10_000
+"""Distinct values of a column that are tested; of more values a sample of about this size."""
+_MIN_COMPOUND_LETTERS = 8
+"""Length from which a word is also searched within compounds."""
 _NEARLY_ALL = 0.95
-"""Share of the distinct values that have a form that every value should have."""
+"""Share of the distinct values that must have the form that every value should have."""
 _CUT_CODE = r"^([0-9]{1,4})\*+$"
-"""A postal code of which the last digits are stars."""
+"""A postal code whose last digits are stars."""
 _ALLOWED_DIGITS = 3
-"""Digits of a ZIP code that may be shown by category B."""
+"""Digits of a ZIP code that category B allows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PossibleIdentifier(Figures):
-    """A column that may identify people by itself."""
+    """A column that may identify people directly."""
 
     column: str
-    """Its name."""
+    """Name of the column."""
     kind: str
-    """What it looks like: "email", "telephone", "name", ..."""
+    """Kind of identifier, such as "email", "telephone" or "name"."""
     category: str
-    """The letter of the category in the Safe Harbor rule, "A" to "R"."""
+    """Letter of the category in the Safe Harbor rule, "A" to "R"."""
     by: str
-    """"name", "values", or "name and values"."""
+    """Evidence: "name", "values", or "name and values"."""
     share: float | None
-    """Share of the distinct values that have the form; None where only the name tells."""
+    """Share of the distinct values that have the form; None if only the name is evidence."""
     text: str
     """The warning as a sentence."""
 
 
 def detect_identifiers(frame: pl.DataFrame) -> tuple[PossibleIdentifier, ...]:
-    """Return the columns that look like identifiers, in their order, each with what it looks like.
+    """Detect the columns that look like identifiers, in their order, with the kind of identifier.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        At most 10,000 distinct values of each column of text are looked at.
+        At most 10,000 distinct values of each text column are tested.
 
     Examples
     --------
@@ -71,21 +71,23 @@ def detect_identifiers(frame: pl.DataFrame) -> tuple[PossibleIdentifier, ...]:
     """
     found = []
     for column in frame.get_columns():
-        words, values = _words(column.name), _distinct_text(column)
+        words, values = _split_words(column.name), _distinct_text(column)
         for kind in KINDS:
             named = _is_named(words, kind)
             if kind.above is not None and not named:
                 continue
-            share = _share(column, values, kind)
+            share = _compute_share(column, values, kind)
             shows = share is not None and share >= kind.least
+            # The name alone is evidence, unless the kind depends on the size of numbers.
             if (named and kind.above is None) or shows:
-                found.append(_finding(column.name, kind, named=named, share=share if shows else None))
+                found.append(_make_finding(column.name, kind, named=named, share=share if shows else None))
                 if kind.name == "zip" and values is not None:
-                    found[-1] = _cut_code(found[-1], values)
+                    found[-1] = _explain_cut_codes(found[-1], values)
     return tuple(found)
 
 
-def _finding(name: str, kind: Kind, *, named: bool, share: float | None) -> PossibleIdentifier:
+def _make_finding(name: str, kind: Kind, *, named: bool, share: float | None) -> PossibleIdentifier:
+    """Describe a column as a possible identifier."""
     by = "name and values" if named and share is not None else "name" if named else "values"
     reason = {
         "name": "its name says so",
@@ -102,8 +104,8 @@ def _finding(name: str, kind: Kind, *, named: bool, share: float | None) -> Poss
     )
 
 
-def _cut_code(found: PossibleIdentifier, values: pl.Series) -> PossibleIdentifier:
-    """Return what the rule allows where postal codes show some digits only, as 816** and 8166* do."""
+def _explain_cut_codes(found: PossibleIdentifier, values: pl.Series) -> PossibleIdentifier:
+    """Explain what the rule allows if postal codes show only some digits, such as 816** and 8166*."""
     shown = values.str.extract(_CUT_CODE)
     if shown.null_count() == len(values):
         return found
@@ -123,47 +125,50 @@ def _cut_code(found: PossibleIdentifier, values: pl.Series) -> PossibleIdentifie
     return replace(found, text=f"{begins}: {said} Other countries have other rules.")
 
 
-def _words(name: str) -> tuple[str, ...]:
-    """Return the words of a column's name in lower case without accents: `patientName_2` is patient, name."""
+def _split_words(name: str) -> tuple[str, ...]:
+    """Split a column's name into words in lower case without accents: `patientName_2` becomes patient, name."""
     plain = unicodedata.normalize("NFKD", name.replace("ß", "ss")).encode("ascii", "ignore").decode()
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", plain)
     return tuple(word for word in re.split(r"[^a-z]+", apart.lower()) if word)
 
 
 def _is_named(words: tuple[str, ...], kind: Kind) -> bool:
-    """Return whether a name has a word of a kind, or words that follow one another."""
+    """Check whether a name contains a word of a kind, or a phrase of consecutive words."""
     if kind.excluded & set(words):
         return False
     joined = " ".join(words)
-    # Long words also as a part of a compound (Geburtsdatum, telephonenumber), short ones only by themselves.
+    # Search long words within compounds, too (Geburtsdatum, telephonenumber), but short words only as words.
     return any(
-        f" {phrase} " in f" {joined} " or (len(phrase) >= _LONG and " " not in phrase and phrase in joined)
+        f" {phrase} " in f" {joined} "
+        or (len(phrase) >= _MIN_COMPOUND_LETTERS and " " not in phrase and phrase in joined)
         for phrase in kind.words
     )
 
 
 def _distinct_text(column: pl.Series) -> pl.Series | None:
-    """Return distinct values of a column of text, without blanks around them; None where it has none or is no text."""
+    """Collect the distinct values of a text column, stripped; None if it has none or is not text."""
     import polars as pl
 
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return None
     values = column.cast(pl.String).unique().drop_nulls().str.strip_chars()
     values = values.filter(values != "")
-    if len(values) > _TESTED:  # by hash, so that the order of the rows does not matter
-        values = values.filter(values.hash(seed=0) % (len(values) // _TESTED + 1) == 0)
+    if len(values) > _MAX_VALUES:  # by hash, so that the order of the rows does not matter
+        values = values.filter(values.hash(seed=0) % (len(values) // _MAX_VALUES + 1) == 0)
     return values if len(values) else None
 
 
-def _share(column: pl.Series, values: pl.Series | None, kind: Kind) -> float | None:
-    """Return the share of the distinct values that have the form of a kind; None where that cannot be said."""
+def _compute_share(column: pl.Series, values: pl.Series | None, kind: Kind) -> float | None:
+    """Compute the share of the distinct values that have the form of a kind; None if the kind has no form."""
     import polars as pl
 
+    # Kinds that depend on the size of numbers.
     if kind.above is not None:
         numbers = column if column.dtype.is_numeric() else None if values is None else values
         return None if numbers is None else float((numbers.cast(pl.Float64, strict=False) > kind.above).any())
     if kind.temporal and column.dtype in (pl.Date, pl.Datetime):
         return 1.0
+    # Kinds with a regular expression, and a checksum if there is one.
     if values is None or kind.form is None:
         return None
     if kind.every is not None and int(values.str.contains(kind.every).sum()) < _NEARLY_ALL * len(values):

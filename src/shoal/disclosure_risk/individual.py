@@ -33,41 +33,42 @@ __all__ = [
     "household_risks",
     "individual_risk",
     "individual_risks",
-    "sums_of_weights",
+    "sum_weights",
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Individual(Figures):
-    """The risk of re-identification of each row, summed up."""
+    """Summary of the re-identification risk of each row."""
 
     global_: float
     """Mean of the individual risks."""
     expected: float
-    """Their sum: how many rows are expected to be re-identified."""
+    """Sum of the individual risks: expected number of re-identified rows."""
     highest: float
-    """The risk of the row at greatest risk."""
+    """Highest risk of any row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Household(Figures):
-    """The risk that somebody of a row's household is re-identified, and with them the household."""
+    """Summary of the risk that a member of a row's household is re-identified, and with it the household."""
 
     global_: float
     """Mean over the rows."""
     expected: float
-    """Sum over the rows: how many rows are expected to be disclosed through somebody of their household."""
+    """Sum over the rows: expected number of rows that are disclosed through a member of their household."""
     highest: float
-    """The risk of the household at greatest risk."""
+    """Highest risk of any household."""
     households: int
     """Number of households."""
 
 
-def sums_of_weights(frequencies: Frequencies, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return for each class the sum of the weights of the rows that it matches: so many people may be meant.
+def sum_weights(frequencies: Frequencies, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum the weights of the rows that each class matches, an estimate of F.
 
-    Weights are finite and at least 1. They are added as whole numbers of parts (units, 2**-26, 2**-52), exactly, so
-    that the order of the rows does not change a digit.
+    Weights are finite and at least 1. They are added exactly, as integers (units, multiples of 2**-26 and of 2**-52),
+    so
+    that the result does not depend on the order of the rows.
     """
     units = np.floor(weights)
     large = (weights - units) * _PART
@@ -78,17 +79,18 @@ def sums_of_weights(frequencies: Frequencies, weights: NDArray[np.float64]) -> N
 
 
 _PART = 2.0**26
-"""A float of at least 1 is a whole number of 2**-52, the square of the inverse."""
+"""A float of at least 1 is a multiple of 2**-52, the square of the inverse."""
 
 
 def individual_risks(sample: NDArray[np.int64], sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    r"""Return the individual risk of re-identification of each class.
+    r"""Compute the individual risk of re-identification of each class.
 
     .. math:: r = E(1/F \mid f) = \frac{\hat p^f}{f} \, {}_2F_1(f, f; f + 1; 1 - \hat p)
                 = \hat p \int_0^1 \frac{s^{f-1}}{\hat p + (1 - \hat p) s} \, ds, \qquad \hat p = f / \sum w
 
-    F given f is taken as negative binomial with success probability p. All digits are right but the last two, for every
-    f and p.
+    F given f is assumed to be negative binomial with success probability p. All digits but the last two are correct,
+    for
+    every f and p.
 
     Parameters
     ----------
@@ -100,7 +102,7 @@ def individual_risks(sample: NDArray[np.int64], sums: NDArray[np.float64]) -> ND
     Returns
     -------
     float array
-        In (0, 1 / f]; 1 / f where the class is known to have nobody else.
+        In (0, 1 / f]; 1 / f if the class is known to contain no other person.
 
     Examples
     --------
@@ -108,34 +110,35 @@ def individual_risks(sample: NDArray[np.int64], sums: NDArray[np.float64]) -> ND
     [0.01355297, 0.08579129, 0.5]
     """
     p = np.minimum(sample / sums, 1.0)
-    return np.minimum(p * _integral(sample.astype(np.float64), p), 1 / sample)
+    return np.minimum(p * _integrate(sample.astype(np.float64), p), 1 / sample)
 
 
-def _integral(f: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the integral of s**(f - 1) / (p + (1 - p) s) over s from 0 to 1: 2F1(1, 1; f + 1; 1 - p) / f.
+def _integrate(f: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Integrate s**(f - 1) / (p + (1 - p) s) over s from 0 to 1: 2F1(1, 1; f + 1; 1 - p) / f.
 
-    The series has positive terms, and is short where f is large or p is not small. Elsewhere f is small, and the
-    integrals of f and f + 1 differ by a term of the next size: q I(f + 1) + p I(f) = 1 / f, from I(1) = -ln p / q.
+    The series has positive terms, and is short if f is large or p is not small. Otherwise f is small, and a recurrence
+    relates the integrals of f and f + 1: q I(f + 1) + p I(f) = 1 / f, starting at I(1) = -ln p / q.
     """
     found = np.empty_like(p)
-    short = (f >= _LONG) | (p >= 0.5)
-    found[short] = _series(f[short], 1 - p[short]) / f[short]
+    short = (f >= _MIN_SERIES_SIZE) | (p >= 0.5)
+    found[short] = _sum_series(f[short], 1 - p[short]) / f[short]
+    # The recurrence for small f.
     few, small = f[~short], p[~short]
     integral = -np.log(small) / (1 - small)
     chosen = integral.copy()
-    for size in range(1, _LONG - 1):
+    for size in range(1, _MIN_SERIES_SIZE - 1):
         integral = (1 / size - small * integral) / (1 - small)
         chosen = np.where(few == size + 1, integral, chosen)
     found[~short] = chosen
     return found
 
 
-_LONG = 16
-"""From this f on the series needs at most 70 terms whatever p is; below, with p < 1/2, it may need millions."""
+_MIN_SERIES_SIZE = 16
+"""From this f the series needs at most 70 terms for any p; below, with p < 1/2, it may need millions."""
 
 
-def _series(f: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return 2F1(1, 1; f + 1; q) by its series, whose terms are k! q**k / ((f + 1) ... (f + k))."""
+def _sum_series(f: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum the series of 2F1(1, 1; f + 1; q), whose terms are k! q**k / ((f + 1) ... (f + k))."""
     total, term = np.ones_like(f), np.ones_like(f)
     k = 0
     while bool((term > total * 1e-17).any()):
@@ -146,14 +149,14 @@ def _series(f: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def individual_risk(risks: NDArray[np.float64], rows_of: NDArray[np.int64]) -> Individual:
-    """Sum up the individual risks of classes.
+    """Summarize the individual risks of classes.
 
     Parameters
     ----------
     risks : float array
         The risk of each class.
     rows_of : int64 array
-        Its rows.
+        Number of rows of each class.
     """
     expected = math.fsum((risks * rows_of).tolist())
     return Individual(global_=expected / int(rows_of.sum()), expected=expected, highest=float(risks.max()))
@@ -165,7 +168,7 @@ def household_risks(
     household_of: NDArray[np.int64],
     households: int,
 ) -> NDArray[np.float64]:
-    """Return for each household the probability that at least one of its rows is re-identified: 1 - prod(1 - r).
+    """Compute for each household the probability that at least one of its rows is re-identified: 1 - prod(1 - r).
 
     Parameters
     ----------
@@ -176,14 +179,14 @@ def household_risks(
     household_of : int64 array, shape (rows,)
         The number of each row's household.
     households : int
-        How many households there are; each has a row.
+        Number of households; each has a row.
 
     Examples
     --------
     >>> household_risks(np.array([0.02, 0.03]), np.array([0, 1, 1]), np.array([0, 0, 0]), 1).round(6).tolist()
     [0.077918]
     """
-    # Within a household in the order of the classes, so that the order of the rows does not change a digit.
+    # Sort the rows of a household by class, so that the result does not depend on the order of the rows.
     home = household_of.astype(np.uint32), households
     keys, bits = mixed_radix_keys([home, (class_of.astype(np.uint32), len(risks))], len(class_of))
     _, order = sort_by_key(keys, np.arange(len(class_of), dtype=np.int32), bits)
@@ -194,7 +197,7 @@ def household_risks(
 
 
 def household_risk(risks: NDArray[np.float64], household_of: NDArray[np.int64]) -> Household:
-    """Sum up the risks of households over the rows."""
+    """Summarize the risks of households over the rows."""
     of_rows = risks[household_of]
     expected = math.fsum(of_rows.tolist())
     return Household(

@@ -1,4 +1,4 @@
-"""Risk from a log-linear model of the population: what sample uniques risk where the model knows their cell.
+"""Risk of sample uniques under a log-linear model of the population.
 
 References
 ----------
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 __all__ = ["LOG_LINEAR_MODELS", "LogLinear", "expected_frequencies", "log_linear_risk"]
 
 LOG_LINEAR_MODELS = ("independence", "two-way")
-"""Main effects only; or all interactions of two quasi-identifiers, too."""
+"""Main effects only, or main effects and all interactions of two quasi-identifiers."""
 
-_MOST_CELLS = 5_000_000
-"""Cells of the table of all combinations that the two-way model is fitted on."""
-_SWEEPS = 1_000
-"""Rounds of proportional fitting at most."""
-_CLOSE = 1e-6
-"""The fit ends when every fitted margin is as close to its count, relative to the rows."""
+_MAX_CELLS = 5_000_000
+"""Largest number of cells of the table that the two-way model is fitted on."""
+_MAX_SWEEPS = 1_000
+"""Largest number of sweeps of proportional fitting."""
+_TOLERANCE = 1e-6
+"""The fit ends when every fitted margin is this close to its count, relative to the number of rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogLinear(Figures):
-    """What the sample uniques risk by a log-linear model."""
+    """Risk of the sample uniques under a log-linear model."""
 
     model: str
     """"independence" or "two-way"."""
     tau_1: float
-    """Expected number of sample uniques that are alone in the population."""
+    """Expected number of sample uniques that are unique in the population."""
     tau_2: float
     """Expected number of sample uniques that are matched with the right person: the sum of 1 / F."""
 
@@ -64,14 +64,15 @@ def log_linear_risk(
 ) -> LogLinear:
     r"""Estimate tau_1 and tau_2 of the sample uniques.
 
-    With :math:`\lambda = \hat\mu / p`, where :math:`\hat\mu` is the expected sample frequency that the fitted
-    model gives to the cell of a sample unique,
+    Let :math:`\lambda = \hat\mu / p`, with :math:`\hat\mu` the expected sample frequency of the cell of a sample unique
+    in
+    the fitted model. Then
 
     .. math:: \tau_1 = \sum e^{-\lambda (1 - p)}, \qquad
               \tau_2 = \sum \frac{1 - e^{-\lambda (1 - p)}}{\lambda (1 - p)}
 
-    Population frequencies are taken as independent and Poisson, and the sample as drawn with the same probability p for
-    everybody.
+    Population frequencies are assumed to be independent and Poisson, and every person is in the sample with the same
+    probability p.
 
     Parameters
     ----------
@@ -84,11 +85,12 @@ def log_linear_risk(
     model : {"independence", "two-way"}
         Main effects, or with all interactions of two columns.
     progress : Progress, optional
+        Called from time to time.
 
     Raises
     ------
     ParameterError
-        The two-way model would be fitted to more than five million cells.
+        If the two-way model has more than five million cells.
     """
     uniques = np.flatnonzero(frequencies.sample == 1)
     cells = [column.codes[frequencies.first_rows[uniques]].astype(np.int64) for column in columns]
@@ -108,9 +110,10 @@ def expected_frequencies(
     model: str,
     progress: Progress = silent,
 ) -> NDArray[np.float64]:
-    """Return the frequencies that a fitted model gives to some cells, whose codes are given by column."""
+    """Compute the expected frequencies of cells in a fitted model; `cells` has the codes by column."""
     if model == "two-way" and len(columns) > 1:
-        return _two_way(columns, frequencies, cells, progress)
+        return _fit_two_way(columns, frequencies, cells, progress)
+    # Independence: products of the marginal shares.
     rows = frequencies.rows
     expected = np.full(len(cells[0]), float(rows))
     for column, codes in zip(columns, cells, strict=True):
@@ -118,18 +121,19 @@ def expected_frequencies(
     return expected
 
 
-def _two_way(
+def _fit_two_way(
     columns: Sequence[Column], frequencies: Frequencies, cells: Sequence[NDArray[np.int64]], progress: Progress
 ) -> NDArray[np.float64]:
     """Fit the model of all two-way interactions by iterative proportional fitting."""
     shape = tuple(column.size for column in columns)
-    if math.prod(shape) > _MOST_CELLS:
+    if math.prod(shape) > _MAX_CELLS:
         raise ParameterError(
             f"The two-way log-linear model is fitted to every combination of values, {math.prod(shape):,} here; at "
-            f"most {_MOST_CELLS:,} are allowed. Take ",
+            f"most {_MAX_CELLS:,} are allowed. Take ",
             Suggestion("log_linear", "independence"),
             ", name fewer quasi-identifiers, or coarsen them first.",
         )
+    # The observed table and its two-way margins.
     observed = np.zeros(shape)
     at = tuple(column.codes[frequencies.first_rows].astype(np.int64) for column in columns)
     observed[at] = frequencies.rows_of
@@ -137,14 +141,15 @@ def _two_way(
     pairs = list(combinations(axes, 2))
     others = {pair: tuple(axis for axis in axes if axis not in pair) for pair in pairs}
     margins = {pair: observed.sum(axis=others[pair], keepdims=True) for pair in pairs}
+    # Scale the fitted table to each margin in turn, until all are close.
     fitted = np.full(shape, frequencies.rows / observed.size)
-    for sweep in range(_SWEEPS):
-        progress("log-linear", sweep, _SWEEPS)
+    for sweep in range(_MAX_SWEEPS):
+        progress("log-linear", sweep, _MAX_SWEEPS)
         distance = 0.0
         for pair in pairs:
             margin = fitted.sum(axis=others[pair], keepdims=True)
             distance = max(distance, float(np.abs(margin - margins[pair]).max()))
             fitted *= np.divide(margins[pair], margin, out=np.zeros_like(margin), where=margin > 0)
-        if distance <= _CLOSE * frequencies.rows:
+        if distance <= _TOLERANCE * frequencies.rows:
             break
     return np.asarray(fitted[tuple(cells)])

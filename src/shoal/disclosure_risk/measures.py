@@ -1,7 +1,6 @@
-"""Every measure of risk explained, once: what documentation, reports and the command line say of it.
+"""Descriptions of all risk measures, which documentation, reports and the command line share.
 
-A measure is named as its figures are in `Risk` and in JSON. Its sentence is made of the figures of a table; the rest is
-the same for every table.
+A measure has the name of its figures in `Risk` and in JSON. Only its sentence depends on the figures of a table.
 """
 
 from __future__ import annotations
@@ -17,50 +16,50 @@ from shoal._core.words import listed, number, percent
 __all__ = ["MEASURES", "Measure", "page"]
 
 Facts: TypeAlias = Mapping[str, Any]
-"""What `Risk.to_dict` returns."""
+"""The result of `Risk.to_dict`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """One measure of risk."""
+    """The description of a risk measure."""
 
     name: str
-    """Its name in `Risk` and in JSON."""
+    """Name in `Risk` and in JSON."""
     title: str
-    """What people call it."""
+    """Common name."""
     meaning: str
-    """What it is, in a sentence."""
+    """Definition, in a sentence."""
     assumptions: str
-    """What it takes for granted: where that is wrong, the figure is."""
+    """Assumptions; the figure is wrong if an assumption is."""
     formula: str
-    """How it is computed, in the letters of the page: n rows in u classes of f rows each (F people of N in the
-    population), sampling fraction p, c_i classes of i rows."""
+    """Formula, in the letters of the page: n rows in u classes of f rows each (F people of N in the population),
+    sampling fraction p, c_i classes of i rows."""
     reference: str
-    """Where it comes from."""
+    """Source of the measure."""
     sentence: Callable[[Facts], str | None]
-    """What the figures of a table mean, in plain words; None where it was not asked for."""
+    """Describes the figures of a table in plain words; returns None if they were not requested."""
 
 
 def _records(facts: Facts, share: float) -> int:
-    """Return how many rows a share of them is."""
+    """Convert a share of the rows to a number of rows."""
     rows: int = facts["rows"]
     return round(share * rows)
 
 
 def _share(share: float) -> str:
-    """Return a percentage as it is said within a sentence."""
+    """Format a percentage within a sentence."""
     return percent(share).replace("<", _("less than") + " ").replace(">", _("more than") + " ")
 
 
 def _limit(figures: Facts) -> str:
-    """Return a threshold as it was given."""
+    """Format a threshold as it was given."""
     per_cent: float = 100 * figures["threshold"]
     plain = abs(per_cent - round(per_cent, 2)) < 1e-9
     return percentage(f"{per_cent:.6g}") if plain else _one_in(figures["threshold"])
 
 
 def _one_in(probability: float) -> str:
-    """Return a probability as people say it: 1 in 7, 2.9%."""
+    """Format a probability in common words, such as 1 in 7 or 2.9%."""
     inverse = 1 / probability if probability else 1.0
     whole = abs(inverse - round(inverse)) < 1e-9 and round(inverse) > 1
     return _("1 in {many}").format(many=number(round(inverse))) if whole else _share(probability)
@@ -71,13 +70,13 @@ def _people_fit(count: int) -> str:
 
 
 def _known(facts: Facts) -> str:
-    """Return what the adversary knows: by name where that is short."""
+    """Name the columns that the adversary knows, or their number if there are many."""
     columns = facts["columns"]
     return listed(columns) if len(columns) <= _NAMED else _("{count} quasi-identifiers").format(count=len(columns))
 
 
 _NAMED = 4
-"""Columns that a sentence names."""
+"""Largest number of columns that a sentence names."""
 
 
 def _sample_uniques(facts: Facts) -> str:
@@ -471,11 +470,11 @@ MEASURES: tuple[Measure, ...] = (
         sentence=_identifiers,
     ),
 )
-"""Every measure, in the order in which people read them."""
+"""All measures, in the order in which they are explained."""
 
 
 def page() -> str:
-    """Return the page of the documentation that explains every measure."""
+    """Render the page of the documentation that explains every measure."""
     sections = [
         f"## {measure.title}\n\n"
         f"`{measure.name}`. {measure.meaning}\n\n"

@@ -1,14 +1,14 @@
-"""Columns whose values repeat as a person's would: several rows each, and personal columns the same within them.
+"""Detection of columns that identify persons: their values repeat, and personal columns are constant within them.
 
-A release counts records. If people have several, groups of records hide nobody, so that such columns must be found
-whatever they are called. What tells a number of persons from a code, a place or a product is the other columns: within
-one person age, gender and date of birth stay the same, and columns that have nothing to do with each other do; within a
-place or a household ages and genders differ.
+A release counts records. If persons have several records, a group of records may hide a single person. Such columns
+must therefore be found whatever they are called. The other columns distinguish a number of persons from a code, a place
+or a product: within one person, age, gender and date of birth are constant, as are columns that are unrelated to each
+other. Within a place or a household, ages and genders differ.
 
-For a column P and another column A two shares are compared, both exact:
+For a candidate column P and another column A, two shares are compared, both exact:
 
 * how often two rows with the same value of P agree on A, as the mean over the values of P that repeat;
-* how often two rows of the table agree on A, which is what rows in a random order would give.
+* how often two rows of the table agree on A, which is the expectation for rows in a random order.
 """
 
 from __future__ import annotations
@@ -51,68 +51,70 @@ __all__ = [
 ]
 
 SAMPLED_ROWS = 100_000
-"""Rows of whole values that are looked at for each candidate; a table of 5,000,000 rows takes .2 s for each so."""
+"""Rows that are compared for each candidate, as whole values; a table of 5,000,000 rows then takes .2 s for each."""
 PEEKED_ROWS = 20_000
-"""Rows in which candidates are looked for."""
+"""Rows in which candidates are searched."""
 _CANDIDATES = 8
-"""Columns that are looked at as persons, the likeliest ones."""
+"""Largest number of candidates."""
 _FIRST_INFORMANTS = 6
-"""Other columns by which candidates are chosen where there are more."""
+"""Number of other columns that choose the candidates if there are more."""
 _INFORMANTS = 24
-"""Other columns that are looked at for each of them."""
+"""Number of other columns that are compared for each candidate."""
 _DATES_AND_DECIMALS = r"^-?\d*[.,]\d+$|^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
-"""Text that names nobody: numbers with decimals, and dates."""
+"""Text that identifies no person: numbers with decimals, and dates."""
 _FEW_FORMS = 0.5
-"""Share of the cells with such text from which on a column is not looked at."""
+"""Share of the cells with such text from which a column is not a candidate."""
 _FEWEST_VALUES = 5
-"""Fewer values are a code, not persons."""
+"""Smallest number of values of a column of persons; fewer values are a code."""
 _FEWEST_WITHOUT_AGE = 20
-"""Fewer values are a code (17 kinds of admission, 12 wards) unless an age, gender or birth is the same within them."""
+"""Smallest number of values (17 kinds of admission and 12 wards are codes) if no age, gender or birth is constant
+within them."""
 _VALUES_PER_ROOT = 4
-"""Values are at least so many times fewer than the square root of the rows, or they are a code as well."""
+"""Values that are this many times fewer than the square root of the rows are a code."""
 _CONSTANT = 0.8
-"""Agreement above chance (1: always) from which on a column is the same within values."""
+"""Agreement above chance (1: always) from which a column is constant within values."""
 _VARIES = 0.5
 """Agreement above chance below which a column differs within values."""
 _DEVIATIONS = 4.0
 """Standard deviations by which an agreement must exceed that of rows in a random order."""
 _RELATED = 0.5
-"""Agreement above chance from which on one column says what another one is."""
+"""Agreement above chance from which one column determines another."""
 _FREE = 0.8
-"""Distinct values per person from which on a column names the persons itself, and shows nothing about them."""
+"""Distinct values per person from which a column identifies the persons itself, and is no evidence."""
 _UNRELATED_PERSONAL = 2
-"""Columns that are the same within persons and have nothing to do with each other, one of them personal."""
+"""Required number of unrelated columns that are constant within persons, if one of them is personal."""
 _UNRELATED = 3
-"""Such columns if none of them is known to be personal."""
+"""Required number if none of them is known to be personal."""
 _LEAST_INDIVIDUAL = 2
-"""Ages, genders, dates of birth that combinations of quasi-identifiers must have to say anything about persons."""
+"""Required number of ages, genders and dates of birth for evidence by combinations of quasi-identifiers."""
 _LEAST_COLUMNS = 3
-"""Quasi-identifiers that they must have in all."""
+"""Required number of quasi-identifiers in total."""
 _SHOWN = 4
-"""Columns that a sentence names."""
+"""Largest number of columns that a sentence names."""
 _AS_GOOD = 0.05
-"""Difference of agreement that does not matter when persons are chosen among several columns."""
+"""Differences of agreement below this do not matter when persons are chosen among several columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PersonEvidence(Figures):
-    """Why rows may not stand for one person each. It holds counts and names of columns, never a value."""
+    """Evidence that rows do not stand for one person each. It holds counts and column names, never a value."""
 
     column: str | None
-    """The column that names the persons; None: no column does, but combinations of quasi-identifiers repeat."""
+    """The column that identifies the persons, or None if there is no such column but combinations of quasi-
+    identifiers repeat."""
     records: int
-    """Rows that have a value in it; if there is no column, all rows."""
+    """Number of rows with a value in the column; all rows if there is no column."""
     persons: int
-    """Its distinct values; if there is no column, the distinct combinations."""
+    """Number of distinct values; of distinct combinations if there is no column."""
     most: int
-    """Rows of the most frequent one."""
+    """Number of rows of the most frequent value."""
     constant: tuple[str, ...] = ()
-    """Columns that are the same within nearly all values, personal ones first."""
+    """Columns that are constant within nearly all values, personal ones first."""
     by: str
-    """"values" (other columns stay the same within its values), "name" (its name or the form of its values), or
-    "combinations" (no column says who)."""
+    """"values" (other columns are constant within its values), "name" (its name or the form of its values), or
+    "combinations" (no column identifies persons)."""
     sampled: bool = False
-    """Whether the counts are of a sample of whole values, as in tables that are read in pieces."""
+    """Whether the counts are of a sample of whole values, as for tables that are read in pieces."""
 
     @property
     def text(self) -> str:
@@ -133,12 +135,12 @@ class PersonEvidence(Figures):
         return Fact(f"same_within{others}", evidence=found, columns=self.constant[:_SHOWN])
 
     def to_dict(self) -> dict[str, object]:
-        """Return the figures by their JSON names, with the sentence."""
+        """Convert the figures to a dictionary with their JSON names, and the sentence."""
         return {**super().to_dict(), "text": self.text}
 
 
 def may_be_persons(values: int, rows: int) -> bool:
-    """Return whether a column has enough values for its rows to name persons; a code of few values does not.
+    """Check whether a column has enough values for its rows to identify persons; a code has too few.
 
     Examples
     --------
@@ -149,21 +151,22 @@ def may_be_persons(values: int, rows: int) -> bool:
 
 
 def may_be_code(values: int, rows: int) -> bool:
-    """Return whether a column has so few values for its rows that it is a code, whatever it is called."""
+    """Check whether a column has so few values for its rows that it is a code, whatever it is called."""
     return (_VALUES_PER_ROOT * values) ** 2 < rows
 
 
 def person_candidates(peek: pl.DataFrame, rows: int) -> list[str]:
-    """Return the columns that may name persons, by some rows of a table: those with most values, in their order.
+    """Select the columns that may identify persons, by a part of the rows: those with the most values, in their order.
 
     Parameters
     ----------
     peek : polars.DataFrame
-        Rows of the table, at most `PEEKED_ROWS` of them.
+        At most `PEEKED_ROWS` rows of the table.
     rows : int
-        Rows of the table.
+        Number of rows of the table.
     """
     distinct = {name: peek[name].n_unique() for name in peek.columns if _may_name_persons(peek[name])}
+    # A part of the rows cannot show whether values repeat.
     if peek.height < rows:
         able = [name for name, values in distinct.items() if values >= _FEWEST_VALUES]
     else:
@@ -182,15 +185,15 @@ def person_candidates(peek: pl.DataFrame, rows: int) -> list[str]:
 
 
 def _screen(peek: pl.DataFrame, name: str, informants: Sequence[str]) -> int:
-    """Return 1 if a column is the same within the values of a candidate, -1 if none is or ages differ, 0 if unknown.
+    """Screen a candidate: 1 if a column is constant within its values, -1 if none is or ages differ, 0 if unknown.
 
-    Few values repeat in some rows of a large table: the answer is unknown then.
+    In a part of a large table few values repeat. The answer is unknown then.
     """
     rows = peek.filter(_is_present(peek[name]))
-    persons = _codes(rows[name])
+    persons = _encode(rows[name])
     found = False
     for other in informants:
-        agreement = None if other == name else _agreement(persons, _codes(rows[other]))
+        agreement = None if other == name else _measure_agreement(persons, _encode(rows[other]))
         if agreement is None or agreement.values < _FEWEST_VALUES:
             continue
         if agreement.constant:
@@ -202,7 +205,7 @@ def _screen(peek: pl.DataFrame, name: str, informants: Sequence[str]) -> int:
 
 
 def informative_columns(peek: pl.DataFrame) -> list[str]:
-    """Return the columns that are looked at for each candidate: personal ones first, then those with few values."""
+    """Select the columns that are compared for each candidate: personal ones first, then those with few values."""
     import polars as pl
 
     able = [name for name in peek.columns if not (peek[name].dtype.is_nested() or peek[name].dtype == pl.Object)]
@@ -215,20 +218,21 @@ def informative_columns(peek: pl.DataFrame) -> list[str]:
 
 
 def detect_persons(frame: pl.DataFrame, *, limit: int = SAMPLED_ROWS) -> tuple[PersonEvidence, ...]:
-    """Return the columns of a table whose values repeat as those of persons do, the likeliest persons first.
+    """Detect the columns of a table whose values repeat like persons, the most likely persons first.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        All columns of the table, direct identifiers among them. The order of its rows does not matter.
+        All columns of the table, including direct identifiers. The order of the rows does not matter.
     limit : int
-        Above so many rows the rows of some values, all of them, are compared for each column.
+        Largest number of rows that are compared for each column; of longer tables, all rows of some values are
+        compared.
 
     Returns
     -------
     tuple of PersonEvidence
-        The first one names the persons: of several columns that fit equally well the one with the fewest values, such
-        as the patient rather than the case. Its counts are those of the whole table.
+        The first one identifies the persons. If several columns fit equally well, it is the one with the fewest values,
+        such as the patient rather than the case. Its counts are those of the whole table.
 
     Examples
     --------
@@ -246,46 +250,49 @@ def detect_persons(frame: pl.DataFrame, *, limit: int = SAMPLED_ROWS) -> tuple[P
     found = []
     for name in person_candidates(peek, rows):
         some = frame if parts == 1 else frame.filter(frame[name].alias("").hash(seed=0) % parts == 0)
-        found.append(_evidence(some[_with_first(name, informants)], name, sampled=parts > 1))
-    return tuple(_counted(one, frame[str(one.column)]) for one in _likeliest_first(found))
+        found.append(_find_evidence(some[_put_first(name, informants)], name, sampled=parts > 1))
+    return tuple(_count_whole(one, frame[str(one.column)]) for one in _likeliest_first(found))
 
 
 def detect_persons_in_sample(rows_of: Mapping[str, pl.DataFrame], *, sampled: bool) -> tuple[PersonEvidence, ...]:
-    """Return the columns that name persons in a table that is not read as a whole, the likeliest first.
+    """Detect the columns that identify persons in a table that is not read as a whole, the most likely first.
 
     Parameters
     ----------
     rows_of : mapping of candidate to polars.DataFrame
-        All rows of some values of that candidate: the columns that are compared.
+        All rows of some values of that candidate, with the columns to compare.
     sampled : bool
         Whether there are other values, so that the counts are of a sample.
     """
-    found = (_evidence(rows[_with_first(name, rows.columns)], name, sampled=sampled) for name, rows in rows_of.items())
+    found = (
+        _find_evidence(rows[_put_first(name, rows.columns)], name, sampled=sampled) for name, rows in rows_of.items()
+    )
     return tuple(_likeliest_first(found))
 
 
-def _with_first(name: str, names: Sequence[str]) -> list[str]:
+def _put_first(name: str, names: Sequence[str]) -> list[str]:
+    """Move a column to the front."""
     return [name, *(other for other in names if other != name)]
 
 
 def _likeliest_first(found: Iterable[tuple[PersonEvidence, Mapping[str, float]] | None]) -> list[PersonEvidence]:
-    """Put the columns in order: those within which others agree best, of several equally good the fewest values."""
+    """Sort evidence by the mean agreement; among equally good columns the one with the fewest values is first."""
     there = [one for one in found if one is not None]
     fit = {evidence.column: sum(agreements.values()) / len(agreements) for evidence, agreements in there}
     best = max(fit.values(), default=0.0)
     return sorted((one for one, _ in there), key=lambda one: (fit[one.column] < best - _AS_GOOD, one.persons))
 
 
-def _counted(evidence: PersonEvidence, column: pl.Series) -> PersonEvidence:
-    """Return evidence of a sample with the counts of the whole column."""
+def _count_whole(evidence: PersonEvidence, column: pl.Series) -> PersonEvidence:
+    """Replace the counts of a sample by those of the whole column."""
     if not evidence.sampled:
         return evidence
-    records, persons, most = _counts(column)
+    records, persons, most = _count_column(column)
     return replace(evidence, records=records, persons=persons, most=most, sampled=False)
 
 
-def _counts(column: pl.Series) -> tuple[int, int, int]:
-    """Return the rows with a value, the distinct values, and the rows of the most frequent one."""
+def _count_column(column: pl.Series) -> tuple[int, int, int]:
+    """Count the rows with a value, the distinct values, and the rows of the most frequent value."""
     import polars as pl
 
     present = column.filter(_is_present(column))
@@ -295,10 +302,10 @@ def _counts(column: pl.Series) -> tuple[int, int, int]:
 
 
 def _is_present(column: pl.Series) -> pl.Series:
-    """Return which cells have a value: empty text has none."""
+    """Check which cells have a value; an empty text is not a value."""
     import polars as pl
 
-    column = column.alias("")  # Polars takes some names for patterns
+    column = column.alias("")  # Polars interprets some names as patterns
     there = column.is_not_null()
     if column.dtype.is_float():
         return there & column.is_not_nan().fill_null(value=False)
@@ -306,7 +313,7 @@ def _is_present(column: pl.Series) -> pl.Series:
 
 
 def _may_name_persons(column: pl.Series) -> bool:
-    """Return whether a column can name persons: text or whole numbers that are neither dates nor known of people."""
+    """Check whether a column can identify persons: text or integers, but no dates or known attributes."""
     import polars as pl
 
     name, kind, column = column.name, column.dtype, column.alias("")
@@ -327,39 +334,40 @@ def _may_name_persons(column: pl.Series) -> bool:
 def repeated_combinations(
     frame: pl.DataFrame, counts: NDArray[np.int64] | None = None, *, limit: int = SAMPLED_ROWS
 ) -> PersonEvidence | None:
-    """Return whether combinations of quasi-identifiers repeat as those of persons with several rows do; else None.
+    """Find evidence that combinations of quasi-identifiers repeat like persons with several rows, or return None.
 
-    That is weaker evidence, for tables without a column that names the persons. Among the rows that agree on all other
-    quasi-identifiers ages, genders and dates of birth must agree far more often than chance explains, two of them at
-    least.
+    This is weaker evidence, for tables without a column that identifies the persons. Among the rows that agree on all
+    other
+    quasi-identifiers, each of at least two ages, genders or dates of birth must agree far more often than by chance.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        The quasi-identifiers; those of them are looked at that stand for a person or a place.
+        The quasi-identifiers; only those that describe a person or a place are compared.
     counts : int64 array, optional
-        How many rows of the table each row of the frame stands for; one by default.
+        Multiplicity of each row; one by default.
     limit : int
-        Above so many rows the rows of some combinations, all of them, are compared.
+        Largest number of rows that are compared; of longer tables, all rows of some combinations are compared.
     """
     import polars as pl
 
-    stable = [name for name in frame.columns if _stays(name)]
+    stable = [name for name in frame.columns if _is_stable(name)]
     individual = [name for name in stable if suggests_individual(name) and frame[name].n_unique() > 1]
     if len(individual) < _LEAST_INDIVIDUAL or len(stable) < _LEAST_COLUMNS:
         return None
-    # By number, because Polars takes the name "*" for all columns.
+    # Name columns by number, because Polars interprets the name "*" as all columns.
     plain = pl.DataFrame([frame[name].alias(str(at)) for at, name in enumerate(stable)])
     times = pl.Series("times", np.ones(frame.height, dtype=np.int64) if counts is None else counts)
     parts = max(1, frame.height // limit)
+    # Each individual column must be constant within the combinations of all others.
     for name in individual:
         at = str(stable.index(name))
-        rows = _whole_combinations(plain.with_columns(times), [one for one in plain.columns if one != at], parts)
-        agreement = _agreement(_codes(rows["combination"]), _codes(rows[at]), rows["times"].to_numpy())
+        rows = _sample_combinations(plain.with_columns(times), [one for one in plain.columns if one != at], parts)
+        agreement = _measure_agreement(_encode(rows["combination"]), _encode(rows[at]), rows["times"].to_numpy())
         if agreement is None or not agreement.constant:
             return None
-    rows = _whole_combinations(plain.with_columns(times), plain.columns, parts)
-    combined = np.bincount(_codes(rows["combination"]), weights=rows["times"].to_numpy())
+    rows = _sample_combinations(plain.with_columns(times), plain.columns, parts)
+    combined = np.bincount(_encode(rows["combination"]), weights=rows["times"].to_numpy())
     return PersonEvidence(
         column=None,
         records=int(combined.sum()),
@@ -371,8 +379,8 @@ def repeated_combinations(
     )
 
 
-def _whole_combinations(plain: pl.DataFrame, names: Sequence[str], parts: int) -> pl.DataFrame:
-    """Return the rows of one in so many combinations of some columns, with the combination as a column."""
+def _sample_combinations(plain: pl.DataFrame, names: Sequence[str], parts: int) -> pl.DataFrame:
+    """Select the rows of one in `parts` combinations of columns, with the combination as a column."""
     import polars as pl
 
     combined = plain.with_columns(pl.struct(names).alias("combination"))
@@ -381,26 +389,26 @@ def _whole_combinations(plain: pl.DataFrame, names: Sequence[str], parts: int) -
     return combined
 
 
-def _stays(name: str) -> bool:
+def _is_stable(name: str) -> bool:
     return suggests_individual(name) or suggests_personal(name) or suggests_place(name)
 
 
 def evidence_by_name(column: pl.Series, *, parts: int = 1) -> PersonEvidence | None:
-    """Return evidence that a column is called like a number of persons, or has the form of one, and repeats.
+    """Find evidence in the name or form of a column: it is called like a number of persons, and repeats.
 
     Parameters
     ----------
     column : polars.Series
-        A column of which every person has one value, by `detect_identifiers`.
+        A column that `detect_identifiers` recognizes as an identifier of persons.
     parts : int
-        It holds the rows of one in so many of its values.
+        The column holds the rows of one in so many of its values.
 
     Returns
     -------
     PersonEvidence or None
-        None if no value repeats, or a value has more rows on average than there are values: that is a code.
+        None if no value repeats, or if values have more rows on average than there are values, as codes do.
     """
-    records, persons, most = _counts(column)
+    records, persons, most = _count_column(column)
     if most < 2 or persons * persons * parts < records:
         return None
     return PersonEvidence(column=column.name, records=records, persons=persons, most=most, by="name", sampled=parts > 1)
@@ -408,58 +416,59 @@ def evidence_by_name(column: pl.Series, *, parts: int = 1) -> PersonEvidence | N
 
 @dataclass(frozen=True, kw_only=True)
 class _Agreement:
-    """How often rows with the same value of one column agree on another one."""
+    """Agreement of rows with the same value of one column on another column."""
 
     share: float
     """Mean share of the pairs of rows of a value that agree, over the values that repeat."""
     expected: float
     """Share of all pairs of rows that agree: the mean over all orders of the rows."""
     values: int
-    """Values that repeat."""
+    """Number of values that repeat."""
 
     @property
     def above_chance(self) -> float:
-        """The share, so that chance is 0 and always is 1."""
+        """The share on a scale from 0 (chance) to 1 (always)."""
         return (self.share - self.expected) / (1 - self.expected)
 
     @property
     def constant(self) -> bool:
-        """Whether the other column is the same within nearly all values, and chance does not explain it."""
+        """Whether the other column is constant within nearly all values, beyond chance."""
         noise = sqrt(self.expected * (1 - self.expected) / self.values)
         return self.above_chance >= _CONSTANT and self.share - self.expected >= _DEVIATIONS * noise
 
 
-def _agreement(
+def _measure_agreement(
     groups: NDArray[np.uint32], values: NDArray[np.uint32], times: NDArray[np.int64] | None = None
 ) -> _Agreement | None:
-    """Compare the rows of each group; None if no group has two rows, or all rows have the same value.
+    """Measure the agreement of the rows of each group; None if no group has two rows, or all rows have the same value.
 
     Parameters
     ----------
     groups, values : uint32 array
+        The group and the value of each row.
     times : int64 array, optional
-        How many rows each of them stands for; one by default.
+        Multiplicity of each row; one by default.
     """
     sizes, totals = np.bincount(groups, weights=times), np.bincount(values, weights=times)
     rows = float(sizes.sum())
     repeated = sizes >= 2
-    expected = _pairs(totals).sum() / max(rows * (rows - 1), 1)
+    expected = _count_pairs(totals).sum() / max(rows * (rows - 1), 1)
     if not repeated.any() or expected >= 1:
         return None
-    keys, counts = _distinct(groups.astype(np.uint64) * np.uint64(len(totals)) + values, times)
-    agreeing = np.bincount((keys // np.uint64(len(totals))).astype(np.int64), weights=_pairs(counts))
-    share = float(np.mean(agreeing[repeated] / _pairs(sizes[repeated])))
+    keys, counts = _count_keys(groups.astype(np.uint64) * np.uint64(len(totals)) + values, times)
+    agreeing = np.bincount((keys // np.uint64(len(totals))).astype(np.int64), weights=_count_pairs(counts))
+    share = float(np.mean(agreeing[repeated] / _count_pairs(sizes[repeated])))
     return _Agreement(share=share, expected=float(expected), values=int(repeated.sum()))
 
 
-def _pairs(counts: NDArray[Any]) -> NDArray[np.float64]:
+def _count_pairs(counts: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(counts * (counts - 1.0))
 
 
-def _distinct(
+def _count_keys(
     keys: NDArray[np.uint64], times: NDArray[np.int64] | None
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return each key once, with its rows."""
+    """Count the rows of each distinct key."""
     import polars as pl
 
     rows = pl.len().cast(pl.Int64) if times is None else pl.col("times").sum()
@@ -468,11 +477,11 @@ def _distinct(
     return counted["key"].to_numpy(), counted["rows"].to_numpy()
 
 
-def _codes(column: pl.Series) -> NDArray[np.uint32]:
-    """Return a number for each value; missing ones have one, too."""
+def _encode(column: pl.Series) -> NDArray[np.uint32]:
+    """Encode values by numbers; missing values have a number, too."""
     import polars as pl
 
-    column = column.alias("")  # Polars takes some names for patterns
+    column = column.alias("")  # Polars interprets some names as patterns
     if column.dtype.is_float():
         column = column.fill_nan(None)
     if column.dtype == pl.Struct:
@@ -484,14 +493,14 @@ def _codes(column: pl.Series) -> NDArray[np.uint32]:
 
 
 def _differs(agreement: _Agreement, persons: NDArray[np.uint32], column: pl.Series) -> bool:
-    """Return whether ages, genders or dates of birth differ within values, as those of several people do."""
-    return agreement.above_chance < _VARIES and _within_spread(persons, column) < _VARIES
+    """Check whether ages, genders or dates of birth differ within values, as those of several people do."""
+    return agreement.above_chance < _VARIES and _share_between(persons, column) < _VARIES
 
 
-def _within_spread(groups: NDArray[np.uint32], column: pl.Series) -> float:
-    """Return the share of the variance of numbers that is between groups: 1 if all rows of a group are alike.
+def _share_between(groups: NDArray[np.uint32], column: pl.Series) -> float:
+    """Compute the share of the variance of numbers that is between groups: 1 if all rows of a group are equal.
 
-    Ages grow from visit to visit; they stay closer together within a person than within a household.
+    Ages grow from visit to visit, but they are closer together within a person than within a household.
     """
     import polars as pl
 
@@ -503,13 +512,13 @@ def _within_spread(groups: NDArray[np.uint32], column: pl.Series) -> float:
     return 1 - within / total
 
 
-def _evidence(rows: pl.DataFrame, name: str, *, sampled: bool) -> tuple[PersonEvidence, dict[str, float]] | None:
-    """Compare the other columns within the values of one; None if these are not persons.
+def _find_evidence(rows: pl.DataFrame, name: str, *, sampled: bool) -> tuple[PersonEvidence, dict[str, float]] | None:
+    """Compare the other columns within the values of a column; None if these are not persons.
 
     Parameters
     ----------
     rows : polars.DataFrame
-        All rows of some values of the column, or of all of them; the column itself first.
+        All rows of some or all values of the column; the column itself comes first.
     name : str
         The column.
     sampled : bool
@@ -517,17 +526,19 @@ def _evidence(rows: pl.DataFrame, name: str, *, sampled: bool) -> tuple[PersonEv
 
     Returns
     -------
-    evidence, dict
-        The agreement above chance of the columns that are the same within values is beside it.
+    evidence : PersonEvidence
+        The evidence.
+    agreements : dict
+        Agreement above chance of each constant column.
     """
     rows = rows.filter(_is_present(rows[name]))
-    persons = _codes(rows[name])
+    persons = _encode(rows[name])
     sizes = np.bincount(persons)
     if len(sizes) < _FEWEST_VALUES or len(sizes) == len(persons):
         return None
     constant: dict[str, float] = {}
     for other in rows.columns[1:]:
-        agreement = _agreement(persons, values := _codes(rows[other]))
+        agreement = _measure_agreement(persons, values := _encode(rows[other]))
         if agreement is None:
             continue
         if suggests_individual(other) and _differs(agreement, persons, rows[other]):
@@ -549,22 +560,23 @@ def _evidence(rows: pl.DataFrame, name: str, *, sampled: bool) -> tuple[PersonEv
 
 
 def _shows_something(persons: NDArray[np.uint32], values: NDArray[np.uint32]) -> bool:
-    """Return whether several persons share values of a column: names and numbers of persons are the same anyway."""
+    """Check whether several persons share values of a column; names and numbers of persons are constant anyway."""
     return len(np.unique(values)) <= _FREE * (int(persons.max()) + 1)
 
 
 def _are_persons(name: str, constant: Collection[str], rows: pl.DataFrame, persons: NDArray[np.uint32]) -> bool:
-    """Return whether columns that are the same within values are those of persons, not of places or products.
+    """Check whether the constant columns are those of persons, not of places or products.
 
-    An age, a gender or a birth date is enough; any other personal column with one that has nothing to do with it; or
-    three columns that have nothing to do with each other. A place has a district, a county and a state, each of which
-    says the next.
+    Sufficient are: an age, a gender or a birth date; any other personal column together with one that is unrelated to
+    it;
+    or three columns that are unrelated to each other. A place has a district, a county and a state, each of which
+    determines the next.
     """
     first = np.unique(persons, return_index=True)[1]
     unrelated: list[NDArray[np.uint32]] = []
     several_repeat = int((np.bincount(persons) >= 2).sum()) >= _FEWEST_VALUES
     for other in constant:
-        values = _codes(rows[other])[first]
+        values = _encode(rows[other])[first]
         shared = _shows_something(persons, values)
         # A date of birth may be different for every person. One pair of rows that agree on it may be chance.
         if suggests_individual(other) and (shared or several_repeat):
@@ -579,6 +591,6 @@ def _are_persons(name: str, constant: Collection[str], rows: pl.DataFrame, perso
 
 
 def _are_related(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> bool:
-    """Return whether one of two columns says what the other is, or nothing shows that it does not."""
-    both = _agreement(one, other), _agreement(other, one)
+    """Check whether one of two columns determines the other, or nothing shows that it does not."""
+    both = _measure_agreement(one, other), _measure_agreement(other, one)
     return any(found is None or found.above_chance >= _RELATED for found in both)

@@ -1,4 +1,4 @@
-"""How many people are alone in the population, by every estimate of `shoal.models.unique_estimates`."""
+"""Estimates of the number of population uniques, by every estimator of `shoal.models.unique_estimates`."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["PopulationUniques", "population_uniques"]
 
 @dataclass(frozen=True, kw_only=True)
 class PopulationUniques(Figures):
-    """Estimated shares of people who are alone in the population; None where a model does not fit the sample."""
+    """Estimated shares of people who are unique in the population; None if a model does not fit the sample."""
 
     pitman: float | None
-    """By Pitman's model."""
+    """Pitman's model."""
     zayatz: float
-    """By Zayatz' estimate."""
+    """Zayatz' estimator."""
     snb: float | None
-    """By the slide negative binomial model."""
+    """Slide negative binomial model."""
     dankar: float
-    """The one of these that the rule of Dankar et al. takes."""
+    """The estimate that the decision rule of Dankar et al. selects."""
 
 
 def population_uniques(sample: SampleHistogram, p: Fraction) -> PopulationUniques:
-    """Return every estimate for a sample of at least one class; p is the sampling fraction, in (0, 1]."""
+    """Compute every estimate for a sample of at least one class; p is the sampling fraction, in (0, 1]."""
     found: dict[str, Any] = estimates(sample, p)
     return PopulationUniques(**found)

@@ -1,4 +1,4 @@
-"""Prosecutor, journalist and marketer risk, uniques and small classes, k-map and delta-presence: risk by counting.
+"""Counting measures of risk: prosecutor, journalist and marketer risk, uniques, small classes, k-map, delta-presence.
 
 References
 ----------
@@ -40,25 +40,25 @@ __all__ = [
     "prosecutor_risk",
     "reidentification",
     "sample_uniques",
-    "share_above",
+    "compute_share_above",
     "small_classes",
 ]
 
 ACCEPTABLE = Fraction(1, 5)
-"""The risk of re-identification that is taken as acceptable where nobody says another one."""
+"""Default for the largest acceptable risk of re-identification."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reidentification(Threshold):
-    """How easily the row of a person who is known to be in a table is found: prosecutor risk and sample uniques."""
+    """Prosecutor risk and sample uniques: the risk of a person who is known to be in a table."""
 
     sample_uniques: float
-    """Share of the rows that are alone with their quasi-identifiers."""
+    """Share of the rows that are unique in their quasi-identifiers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Marketer(Figures):
-    """How many people an adversary finds who tries to find all."""
+    """Marketer risk: an adversary tries to find all people."""
 
     average: float
     """Expected share of the rows that are matched with the right person."""
@@ -66,59 +66,59 @@ class Marketer(Figures):
 
 @dataclass(frozen=True, kw_only=True)
 class KMapFigures(Figures):
-    """The people of the population among whom a row cannot be told apart."""
+    """k-map: the number of people of the population from whom a row cannot be distinguished."""
 
     k: int | None = None
-    """The smallest F of a class, counted; None without the population."""
+    """Smallest F of a class, counted; None without a population."""
     estimated: int | None = None
-    """The largest k that the smallest class of the sample lets infer, by the Poisson law; None without a sampling
-    fraction."""
+    """Largest k that can be inferred from the smallest class of the sample by the Poisson law; None without a
+    sampling fraction."""
     estimated_without_zero: int | None = None
-    """The same by the Poisson law without zero."""
+    """The same for the zero-truncated Poisson law."""
     significance: float | None = None
-    """The error that the estimates are allowed."""
+    """Allowed error of the estimates."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PresenceFigures(Figures):
-    """How sure somebody who knows a person of the population can be that the person is in the table."""
+    """Delta-presence: the confidence that a known person of the population is in the table."""
 
     lowest: float
-    """The least f / F over the classes of the population; 0 where some people match no class of the table."""
+    """Smallest f / F over the classes of the population; 0 if some people match no class of the table."""
     highest: float
-    """The greatest."""
+    """Largest f / F."""
 
 
 def prosecutor_risk(sample: NDArray[np.int64], rows_of: NDArray[np.int64], threshold: Fraction) -> Threshold:
-    """Return the risk of a row whose person is known to be in the table: 1 / f.
+    """Measure the risk of a row if its person is known to be in the table: 1 / f.
 
     Parameters
     ----------
     sample : int64 array
         f of each class.
     rows_of : int64 array
-        Rows of each class: f again where a star is a value of its own.
+        Number of rows of each class; equal to f if a star is a value of its own.
     threshold : Fraction
-        The risk that is still acceptable, above 0.
+        Largest acceptable risk, above 0.
     """
     rows = int(rows_of.sum())
     return Threshold(
         highest=1 / int(sample.min()),
         average=_mean_of_ratios(rows_of, sample, rows),
         threshold=float(threshold),
-        records_above=share_above(np.ones_like(sample), sample, rows_of, threshold),
+        records_above=compute_share_above(np.ones_like(sample), sample, rows_of, threshold),
     )
 
 
 def reidentification(class_sizes: Mapping[int, int], *, k: int = 1) -> Reidentification:
-    """Return how easily the rows of a table are found, from the sizes of its classes alone.
+    """Measure the risk of re-identification from the sizes of the classes alone.
 
     Parameters
     ----------
     class_sizes : mapping of int to int
-        For each size of a class, at least 1, how many classes have it; at least one class.
+        Number of classes of each size; at least one class.
     k : int
-        What a privacy model asks for: a risk of 1 / k is acceptable, and one of 1 / 5 where it asks for nothing (1).
+        Requirement of a privacy model: a risk of 1 / k is acceptable, or 1 / 5 if there is no requirement (1).
 
     Examples
     --------
@@ -139,10 +139,10 @@ def reidentification(class_sizes: Mapping[int, int], *, k: int = 1) -> Reidentif
 
 
 def journalist_risk(frequencies: Frequencies, threshold: Fraction) -> Threshold:
-    """Return the risk of a row whose person is known to be in the population: 1 / F.
+    """Measure the risk of a row if its person is known to be in the population: 1 / F.
 
-    The average is the greater of two: that of an adversary who starts from people of the population, `u / sum F`, and
-    that of one who starts from rows, `sum(f / F) / n`.
+    The average is the greater of two averages: that of an adversary who starts from people of the population,
+    `u / sum F`, and that of one who starts from rows, `sum(f / F) / n`.
     """
     population, rows_of = _population(frequencies), frequencies.rows_of
     return Threshold(
@@ -151,28 +151,28 @@ def journalist_risk(frequencies: Frequencies, threshold: Fraction) -> Threshold:
             frequencies.classes / int(population.sum()), _mean_of_ratios(rows_of, population, frequencies.rows)
         ),
         threshold=float(threshold),
-        records_above=share_above(np.ones_like(population), population, rows_of, threshold),
+        records_above=compute_share_above(np.ones_like(population), population, rows_of, threshold),
     )
 
 
 def marketer_risk(frequencies: Frequencies) -> Marketer:
-    """Return the share of the rows that somebody matches rightly who matches all with the population: sum(f/F)/n."""
+    """Measure the share of the rows that are matched correctly with the population: sum(f / F) / n."""
     return Marketer(average=_mean_of_ratios(frequencies.rows_of, _population(frequencies), frequencies.rows))
 
 
 def sample_uniques(sample: NDArray[np.int64], rows_of: NDArray[np.int64]) -> float:
-    """Return the share of the rows that are alone in the table: c_1 / n."""
+    """Compute the share of the rows that are unique in the table: c_1 / n."""
     return int(rows_of[sample == 1].sum()) / int(rows_of.sum())
 
 
 def small_classes(sample: NDArray[np.int64], rows_of: NDArray[np.int64], sizes: Sequence[int]) -> dict[int, float]:
-    """Return the share of the rows in classes of fewer than k rows, for some k."""
+    """Compute the share of the rows in classes of fewer than k rows, for each k in `sizes`."""
     rows = int(rows_of.sum())
     return {k: int(rows_of[sample < k].sum()) / rows for k in sizes}
 
 
 def k_map(frequencies: Frequencies, sampling_fraction: Fraction | None, significance: Fraction) -> KMapFigures:
-    """Return among how many people of the population a row is hidden, counted where they are known, and estimated.
+    """Compute the smallest number of people who match a row: counted if the population is known, and estimated.
 
     References
     ----------
@@ -192,9 +192,9 @@ def k_map(frequencies: Frequencies, sampling_fraction: Fraction | None, signific
 
 
 def delta_presence(frequencies: Frequencies) -> PresenceFigures | None:
-    """Return the least and the greatest f / F of the classes of the population; None where classes overlap.
+    """Compute the smallest and largest f / F of the classes of the population, or None if classes overlap.
 
-    With wildcards the classes of the population are the people who fit the cells of each class of the table.
+    If stars are wildcards, the classes of the population are the people who fit the cells of each class of the table.
 
     References
     ----------
@@ -207,21 +207,22 @@ def delta_presence(frequencies: Frequencies) -> PresenceFigures | None:
     return PresenceFigures(lowest=0.0 if frequencies.outside else float(shares.min()), highest=float(shares.max()))
 
 
-def share_above(
+def compute_share_above(
     part: NDArray[np.int64], whole: NDArray[np.int64], rows_of: NDArray[np.int64], threshold: Fraction
 ) -> float:
-    """Return the share of the rows in classes where `part / whole` is above a threshold, decided in integers."""
+    """Compute the share of the rows in classes with `part / whole` above a threshold, decided in integers."""
     acceptable = at_most(part, threshold.denominator, whole, threshold.numerator)
     return int(rows_of[~acceptable].sum()) / int(rows_of.sum())
 
 
 def _population(frequencies: Frequencies) -> NDArray[np.int64]:
+    """Get F of each class."""
     assert frequencies.population is not None, "asked of tables with a population only"
     return frequencies.population
 
 
 def _mean_of_ratios(part: NDArray[np.int64], whole: NDArray[np.int64], rows: int) -> float:
-    """Return sum(part / whole) / rows; the sum is rounded once, so that no order of the classes changes it."""
+    """Compute sum(part / whole) / rows; the sum is rounded once, so that the order of the classes does not matter."""
     if np.array_equal(part, whole):
         return len(part) / rows
     return math.fsum((part / whole).tolist()) / rows

@@ -1,7 +1,7 @@
-"""Special uniques: rows that few columns already tell apart, found by SUDA2, with scores and what columns contribute.
+"""Special uniques: rows that are unique in few columns, found by SUDA2, with scores and contributions of columns.
 
 A *minimal sample unique* of a row is a set of columns in which no other row has the same values, and which has no
-subset like that. The fewer columns it needs and the more of them a row has, the more special is the row.
+such subset. A row is the more special, the fewer columns its minimal sample uniques have and the more of them it has.
 
 References
 ----------
@@ -47,8 +47,8 @@ __all__ = [
     "special_uniques",
 ]
 
-_MEMORY = 2_000_000_000
-"""Bytes that the sets of unique rows may take."""
+_MAX_BYTES = 2_000_000_000
+"""Largest memory of the bit sets of unique rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,46 +56,46 @@ class SpecialUniques(Figures):
     """The special uniques of a table."""
 
     size: int
-    """The most columns of a minimal sample unique that was looked for."""
+    """Largest number of columns of a minimal sample unique in the search."""
     minimal_uniques: dict[int, int]
-    """How many minimal sample uniques have each size."""
+    """Number of minimal sample uniques by size."""
     records: float
-    """Share of the rows with at least one."""
+    """Share of the rows with a minimal sample unique."""
     highest: float
     """The highest score of a row."""
     contributions: dict[str, float]
-    """For each column the percentage of the total score that comes from minimal sample uniques with the column."""
+    """For each column the percentage of the total score from minimal sample uniques that contain the column."""
     dis: float | None
-    """The probability that a match with a row that is unique in the sample is right; None where no sampling fraction
-    is known, or no row is unique."""
+    """Data intrusion probability: a match with a sample unique is right. None if the sampling fraction is unknown,
+    or no row is unique."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MinimalUniques:
-    """How many minimal sample uniques the rows have, by size."""
+    """Numbers of minimal sample uniques of rows and columns, by size."""
 
     columns: int
     """Number of columns."""
     by_row: NDArray[np.int32]
-    """Of each row, by size - 1; shape (rows, size)."""
+    """Number for each row, by size - 1; shape (rows, size)."""
     by_column: NDArray[np.int64]
-    """Those with each column, by size - 1; shape (columns, size)."""
+    """Number for each column, by size - 1; shape (columns, size)."""
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """What a minimal sample unique of size s counts [4]_: the product of (columns - i) for i from s to the size."""
+        """Weight of a minimal sample unique of size s [4]_: the product of (columns - i) for i from s to the size."""
         most = min(self.by_row.shape[1], self.columns - 1)
         found = [math.prod(self.columns - i for i in range(s, most + 1)) for s in range(1, self.by_row.shape[1] + 1)]
         return np.array(found, dtype=np.float64)
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """The score of each row: whole numbers, exact up to 2**53."""
+        """Score of each row; integers, exact up to 2**53."""
         return np.asarray(self.by_row @ self.weights)
 
     @property
     def contributions(self) -> NDArray[np.float64]:
-        """The percentage of the total score that comes from minimal sample uniques with each column."""
+        """Percentage of the total score from minimal sample uniques that contain each column."""
         total = float(self.by_row.sum(axis=0) @ self.weights)
         return np.asarray(100 * (self.by_column @ self.weights) / total if total else np.zeros(self.columns))
 
@@ -103,31 +103,35 @@ class MinimalUniques:
 def minimal_uniques(columns: Sequence[Column], size: int, *, progress: Progress = silent) -> MinimalUniques:
     """Find all minimal sample uniques of up to `size` columns.
 
-    Sets of columns are visited so that every subset comes before its supersets, each made of a set with one column
-    less by splitting its classes. Rows that are alone leave the classes: they match no other row in any superset, and
-    are minimal in none [2]_. The work is at most the rows times the sets of columns, and less the rarer values are.
+    Sets of columns are visited so that every subset precedes its supersets. The classes of a set are those of a set
+    with
+    one column less, split by that column. Unique rows leave the classes: they match no other row in any superset, and
+    are minimal in none [2]_. The work is at most the number of rows times the number of sets, and less if values are
+    rare.
 
     Parameters
     ----------
     columns : sequence of Column
-        At least one.
+        At least one column.
     size : int
         At least 1.
     progress : Progress, optional
+        Called from time to time.
 
     Raises
     ------
     ParameterError
-        The sets of columns would need more than two gigabytes.
+        If the bit sets would need more than two gigabytes.
     """
     rows, count = len(columns[0].codes), len(columns)
     size = min(size, count)
-    sets = sum(math.comb(count, k) for k in range(1, size))  # of those of the full size no superset is visited
+    # Sets of the full size need no bit set, because no superset is visited.
+    sets = sum(math.comb(count, k) for k in range(1, size))
     words = (rows + 63) // 64
-    if sets * words * 8 > _MEMORY:
+    if sets * words * 8 > _MAX_BYTES:
         raise ParameterError(
             f"Special uniques of up to {size} of {count} columns in {rows:,} rows need {sets * words * 8 / 1e9:.1f} GB "
-            f"of memory; at most {_MEMORY / 1e9:.0f} are allowed. Choose a smaller size with ",
+            f"of memory; at most {_MAX_BYTES / 1e9:.0f} are allowed. Choose a smaller size with ",
             Suggestion("suda"),
             ", or name fewer quasi-identifiers.",
         )
@@ -136,9 +140,9 @@ def minimal_uniques(columns: Sequence[Column], size: int, *, progress: Progress 
     by_row = np.zeros((rows, size), dtype=np.int32)
     by_column = np.zeros((count, size), dtype=np.int64)
     total = sets + math.comb(count, size)
-    for done, (chosen, unique) in enumerate(_visited(columns, size)):
+    for done, (chosen, unique) in enumerate(_visit_sets(columns, size)):
         progress("special uniques", done, total)
-        # A set that was not visited has only unique rows in one of its subsets: nothing is minimal beyond it.
+        # A set that was not visited has only unique rows in one of its subsets, so that no superset is minimal.
         subsets = [number.get(chosen[:at] + chosen[at + 1 :], -1) for at in range(1, len(chosen))]
         if len(chosen) < size:
             number[chosen] = here = len(number)
@@ -153,10 +157,11 @@ def minimal_uniques(columns: Sequence[Column], size: int, *, progress: Progress 
     return MinimalUniques(columns=count, by_row=by_row, by_column=by_column)
 
 
-def _visited(columns: Sequence[Column], size: int) -> Iterator[tuple[tuple[int, ...], NDArray[np.int32]]]:
-    """Visit sets of columns, subsets first, with the rows that are unique there and not on the set without its first.
+def _visit_sets(columns: Sequence[Column], size: int) -> Iterator[tuple[tuple[int, ...], NDArray[np.int32]]]:
+    """Visit sets of columns, subsets first, and yield the rows that become unique with the least column of each set.
 
-    A set is made of the one without its least column; sets come in the order of their greatest columns.
+    The classes of a set are refined from those of the set without its least column; sets come in the order of their
+    greatest columns.
     """
     rows = np.arange(len(columns[0].codes), dtype=np.int32)
     everything = rows, np.array([0, len(rows)], dtype=np.int32)
@@ -176,11 +181,12 @@ def _visited(columns: Sequence[Column], size: int) -> Iterator[tuple[tuple[int, 
 
 
 def data_intrusion_probability(uniques: int, in_pairs: int, p: Fraction) -> float | None:
-    """Return the probability that a match with a row that is unique in the sample is right: U p / (U p + P (1 - p)).
+    """Compute the probability that a match with a sample unique is right: U p / (U p + P (1 - p)).
 
-    Of the U rows that are unique and the P rows in classes of two, taken out of the sample one at a time and put back
-    with the probability p, those are matched with a unique row: rightly the unique ones that were put back, wrongly
-    those of a pair that were not [3]_. None where there is no such row.
+    The U unique rows and the P rows in classes of two are taken out of the sample one at a time, and put back with the
+    probability p. A row that was put back matches correctly if it was unique; a row of a pair that was not put back
+    matches
+    its partner wrongly [3]_. The result is None if no row is unique.
 
     Examples
     --------
@@ -192,18 +198,18 @@ def data_intrusion_probability(uniques: int, in_pairs: int, p: Fraction) -> floa
 
 
 def dis_suda_scores(scores: NDArray[np.float64], uniques: int, dis: float, columns: int) -> NDArray[np.float64]:
-    r"""Return the DIS-SUDA score of each row: its score on the scale of the data intrusion probability [4]_.
+    r"""Compute the DIS-SUDA score of each row: its score on the scale of the data intrusion probability [4]_.
 
     .. math:: \left(1 + \frac{U (1 / DIS - 1)}{s^q \sum_t s_t^{-q}}\right)^{-1}, \qquad q = 1 + (8 - columns) / 20
 
-    0 for rows whose score s is 0.
+    A row with a score s of 0 gets 0.
 
     Parameters
     ----------
     scores : float array
         The score of each row.
     uniques : int
-        U, the rows that are unique in all columns.
+        U, the number of rows that are unique in all columns.
     dis : float
         The data intrusion probability.
     columns : int
@@ -221,7 +227,7 @@ def dis_suda_scores(scores: NDArray[np.float64], uniques: int, dis: float, colum
 def special_uniques(
     found: MinimalUniques, columns: Sequence[Column], frequencies: Frequencies, p: Fraction | None
 ) -> SpecialUniques:
-    """Sum up the minimal sample uniques of a table, of which a sampling fraction may be known."""
+    """Summarize the minimal sample uniques of a table; p is the sampling fraction if it is known."""
     uniques, in_pairs = (int(frequencies.rows_of[frequencies.rows_of == size].sum()) for size in (1, 2))
     total = found.by_row.sum(axis=0)
     return SpecialUniques(

@@ -32,6 +32,7 @@ def refine(rows, starts, codes, size):
     unique : int32 array
         The rows that are unique.
     """
+    # Classes of at least two rows need at most half as many bounds as rows.
     n = rows.size
     kept = np.empty(n, dtype=np.int32)
     unique = np.empty(n, dtype=np.int32)

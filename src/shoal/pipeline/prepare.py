@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal._messages import Suggestion
 from shoal.algorithms import Problem
-from shoal.disclosure_risk import fitting
+from shoal.disclosure_risk import make_people_counter
 from shoal.errors import DataError
 from shoal.pipeline.encoded import Encoded, encoded_table
 from shoal.pipeline.input import understood
@@ -71,7 +71,9 @@ class Prepared:
         """Return what counts the people who fit cells, as they are or written in some forms; None: no model asks."""
         if self.people is None:
             return None
-        return fitting(self.people, star=self.request.star, meanings=self._meanings(forms) if forms else self.meanings)
+        return make_people_counter(
+            self.people, star=self.request.star, meanings=self._meanings(forms) if forms else self.meanings
+        )
 
     @property
     def table(self) -> Table:

@@ -11,7 +11,7 @@ import polars as pl
 
 from shoal._core.facts import Fact
 from shoal._core.validation import OneOf, validate
-from shoal.disclosure_risk import fitting, reidentification
+from shoal.disclosure_risk import make_people_counter, reidentification
 from shoal.engines import chosen_engine, count_and_place_cells, persons_in_pieces
 from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.findings import alike_warnings, persons_beside, repeated_person
@@ -246,4 +246,4 @@ def _people(
     population = open_population(requirement.population.source, names)
     said = parameters_of(table.certificate)
     meanings = declared_meanings(names, said, trees=trees_of(hierarchies or {}, names), cells=cells)
-    return people_of_groups(frame, names, fitting(population, star=table.star, meanings=meanings))
+    return people_of_groups(frame, names, make_people_counter(population, star=table.star, meanings=meanings))

@@ -25,7 +25,7 @@ from shoal.disclosure_risk.individual import (
     household_risks,
     individual_risk,
     individual_risks,
-    sums_of_weights,
+    sum_weights,
 )
 from shoal.disclosure_risk.suda import dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
@@ -410,7 +410,7 @@ def _by_weights(
     """Return what is estimated from survey weights, and the same for each row."""
     if weights is None:
         return {"individual": None, "household": None}, {}
-    risks = individual_risks(frequencies.sample, sums_of_weights(frequencies, weights))
+    risks = individual_risks(frequencies.sample, sum_weights(frequencies, weights))
     figures: dict[str, Any] = {"individual": individual_risk(risks, frequencies.rows_of), "household": None}
     of_rows = {"individual": risks[frequencies.class_of]}
     if homes is not None:
