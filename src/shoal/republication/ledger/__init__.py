@@ -1,4 +1,4 @@
-"""The ledger's database: how releases and people are remembered, sealed and recovered."""
+"""The database of the ledger: records of releases and people, seals, encryption and recovery after a crash."""
 
 from shoal.republication.ledger.records import RecordedRelease
 

@@ -1,4 +1,4 @@
-"""Going on with a ledger that is not the newest, on the publisher's word, with what that means written down."""
+"""Acceptance of a ledger that is not current, at the publisher's risk; it is logged in the ledger."""
 
 from __future__ import annotations
 
@@ -26,30 +26,32 @@ ACCEPTANCE_RISK = (
     "releases together may betray each of them. Those published before keep what they had. No software can mend that: "
     "a newer backup can, or another series for other people."
 )
-"""What it means to go on with a ledger that forgot."""
+"""The risk of publishing with a ledger that lost releases."""
 
 
 def accept(store: Store, last: Mapping[str, int]) -> list[str]:
-    """Take the ledger as it is for the newest, and let the anchor say so.
+    """Accept the ledger as current, and rewrite the anchor.
 
-    Releases that were published and that the ledger does not know stay in the history as lost: their numbers are not
-    used again, and what is said of the series names them. That it was done stays in the ledger, sealed.
+    Published releases that the ledger does not know stay in the history as lost: their numbers are not used again, and
+    the
+    guarantee of the series names them. The acceptance is logged in the ledger, sealed.
 
     Parameters
     ----------
     store : Store
         The ledger.
     last : mapping of str to int
-        For a series the number of the last release that was published, where the anchor does not know it.
+        The number of the last published release of each series that the anchor does not know.
 
     Returns
     -------
     list of str
-        What was accepted, in sentences; empty where nothing was amiss.
+        What was accepted, as sentences; empty if the ledger was current.
     """
     with store.database.publishing():
         with store.database.reading() as connection:
             check_facts(connection, store.secrets)
+            # Nothing to accept if the ledger agrees with its anchor.
             unknown = set(last) - set(list_series(connection))
             if unknown:
                 raise LedgerError(f"There is no series '{min(unknown)}' in the ledger.")
@@ -57,7 +59,8 @@ def accept(store: Store, last: Mapping[str, int]) -> list[str]:
         if forgot is None and not last:
             return store.finish()
         anchored = store.anchor.read_expected_heads()
-        told = journal.finish(store.database, store.secrets, lambda: None)  # the anchor is made anew below
+        finished = journal.finish(store.database, store.secrets, lambda: None)  # the anchor is rewritten below
+        # Record the lost releases of each series.
         with store.database.writing() as connection:
             before = read_heads(connection)
             numbers = {head.name: head.number for head in (anchored or {}).values()} | dict(last)
@@ -68,23 +71,26 @@ def accept(store: Store, last: Mapping[str, int]) -> list[str]:
                 accepted += _accept_series(connection, store, head.name, numbers.get(head.name))
             if anchored is None:
                 accepted.append(f"The anchor '{store.anchor.path}' was lost or damaged, and is made anew.")
+            # Log the acceptance, then let the anchor follow.
             facts = read_facts(connection)
             log = [*json.loads(facts["accepted"]), {"time": now(), "what": accepted}]
             write_facts(connection, store.key, store.secrets, {**facts, "accepted": to_canonical_json(log)})
             heads = read_heads(connection)
         store.anchor.replace(heads)
-    return [*told, *accepted]
+    return [*finished, *accepted]
 
 
 def _describe_gone(name: str, number: int) -> str:
+    """Describe a series that the anchor knows and the ledger lost."""
     return f"The series '{name}' with {number} release(s) is no longer in the ledger. Its people are not known."
 
 
 def _accept_series(connection: sa.Connection, store: Store, name: str, number: int | None) -> list[str]:
-    """Note the releases that a series lost, up to a number, and return what there is to tell."""
+    """Record the releases of a series that were lost, up to a number, and describe the result."""
     series = store.read(connection, name)
     if series is None:
         raise InternalError("a series vanished while its ledger was locked")
+    # The ledger is level with the anchor, or ahead of it.
     known = get_head(series).number
     if number is None or number == known:
         return [f"The series '{name}' is taken as it is, with {known} release(s)."]

@@ -1,9 +1,10 @@
-"""The anchor: a small file outside of the database that says how far each series has come.
+"""The anchor: a small file outside of the database that records how far each series has come.
 
-Whoever restores an older database, or deletes a series from it, makes a ledger that forgot people and would publish
-them as new ones, with other signatures. The ledger's seals cannot show that: an older ledger is whole. So the number
-and the seal of the latest release of each series stand in a file beside the key as well, sealed, which is written
-before every change of the database (what it will be) and after it (what it is). A ledger that is neither is refused.
+A ledger that was restored from an older copy, or from which a series was deleted, has forgotten people and would
+publish them as new, with other signatures. Its seals cannot reveal that, because an older ledger is intact. Therefore
+the number and the seal of the latest release of each series are also kept in a sealed file next to the key. The file is
+written before every change of the database (the expected state) and after it (the confirmed state). A ledger in any
+other state is refused.
 """
 
 from __future__ import annotations
@@ -41,23 +42,23 @@ _WHAT_TO_DO = (
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """How far a series has come."""
+    """The latest state of a series."""
 
     name: str
-    """The series."""
+    """Name of the series."""
     number: int
-    """Its latest release; 0 where there is none."""
+    """Number of its latest release, or 0 if there is none."""
     seal: str
-    """The seal of the series, which covers all of its releases."""
+    """Seal of the series, which covers all of its releases."""
 
 
 def get_head(series: RecordedSeries) -> Head:
-    """Return how far a series has come."""
+    """Get the latest state of a series."""
     return Head(name=series.name, number=series.releases[-1].number if series.releases else 0, seal=series.seal)
 
 
 def read_heads(connection: sa.Connection) -> dict[str, Head]:
-    """Return how far each series of a database has come, by the series' uid."""
+    """Read the latest state of each series of a database, by the series' uid."""
     numbers = sa.select(RELEASES.c.series, sa.func.max(RELEASES.c.number).label("number")).group_by(RELEASES.c.series)
     latest = numbers.subquery()
     rows = connection.execute(
@@ -69,33 +70,33 @@ def read_heads(connection: sa.Connection) -> dict[str, Head]:
 
 
 def get_default_anchor(key_file: Path) -> Path:
-    """Return where the anchor lies unless told otherwise: beside the key."""
+    """Get the default path of the anchor: next to the key."""
     return key_file.with_name(key_file.name.removesuffix(".key") + ".anchor")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _AnchorState:
-    """What an anchor says."""
+    """The content of an anchor."""
 
     series: Mapping[str, Head]
-    """How far each series has come, by its uid."""
+    """The confirmed state of each series, by its uid."""
     expected: Mapping[str, Sequence[Head]] = field(default_factory=dict)
-    """Where a change that was about to be made may have led it."""
+    """Possible states after a change that was about to be made."""
     token: str | None = None
-    """What the database says as long as the change was not made; None where one that got lost does no harm."""
+    """Token that the database holds as long as the change is not made, or None if losing the change does no harm."""
 
 
 class Anchor:
-    """The anchor of one ledger.
+    """The anchor of a ledger.
 
     Parameters
     ----------
     path : Path
         The file.
     uid : str
-        The ledger's.
+        The uid of the ledger.
     secrets : Secrets
-        The ledger's.
+        The secrets of the ledger.
     """
 
     def __init__(self, path: Path, uid: str, secrets: Secrets) -> None:
@@ -104,26 +105,27 @@ class Anchor:
         self._secrets = secrets
 
     def exists(self) -> bool:
-        """Return whether the file is there."""
+        """Check whether the file exists."""
         return self.path.exists()
 
     def check(self, heads: Mapping[str, Head], token: str | None) -> None:
-        """Check that a database is as far as the anchor says, or where the change led that was being made.
+        """Check that a database is in the confirmed state, or in an expected one.
 
-        Where that was a publish, the state before it is the right one only with the publish's own token in the
-        database: without it the database was restored, and the release may be out.
+        If the pending change was a publish, the state before it is valid only if the database still holds the token of
+        the
+        publish. Otherwise the database was restored, and the release may be published.
 
         Parameters
         ----------
         heads : mapping of str to Head
-            How far the series of the database have come.
+            The states of the series in the database.
         token : str, optional
-            That of the publish which the database says was being made (`journal.read_token`).
+            Token of the pending publish in the database (`journal.read_token`).
 
         Raises
         ------
         LedgerError
-            Where it is not; the message says what may have happened, and what to do.
+            If the state is invalid; the message explains what may have happened, and what to do.
         """
         held = self._read()
         for uid in {**held.series, **heads}:
@@ -136,54 +138,54 @@ class Anchor:
                 raise LedgerError(self._explain_forgotten(expected[-1]))
 
     def expect(self, heads: Mapping[str, Sequence[Head]], token: str | None) -> None:
-        """Note, before the database is changed, what it may be after that.
+        """Record the possible states of a series before the database is changed.
 
         Parameters
         ----------
         heads : mapping of str to sequence of Head
-            For the series that changes where it may be, the last state behind.
+            The possible states of the series that changes, the last one at the end.
         token : str, optional
-            That of a publish, which the database holds already.
+            Token of the publish, which the database holds already.
 
         Raises
         ------
         LedgerError
-            Where the anchor cannot be written: then nothing may be changed.
+            If the anchor cannot be written. The database must not be changed then.
         """
         self._write(_AnchorState(series=self._read().series, expected=heads, token=token))
 
     def confirm(self, heads: Mapping[str, Head]) -> None:
-        """Note, after the database was changed, what it is.
+        """Record the states of all series after the database was changed.
 
         Raises
         ------
         LedgerError
-            Where the anchor cannot be written. That does no harm: it holds already what was to be expected.
+            If the anchor cannot be written. This does no harm, because it holds the expected state.
         """
         if self._read() != _AnchorState(series=heads):
             self._write(_AnchorState(series=heads))
 
     def prepare(self, heads: Mapping[str, Head]) -> None:
-        """Write the anchor under another name, until the ledger that it belongs to is committed (`settle`)."""
+        """Write the anchor under a pending name, until its ledger is committed (`settle`)."""
         pending = Anchor(get_pending_path(self.path), self._uid, self._secrets)
         pending._write(_AnchorState(series=heads))
 
     def settle(self) -> None:
-        """Give the anchor that was prepared its name, if it is this ledger's: the ledger was committed."""
+        """Give the pending anchor its final name if it belongs to this ledger, which is then committed."""
         pending = Anchor(get_pending_path(self.path), self._uid, self._secrets)
         with suppress(OSError):
             if pending.exists() and pending.heads() is not None:
                 pending.path.replace(self.path)
 
     def heads(self) -> dict[str, Head] | None:
-        """Return how far each series had come; None where the anchor is not there, or is not this ledger's."""
+        """Read the confirmed states, or return None if the anchor is missing or belongs to another ledger."""
         try:
             return dict(self._read().series)
         except LedgerError:
             return None
 
     def read_expected_heads(self) -> dict[str, Head] | None:
-        """Return how far each series may have come, a publish that was being made among it; None as `heads`."""
+        """Read the latest possible state of each series, including a pending publish; None as `heads`."""
         try:
             held = self._read()
         except LedgerError:
@@ -192,18 +194,18 @@ class Anchor:
         return {**held.series, **{uid: some[-1] for uid, some in expected.items()}}
 
     def replace(self, heads: Mapping[str, Head]) -> None:
-        """Write the anchor anew, whatever it said before."""
+        """Replace the content of the anchor."""
         self._write(_AnchorState(series=heads))
 
     def _explain_forgotten(self, expected: Head) -> str:
-        """Return what is the matter where the database knows nothing of a publish that was being made."""
+        """Explain that the database has no trace of a publish that the anchor expects."""
         return (
             f"The ledger forgot: release {expected.number} of the series '{expected.name}' was being published, as the "
             f"anchor '{self.path}' says, and may be out; the ledger has no trace of it. {_WHAT_TO_DO}"
         )
 
     def _explain_difference(self, confirmed: Head | None, found: Head | None) -> str:
-        """Return what is the matter with a series that is not where the anchor says."""
+        """Explain how a series differs from the anchor."""
         if found is None:
             assert confirmed is not None
             return (
@@ -229,6 +231,7 @@ class Anchor:
         )
 
     def _read(self) -> _AnchorState:
+        """Read the anchor, and check its mode, its format and its seal."""
         if not self.exists():
             raise LedgerError(
                 f"The anchor '{self.path}' of the ledger is not there. It says how far each series has come, so that "
@@ -254,7 +257,7 @@ class Anchor:
             ) from None
 
     def _write(self, held: _AnchorState) -> None:
-        """Write the file so that after a crash it is the old one or the new one."""
+        """Write the file atomically: after a crash it is the old file or the new one."""
         content: dict[str, Any] = {
             "format": _FORMAT,
             "ledger": self._uid,
@@ -284,6 +287,7 @@ class Anchor:
             ) from None
 
     def _seal(self, content: Mapping[str, Any]) -> str:
+        """Compute the seal of the content."""
         return self._secrets.seal("anchor", to_canonical_json(content))
 
     def __repr__(self) -> str:
@@ -291,6 +295,7 @@ class Anchor:
 
 
 def _sync_folder(folder: Path) -> None:
+    """Flush a folder to disk, so that a renamed file survives a loss of power."""
     if os.name == "nt":  # pragma: no cover
         return
     descriptor = os.open(folder, os.O_RDONLY)

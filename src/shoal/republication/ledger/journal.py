@@ -1,14 +1,15 @@
-"""What a publish writes into the ledger, and how it is taken back: each in one transaction.
+"""Journal of publishing: how a release is recorded, completed or taken back, each in one transaction.
 
-A release with a folder takes four steps: the ledger notes where files will be; they are written under a hidden name;
-the ledger records the release as staged, with everything that it must remember; the folder gets its name, and the
-ledger records the release as published. After a crash the folder tells which it is: there it is complete, and the
-release is published. Where the hidden folders still are, with the files that the ledger knows, the other never
-appeared, and the release is taken back. Where neither is, it may have appeared and been moved away: it counts as
-published until the publisher says otherwise.
+A release with a folder takes four steps. The ledger records the intent and the target folder. The files are written
+under a hidden name. The ledger records the release as staged, together with the memory after it. The folder gets its
+name, and the ledger records the release as published.
 
-The ledger's note is there before the anchor expects the release, and goes after the anchor knows what became of it. So
-an anchor that expects a release, and a ledger without the note, show that the ledger was restored.
+After a crash the folders show what happened. If the target folder is complete, the release is published. If both hidden
+folders still hold the recorded files, the target never appeared, and the release is taken back. Otherwise the folder
+may have appeared and been moved away, so the release counts as published until the publisher takes it back.
+
+The intent is recorded before the anchor expects the release, and removed after the anchor knows the outcome. Therefore
+an anchor that expects a release, and a ledger without the intent, show that the ledger was restored.
 """
 
 from __future__ import annotations
@@ -50,25 +51,25 @@ __all__ = [
 ]
 
 _INTENT = "staging"
-"""Under this name the ledger notes what is being published just now, and where files are written for it."""
+"""Name of the entry that holds the intent."""
 
 
 def intend(connection: sa.Connection, target: Path | None, secrets: Secrets) -> str:
-    """Note that a release is being published, and where files will be written for it under a hidden name.
+    """Record the intent to publish a release, and the folder for which hidden files will be written.
 
     Parameters
     ----------
     connection : Connection
         A writing transaction, which is committed before the anchor expects the release.
     target : Path, optional
-        The folder that files are written for, so that a crash leaves none behind.
+        The target folder, so that leftovers of a crash can be removed.
     secrets : Secrets
-        The ledger's.
+        The secrets of the ledger.
 
     Returns
     -------
     str
-        A random token, which tells this publish from every other one.
+        A random token that identifies this publish.
     """
     settle(connection)
     token, folder = randomness.token_hex(16), "" if target is None else str(target)
@@ -78,18 +79,18 @@ def intend(connection: sa.Connection, target: Path | None, secrets: Secrets) -> 
 
 
 def settle(connection: sa.Connection) -> None:
-    """Forget what was being published: files have their name, or are gone."""
+    """Remove the intent, when the files have their final name or are gone."""
     connection.execute(LEDGER.delete().where(LEDGER.c.name == _INTENT))
 
 
 def read_token(connection: sa.Connection, secrets: Secrets) -> str | None:
-    """Return the token of what was being published; None where nothing was."""
+    """Read the token of the pending publish, or return None if there is none."""
     intended = _read_intent(connection, secrets)
     return None if intended is None else intended[1]
 
 
 def _read_intent(connection: sa.Connection, secrets: Secrets) -> tuple[Path | None, str] | None:
-    """Return where files were being written, and the token; who has no key cannot have another folder swept."""
+    """Read the target folder and the token of the intent; its seal prevents that another folder is swept."""
     content = connection.scalar(sa.select(LEDGER.c.content).where(LEDGER.c.name == _INTENT))
     if content is None:
         return None
@@ -113,7 +114,7 @@ def record(
     token: str,
     secrets: Secrets,
 ) -> RecordedSeries:
-    """Record a release and what the series remembers after it.
+    """Record a release and the memory after it.
 
     Parameters
     ----------
@@ -124,13 +125,13 @@ def record(
     release : RecordedRelease
         The release, not yet sealed and without a digest.
     pieces : sequence of bytes
-        What the series remembers after it, encrypted (`memory.encrypt_pieces`).
+        The memory after it, encrypted (`memory.encrypt_pieces`).
     keys : SeriesKeys
         The keys of the series.
     token : str
-        What `intend` returned.
+        The result of `intend`.
     secrets : Secrets
-        The ledger's.
+        The secrets of the ledger.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def record(
     Raises
     ------
     LedgerBusyError
-        Where something else changed the series in the meantime, or took this publish for one that a crash interrupted.
+        If another process changed the series, or treated this publish as interrupted by a crash.
     """
     if read_token(connection, secrets) != token:
         raise LedgerBusyError(*BUSY)
@@ -153,14 +154,14 @@ def record(
 
 
 def advance(connection: sa.Connection, before: RecordedSeries, after: RecordedSeries, keys: SeriesKeys) -> None:
-    """Write a series and its releases where they differ, if nobody else did in the meantime, and read them again.
+    """Write the changed records of a series, unless another process changed it, and read them back.
 
     Raises
     ------
     LedgerBusyError
-        Where something else changed the series in the meantime.
+        If another process changed the series.
     LedgerError
-        Where the database does not hold what was written.
+        If the database does not hold what was written.
     """
     _write(connection, before, after, keys)
     check_written(connection, after, keys)
@@ -169,7 +170,7 @@ def advance(connection: sa.Connection, before: RecordedSeries, after: RecordedSe
 def check_written(
     connection: sa.Connection, after: RecordedSeries, keys: SeriesKeys, pieces: Sequence[bytes] | None = None
 ) -> None:
-    """Read again what a transaction wrote: a trigger of the database may have changed or removed it.
+    """Read back what a transaction wrote, because a trigger of the database may have changed or removed it.
 
     Parameters
     ----------
@@ -178,14 +179,14 @@ def check_written(
     after : RecordedSeries
         The series as it was written.
     keys : SeriesKeys
-        Its keys.
+        The keys of the series.
     pieces : sequence of bytes, optional
-        What it remembers, if that was written.
+        The memory, if it was written.
 
     Raises
     ------
     LedgerError
-        Where the database does not hold it.
+        If the database does not hold it.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))  # triggers that wait for the commit act now
@@ -200,6 +201,7 @@ def check_written(
 
 
 def _write(connection: sa.Connection, before: RecordedSeries, after: RecordedSeries, keys: SeriesKeys) -> None:
+    """Write the records that differ. The seal of the series before guards against concurrent changes."""
     changed = connection.execute(
         SERIES.update().where(SERIES.c.id == before.id, SERIES.c.seal == before.seal).values(seal=after.seal)
     )
@@ -208,6 +210,7 @@ def _write(connection: sa.Connection, before: RecordedSeries, after: RecordedSer
             f"The series '{before.name}' was changed by another process in the meantime.",
             " Nothing was published here. Try again.",
         )
+    # Delete, insert or update the releases that differ.
     held = {one.number: one for one in before.releases}
     stay = {one.number for one in after.releases}
     for number in held.keys() - stay:
@@ -223,14 +226,14 @@ def _write(connection: sa.Connection, before: RecordedSeries, after: RecordedSer
 
 
 def take_back(connection: sa.Connection, series: RecordedSeries, keys: SeriesKeys, *, keep: bool) -> RecordedSeries:
-    """Take the latest release back: the series remembers what it did before it.
+    """Take back the latest release: the series has the memory of the release before.
 
     Parameters
     ----------
     connection : Connection
         A writing transaction.
     series : RecordedSeries
-        The series, whose latest release is to be taken back.
+        The series whose latest release is to be taken back.
     keys : SeriesKeys
         The keys of the series.
     keep : bool
@@ -244,7 +247,7 @@ def take_back(connection: sa.Connection, series: RecordedSeries, keys: SeriesKey
     Raises
     ------
     LedgerError
-        Where the ledger does not hold what is needed, unchanged.
+        If the memory of the release before is missing or was changed.
     """
     last = series.releases[-1]
     read_memory(connection, series, keys, after=series.before(last.number))
@@ -256,17 +259,16 @@ def take_back(connection: sa.Connection, series: RecordedSeries, keys: SeriesKey
 
 
 def finish(database: Database, secrets: Secrets, judged: Callable[[], object], *, own: Path | None = None) -> list[str]:
-    """Finish or take back the releases that a crash interrupted, and say what became of each; for the only publisher.
+    """Complete or take back the releases that a crash interrupted; only for the only publisher.
 
     Parameters
     ----------
     database : Database
-        The ledger's.
+        The database of the ledger.
     secrets : Secrets
-        The ledger's.
+        The secrets of the ledger.
     judged : callable
-        Called once the database says what became of them, before the note of what was being published goes: the
-        anchor learns it.
+        Called when the database has recorded the outcome and the intent still stands, so that the anchor can follow.
     own : Path, optional
         The hidden folder of the caller, who gave up writing it.
 
@@ -278,18 +280,19 @@ def finish(database: Database, secrets: Secrets, judged: Callable[[], object], *
     Raises
     ------
     LedgerBusyError
-        Where a living process still writes one: a lock did not keep it apart from the caller. Nothing is taken back.
+        If a living process still writes a release, because a lock failed to keep it apart. Nothing is taken back.
     """
     with database.writing() as connection:
         intended = _read_intent(connection, secrets)
         folder = None if intended is None else intended[0]
-        told = _resolve_interrupted(connection, secrets, folder, own)
+        sentences = _resolve_interrupted(connection, secrets, folder, own)
     judged()
     if intended is None:
-        return told
-    # Only now: a hidden folder is what shows that a release did not appear, until the ledger knows.
-    if folder is not None and sweep_folder(folder) and not told:
-        told.append(
+        return sentences
+    # Sweep only now: a hidden folder is the proof that a release did not appear, until the ledger has recorded it.
+
+    if folder is not None and sweep_folder(folder) and not sentences:
+        sentences.append(
             f"A release was interrupted before the ledger knew of it. What was written for '{folder}' was removed."
         )
     with (
@@ -297,30 +300,31 @@ def finish(database: Database, secrets: Secrets, judged: Callable[[], object], *
         database.writing() as connection,
     ):  # the note does no harm, and the next start removes it
         settle(connection)
-    return told
+    return sentences
 
 
 def _resolve_interrupted(
     connection: sa.Connection, secrets: Secrets, folder: Path | None, own: Path | None
 ) -> list[str]:
-    """Record what became of interrupted releases, for which files were written somewhere; returns what to tell."""
-    told = []
+    """Record the outcome of interrupted releases, and describe it in sentences."""
+    sentences = []
     if folder is not None:
         if is_being_written(folder, own=own):
             raise LedgerBusyError(*BUSY)
-        # First: a folder whose private one has its name already gets its own now, and is complete then.
+        # Complete a pair of folders first: if the private one has its final name, the public one gets its own now.
+
         sweep_folder(folder, remove=False)
     for name in list_series(connection):
         series = read_series(connection, name, secrets)
         if series is not None and series.releases and series.releases[-1].state == "staged":
             if is_being_written(Path(series.releases[-1].folder or ""), own=own):
                 raise LedgerBusyError(*BUSY)
-            told.append(_settle_release(connection, series, secrets.derive_series_keys(series.uid)))
-    return told
+            sentences.append(_settle_release(connection, series, secrets.derive_series_keys(series.uid)))
+    return sentences
 
 
 def _settle_release(connection: sa.Connection, series: RecordedSeries, keys: SeriesKeys) -> str:
-    """Record what became of the latest release of a series, which was interrupted, and say it."""
+    """Record the outcome of the interrupted latest release of a series, and describe it."""
     last = series.releases[-1]
     folder = Path(last.folder or "")
     whole = is_intact(folder, last.files)
@@ -339,10 +343,10 @@ def _settle_release(connection: sa.Connection, series: RecordedSeries, keys: Ser
 
 
 def _never_appeared(release: RecordedRelease) -> bool:
-    """Return whether both hidden folders of a release are still there, with its files.
+    """Check whether both hidden folders of a release still contain its files.
 
-    A name alone can be made by anybody who may write beside the output, and the published files by all readers; the
-    private ones only by who has them.
+    Any user with access to the output's parent can create a folder of that name, and all readers have the public files.
+    Only the publisher has the private ones.
     """
     if not release.staged or not release.folder:
         return False
@@ -352,7 +356,7 @@ def _never_appeared(release: RecordedRelease) -> bool:
 
 
 def is_intact(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Return whether a folder holds some files with the recorded hashes."""
+    """Check whether a folder contains all files with the recorded hashes."""
     try:
         return bool(files) and all(
             file_digest(folder / name) in get_recorded_digests(held) for name, held in files.items()
@@ -362,5 +366,5 @@ def is_intact(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> bool:
 
 
 def get_recorded_digests(held: Mapping[str, Any]) -> set[str]:
-    """Return the hashes that a file of a release may have: it may have been saved more than once."""
+    """Get the hashes that a file of a release may have, because it may have been saved more than once."""
     return {held["sha256"], *held.get("others", ())}

@@ -1,12 +1,13 @@
-"""The keys of a ledger: without them nobody can tell who was published, let alone with which signature.
+"""The keys of a ledger; without them published people cannot be recognized, nor their signatures read.
 
-The ledger's *key* is what the publisher keeps: 32 random bytes in a file. It opens the *secrets*, which lie in the
-ledger itself, wrapped with AES-SIV (RFC 5297), so that the key can be changed. One secret names people and is for life:
-a person is known by a keyed hash (BLAKE2b, 128 bits) of the id, and nobody could hash the ids again. The other seals
-records and encrypts what the ledger remembers, and is made anew whenever the key is. From both, keys are derived for
+The publisher keeps the ledger's *key*: 32 random bytes in a file. It opens the *secrets*, which the ledger itself
+holds, wrapped with AES-SIV (RFC 5297), so that the key can be changed. One secret identifies people and never changes:
+a
+person's pseudonym is a keyed hash (BLAKE2b, 128 bits) of the id, and the ids are not available for another hash. The
+other secret seals records and encrypts the memory; it is replaced together with the key. Both secrets derive keys for
 each series and purpose.
 
-Each seal is a keyed BLAKE2b with the label of what it seals (`person`), so that none can stand for another.
+Each seal is a keyed BLAKE2b hash with a label (the parameter `person`), so that no seal can replace another kind.
 """
 
 from __future__ import annotations
@@ -43,19 +44,22 @@ __all__ = [
 ]
 
 ENVIRONMENT = "SHOAL_LEDGER_KEY"
-"""The environment variable that may hold the key, as 64 hexadecimal digits."""
+"""Environment variable that may hold the key as 64 hexadecimal digits."""
 _BYTES = 32
+"""Length of the key and of each secret."""
 _IDS_AT_ONCE = 250_000
+"""Number of ids that are hashed at a time, which bounds the memory used."""
 _OTHERS = 0o077
+"""Permission bits of other users."""
 
 
 def check_mode(path: Path, what: str) -> None:
-    """Check that a file is its owner's alone.
+    """Check that only its owner can access a file.
 
     Raises
     ------
     LedgerError
-        Where somebody else can read or write it, or it is not there.
+        If another user can read or write it, or it does not exist.
     """
     try:
         mode = path.stat().st_mode
@@ -71,7 +75,7 @@ def check_mode(path: Path, what: str) -> None:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LedgerKey(Unpicklable):
-    """What a publisher keeps to open a ledger."""
+    """The key that opens a ledger."""
 
     _holds: ClassVar[str] = "the secret of a ledger"
     _instead: ClassVar[str] = "Hand on the path of its file."
@@ -81,17 +85,17 @@ class LedgerKey(Unpicklable):
 
     @classmethod
     def new(cls) -> LedgerKey:
-        """Make a key of the operating system's randomness."""
+        """Generate a key from the operating system's randomness."""
         return cls(secret=secrets.token_bytes(_BYTES))
 
     @classmethod
     def parse(cls, text: str, *, source: str) -> LedgerKey:
-        """Read a key from its 64 hexadecimal digits.
+        """Parse a key from its 64 hexadecimal digits.
 
         Raises
         ------
         LedgerError
-            Where it is none; the message names the source, not the text.
+            If the text is not a key; the message names the source, not the text.
         """
         try:
             secret = bytes.fromhex(text.strip())
@@ -106,7 +110,7 @@ class LedgerKey(Unpicklable):
 
     @classmethod
     def read(cls, path: Path) -> LedgerKey:
-        """Read a key from its file, which nobody else may read."""
+        """Read a key from its file, which must be private to its owner."""
         check_mode(path, "The key file")
         try:
             text = path.read_text(encoding="ascii", errors="replace")
@@ -125,24 +129,24 @@ class LedgerKey(Unpicklable):
 
     @property
     def fingerprint(self) -> str:
-        """What the ledger keeps to recognize its key; it does not help to find the key."""
+        """Keyed digest that the ledger stores to recognize its key; it does not reveal the key."""
         return blake2b(b"the key of a shoal ledger", key=self.secret, digest_size=16).hexdigest()
 
     def fits(self, fingerprint: str) -> bool:
-        """Return whether this is the key that a ledger has."""
+        """Check whether this is the key with a fingerprint."""
         return compare_digest(self.fingerprint, fingerprint)
 
     def wrap(self, held: Secrets, uid: str) -> bytes:
-        """Return the secrets of a ledger, encrypted with this key."""
+        """Encrypt the secrets of a ledger with this key."""
         return self._cipher().encrypt(held.people + held.records, [b"the secrets of a shoal ledger", uid.encode()])
 
     def unwrap(self, wrapped: bytes, uid: str) -> Secrets:
-        """Return the secrets of a ledger.
+        """Decrypt the secrets of a ledger.
 
         Raises
         ------
         LedgerError
-            Where they are not what this key wrapped for that ledger.
+            If this key did not wrap them for that ledger.
         """
         from cryptography.exceptions import InvalidTag
 
@@ -169,22 +173,22 @@ def _siv(key: bytes) -> AESSIV:
 
 
 def get_default_key_file(ledger: Path) -> Path:
-    """Return where the key of a ledger in a file lies unless told otherwise: beside it."""
+    """Get the default path of the key of a ledger in a file: next to it."""
     return ledger.with_name(ledger.name + ".key")
 
 
 def get_pending_path(path: Path) -> Path:
-    """Return where a key or an anchor lies while the ledger that it belongs to is being made, or gets another key."""
+    """Get the pending name of a key or an anchor while its ledger is created or rekeyed."""
     return path.with_name(path.name + ".new")
 
 
 def parse_key(key: object) -> LedgerKey | Path | None:
-    """Return the key that a caller gives as bytes, or in a file; None where it is to be looked for.
+    """Parse the `key` parameter: a key as bytes, the path of a file, or None for the default.
 
     Raises
     ------
     ParameterError
-        Where it is neither.
+        If it is neither.
     """
     if key is None or isinstance(key, LedgerKey):
         return key
@@ -201,26 +205,26 @@ def parse_key(key: object) -> LedgerKey | Path | None:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Secrets(Unpicklable):
-    """What a ledger's key opens."""
+    """The two secrets of a ledger."""
 
     _holds: ClassVar[str] = "secrets of a ledger"
 
     people: bytes
-    """Names people; for life."""
+    """Secret that identifies people; it never changes."""
     records: bytes
-    """Seals and encrypts; made anew with every new key."""
+    """Secret that seals and encrypts; it is replaced together with the key."""
 
     @classmethod
     def new(cls) -> Secrets:
-        """Make secrets of the operating system's randomness."""
+        """Generate secrets from the operating system's randomness."""
         return cls(people=secrets.token_bytes(_BYTES), records=secrets.token_bytes(_BYTES))
 
     def renew(self) -> Secrets:
-        """Return secrets that name people as these do, and seal and encrypt in a way of their own."""
+        """Replace the secret that seals and encrypts, and keep the secret that identifies people."""
         return replace(self, records=secrets.token_bytes(_BYTES))
 
     def derive_series_keys(self, uid: str) -> SeriesKeys:
-        """Return the keys of one series: a person in two series has two unrelated hashes."""
+        """Derive the keys of a series; a person in two series has two unrelated pseudonyms."""
 
         def derived(secret: bytes, purpose: str, size: int = _BYTES) -> bytes:
             return blake2b(f"{purpose}\0{uid}".encode(), key=secret, digest_size=size).digest()
@@ -235,7 +239,7 @@ class Secrets(Unpicklable):
         )
 
     def seal(self, label: str, *parts: str | bytes) -> str:
-        """Return a keyed digest of some texts that concern the whole ledger."""
+        """Compute a keyed digest of texts that concern the whole ledger."""
         return _compute_seal(blake2b(b"ledger", key=self.records, digest_size=_BYTES).digest(), label, parts)
 
     def __repr__(self) -> str:
@@ -243,7 +247,7 @@ class Secrets(Unpicklable):
 
 
 def _compute_seal(key: bytes, label: str, parts: Sequence[str | bytes]) -> str:
-    """Return a keyed digest of a list of texts, each behind its length, that can stand for nothing of another label."""
+    """Compute a keyed digest of a list of texts; lengths and the label make it unambiguous."""
     digest = blake2b(key=key, digest_size=16, person=label.encode())
     for part in parts:
         content = part.encode() if isinstance(part, str) else part
@@ -254,15 +258,15 @@ def _compute_seal(key: bytes, label: str, parts: Sequence[str | bytes]) -> str:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Pseudonyms:
-    """What the ledger knows people by."""
+    """The pseudonyms of people."""
 
     ids: NDArray[np.uint64]
-    """The hash of each id: an array of two columns."""
+    """Hash of each id, as an array of two columns."""
     words: NDArray[np.uint64]
-    """A number of each person that goes into the checks of the person's cells."""
+    """A number for each person that is an input of the checks of the person's cells."""
 
     def of(self, rows: NDArray[np.integer]) -> Pseudonyms:
-        """Return those of some of the people."""
+        """Select pseudonyms by row."""
         return Pseudonyms(ids=self.ids[rows], words=self.words[rows])
 
     def __len__(self) -> int:
@@ -274,25 +278,30 @@ class Pseudonyms:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SeriesKeys(Unpicklable):
-    """The keys of one series, each for one purpose."""
+    """The keys of a series, one for each purpose."""
 
     _holds: ClassVar[str] = "secrets of a ledger"
 
     uid: str
-    """The series."""
+    """The uid of the series."""
     persons: bytes
+    """Key of pseudonyms."""
     values: bytes
+    """Key of the hashes of values."""
     checks: bytes
+    """Key of the checks of cells."""
     seals: bytes
+    """Key of seals."""
     memory: bytes
+    """Key that encrypts the memory and the records."""
 
     def pseudonymize(self, ids: pl.Series) -> Pseudonyms:
-        """Return what the ledger knows people by.
+        """Compute the pseudonyms of ids.
 
         Parameters
         ----------
         ids : polars.Series
-            The ids as text, none of them missing.
+            The ids as text, without missing values.
         """
         import polars as pl
 
@@ -309,7 +318,7 @@ class SeriesKeys(Unpicklable):
         return Pseudonyms(ids=np.ascontiguousarray(words[:, :2]), words=np.ascontiguousarray(words[:, 2]))
 
     def hash_values(self, column: str, texts: Iterable[str | None]) -> NDArray[np.uint64]:
-        """Return a keyed hash of each value of a column."""
+        """Compute a keyed hash of each value of a column."""
         keyed = blake2b(f"{column}\0".encode(), key=self.values, digest_size=8)
         digests = []
         for text in texts:
@@ -319,10 +328,11 @@ class SeriesKeys(Unpicklable):
         return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
 
     def compute_checks(self, words: NDArray[np.uint64], tokens: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return a check of a cell of each person: half of the AES block of the person's word and the cell's token.
+        """Compute a check of a cell of each person: half of the AES block of the person's word and the cell's hash.
 
-        Equal cells of two persons have unrelated checks, and a check tells nothing to whoever does not know the id, the
-        key of the series notwithstanding.
+        Equal cells of two persons have unrelated checks. Without the id a check reveals nothing, even to an adversary
+        who has
+        the key of the series.
         """
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
@@ -332,27 +342,27 @@ class SeriesKeys(Unpicklable):
         return np.ascontiguousarray(mixed.reshape(-1, 2)[:, 0])
 
     def seal(self, label: str, *parts: str | bytes) -> str:
-        """Return a keyed digest of some texts: whoever has no key cannot change them unnoticed."""
+        """Compute a keyed digest of texts, which cannot be forged without the key."""
         return _compute_seal(self.seals, label, parts)
 
     def encrypt(self, content: bytes, *about: str) -> bytes:
-        """Return a piece of what the series remembers, encrypted; `about` says which piece it is."""
+        """Encrypt a piece of content; `about` identifies the piece."""
         return _siv(self.memory).encrypt(content, [part.encode() for part in (self.uid, *about)])
 
     def decrypt(self, content: bytes, *about: str) -> bytes:
-        """Return what was encrypted.
+        """Decrypt a piece of content.
 
         Raises
         ------
         ValueError
-            Where it is not that piece, as this series encrypted it.
+            If this series did not encrypt it as that piece.
         """
         from cryptography.exceptions import InvalidTag
 
         try:
             return _siv(self.memory).decrypt(content, [part.encode() for part in (self.uid, *about)])
         except InvalidTag:
-            raise ValueError("not what was encrypted") from None
+            raise ValueError("the content was not encrypted as this piece") from None
 
     def __repr__(self) -> str:
         return "SeriesKeys(...)"

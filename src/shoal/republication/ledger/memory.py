@@ -1,11 +1,11 @@
-"""What a series must remember to stay m-invariant, and how the ledger holds it: whole, encrypted, for each release.
+"""The memory of a series: what it must remember to stay m-invariant, encrypted as a whole for each release.
 
-The memory after a release is written as a few pieces, each encrypted with AES-SIV under a key of the series, with the
-series, the release and the number of the piece as associated data. A copy of the database shows about how many people
-there are, and nothing else: not who, nor when they came and went, nor which of them have anything in common. The record
-of a release (`records`) is encrypted likewise, but for its number, state and time. The digest of the pieces is in that
-sealed record. The memory after the release before is kept, too, so that one release
-can be taken back.
+The memory after a release is written in several pieces. Each is encrypted with AES-SIV under a key of the series, with
+the series, the release and the number of the piece as associated data. A copy of the database reveals the approximate
+number of people and nothing else: neither who they are, nor when they came and left, nor which of them have anything in
+common. The record of a release (`records`) is encrypted in the same way, except for its number, state and time, and
+contains the digest of the pieces. The memory after the release before is kept as well, so that one release can be taken
+back.
 """
 
 from __future__ import annotations
@@ -33,25 +33,27 @@ if TYPE_CHECKING:
 __all__ = ["Memory", "decrypt_pieces", "compute_digest", "encrypt_pieces", "is_kept", "read_memory", "write_pieces"]
 
 _TAG = 16
-"""AES-SIV puts 16 bytes before a text that depend on all of it and on the associated data."""
+"""Length of the AES-SIV tag before a text; it depends on the whole text and the associated data."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Memory:
-    """What a series must remember to stay m-invariant: its sensitive values, signatures and people."""
+    """The memory of a series: its sensitive values, signatures and people."""
 
     values: tuple[str, ...]
     """Every sensitive value that was ever in a signature, by code (JSON: one entry for each sensitive attribute)."""
     value_releases: tuple[int, ...]
-    """The release that each came with."""
+    """The release that introduced each value."""
     signatures: Signatures
+    """Every signature, by number."""
     signature_releases: tuple[int, ...]
-    """The release that each came with."""
+    """The release that introduced each signature."""
     persons: Persons
+    """Every person who was ever published."""
 
     @classmethod
     def empty(cls) -> Memory:
-        """Return the memory of a series without a release."""
+        """Create the memory of a series without a release."""
         return cls(
             values=(),
             value_releases=(),
@@ -67,7 +69,7 @@ class Memory:
         Raises
         ------
         ValueError, KeyError, TypeError
-            Where they are none.
+            If the pieces are not a memory.
         """
         held = json.loads(pieces[0])
         persons = Persons.from_pieces(pieces[1:])
@@ -82,7 +84,7 @@ class Memory:
         )
 
     def to_pieces(self) -> list[bytes]:
-        """Return the memory as bytes: what concerns nobody in particular, and then everybody."""
+        """Serialize the memory: general facts first, followed by the people."""
         sets = [self.signatures[number].tolist() for number in range(len(self.signatures))]
         general = {
             "values": self.values,
@@ -98,17 +100,17 @@ class Memory:
 
 
 def encrypt_pieces(pieces: Sequence[bytes], number: int, keys: SeriesKeys) -> list[bytes]:
-    """Return the pieces of the memory after a release as the ledger holds them."""
+    """Encrypt the pieces of the memory after a release."""
     return [keys.encrypt(piece, "memory", str(number), str(place)) for place, piece in enumerate(pieces)]
 
 
 def compute_digest(pieces: Sequence[bytes], keys: SeriesKeys) -> str:
-    """Return a keyed digest of encrypted pieces."""
+    """Compute a keyed digest of encrypted pieces."""
     return keys.seal("memory", *(piece[:_TAG] for piece in pieces))
 
 
 def write_pieces(connection: sa.Connection, series: RecordedSeries, number: int, pieces: Sequence[bytes]) -> None:
-    """Write the memory after a release, and forget all but that of the release before."""
+    """Write the memory after a release, and delete all others except that of the release before."""
     before = series.before(number)
     kept = [number] if before is None else [number, before.number]
     connection.execute(MEMORY.delete().where(MEMORY.c.series == series.id, MEMORY.c.release.not_in(kept)))
@@ -124,7 +126,7 @@ def write_pieces(connection: sa.Connection, series: RecordedSeries, number: int,
 def read_memory(
     connection: sa.Connection, series: RecordedSeries, keys: SeriesKeys, *, after: RecordedRelease | None
 ) -> Memory:
-    """Read what a series remembers after a release, and check it.
+    """Read and check the memory of a series after a release.
 
     Parameters
     ----------
@@ -133,14 +135,14 @@ def read_memory(
     series : RecordedSeries
         The series.
     keys : SeriesKeys
-        Its keys.
+        The keys of the series.
     after : RecordedRelease, optional
-        The release; None for what there was before the first.
+        The release, or None for the memory before the first release.
 
     Raises
     ------
     LedgerError
-        Where it is not what shoal wrote.
+        If it was changed by other software than shoal.
     """
     if after is None:
         return Memory.empty()
@@ -153,12 +155,12 @@ def read_memory(
 def decrypt_pieces(
     connection: sa.Connection, series: RecordedSeries, after: RecordedRelease, keys: SeriesKeys
 ) -> list[bytes]:
-    """Read the pieces of the memory after a release; none where it is no longer kept.
+    """Read and decrypt the pieces of the memory after a release; empty if it is no longer kept.
 
     Raises
     ------
     LedgerError
-        Where they are not what shoal wrote.
+        If they were changed by other software than shoal.
     """
     pieces = _read_pieces(connection, series, after.number)
     try:
@@ -173,9 +175,7 @@ def decrypt_pieces(
 def is_kept(
     connection: sa.Connection, series: RecordedSeries, pieces: Sequence[bytes] | None, keys: SeriesKeys
 ) -> bool:
-    """Return whether the database holds what a series remembers after its latest release.
-
-    And after the one before, where the latest one was just written.
+    """Check whether the database holds the memory after the latest release, and the one before if it was just written.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def is_kept(
     series : RecordedSeries
         The series.
     pieces : sequence of bytes, optional
-        What was written; unless given, the digest in the record of the release tells.
+        The written pieces. By default only the digest in the record of the release is compared.
     keys : SeriesKeys
         The keys of the series.
     """
@@ -205,7 +205,7 @@ def is_kept(
 def _read_pieces(
     connection: sa.Connection, series: RecordedSeries, number: int, *, most: int | None = None
 ) -> list[bytes]:
-    """Read pieces as they are held, or so many first bytes of each."""
+    """Read the pieces after a release, or the first bytes of each."""
     content = MEMORY.c.content if most is None else sa.func.substr(MEMORY.c.content, 1, most)
     statement = (
         sa.select(content).where(MEMORY.c.series == series.id, MEMORY.c.release == number).order_by(MEMORY.c.part)
@@ -214,4 +214,5 @@ def _read_pieces(
 
 
 def _make_edited_error(series: RecordedSeries) -> LedgerError:
+    """Create the error for a memory that was changed."""
     return LedgerError(f"What the ledger remembers of the people in the series '{series.name}' {EDITED}")

@@ -1,4 +1,4 @@
-"""Everyone whom a series ever published, as arrays: 52 bytes for each person, however many releases."""
+"""All people whom a series ever published, as arrays: 52 bytes per person, independent of the number of releases."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ RECORD = np.dtype(
         ("spelling", "<u8"),  # keyed hash of the id without what differs between ways to write it
     ]
 )
-"""One person's record as the ledger holds it; its layout is a part of the ledger's format."""
+"""Record of one person in the ledger; its layout is part of the ledger's format."""
 _ROW = np.dtype([("id", "<u8", (2,)), ("record", RECORD)])
 _ROWS = 20_000
-"""People in one piece: below a megabyte."""
+"""People per piece, which then has less than a megabyte."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Persons:
-    """People by the hash of their id, ascending."""
+    """People in ascending order of the hash of their id."""
 
     ids: NDArray[np.uint64]
-    """The hash of each id, in two columns; sorted, each once."""
+    """Hash of each id in two columns, sorted and unique."""
     records: NDArray[np.void]
-    """What is known of each, with the fields of `RECORD`."""
+    """Record of each person, with the fields of `RECORD`."""
 
     @classmethod
     def empty(cls) -> Persons:
-        """Return nobody."""
+        """Create an empty table of people."""
         return cls(ids=np.empty((0, 2), dtype=np.uint64), records=np.empty(0, dtype=RECORD))
 
     @classmethod
     def from_pieces(cls, pieces: Sequence[bytes]) -> Persons:
-        """Read people from the pieces that `pieces` cut.
+        """Read people from the result of `to_pieces`.
 
         Raises
         ------
         ValueError
-            Where they are none.
+            If the pieces have another layout.
         """
         held = [np.frombuffer(piece, dtype=_ROW) for piece in pieces]
         rows = np.concatenate(held) if held else np.empty(0, dtype=_ROW)
@@ -61,20 +61,21 @@ class Persons:
         )
 
     def to_pieces(self) -> list[bytes]:
-        """Return everybody's hash and record as bytes, in pieces that a database takes easily."""
+        """Serialize the hashes and records in pieces of a size that databases handle well."""
         rows = np.empty(len(self), dtype=_ROW)
         rows["id"], rows["record"] = self.ids, self.records
         return [rows[start : start + _ROWS].tobytes() for start in range(0, len(rows), _ROWS)]
 
     def find(self, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return where each of some hashes stands; -1 where it is unknown."""
+        """Find the index of each hash; -1 if it is unknown."""
         found = np.full(len(ids), -1, dtype=np.int64)
         if not len(self):
             return found
         high, low = np.ascontiguousarray(self.ids[:, 0]), self.ids[:, 1]
         at = np.searchsorted(high, ids[:, 0])
         pending = np.arange(len(ids))
-        while len(pending):  # once more for each person with the same first half: nobody, but for a miracle
+        # Repeats only for people with the same first half of the hash, which practically never happens.
+        while len(pending):
             pending = pending[at[pending] < len(high)]
             pending = pending[high[at[pending]] == ids[pending, 0]]
             same = low[at[pending]] == ids[pending, 1]
@@ -84,13 +85,13 @@ class Persons:
         return found
 
     def merge(self, ids: NDArray[np.uint64], records: NDArray[np.void]) -> Persons:
-        """Return these people and some more, none of whom is among them yet."""
+        """Insert new people, none of whom is in the table."""
         all_ids = np.concatenate((self.ids, ids))
         order = np.lexsort((all_ids[:, 1], all_ids[:, 0]))
         return Persons(ids=all_ids[order], records=np.concatenate((self.records, records))[order])
 
     def replace_records(self, where: NDArray[np.int64], records: NDArray[np.void]) -> Persons:
-        """Return these people with other records at some places."""
+        """Replace the records at some indices."""
         copied = self.records.copy()
         copied[where] = records
         return Persons(ids=self.ids, records=copied)

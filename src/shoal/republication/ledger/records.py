@@ -1,4 +1,4 @@
-"""What the ledger records of a series and its releases; how it is read, checked against its seals, and written."""
+"""Records of a series and its releases in the ledger: reading, sealing, encryption and writing."""
 
 from __future__ import annotations
 
@@ -36,24 +36,25 @@ EDITED = (
     "backup, together with its key, and verify the series before you publish again: people who were published since "
     "that backup must not be published as new ones."
 )
+"""End of the message about content that was changed by other software."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesColumns:
-    """The role of every column of a series; the same in every release."""
+    """The role of every column of a series, the same in all releases."""
 
     identifier: str
-    """Names each person; never published, and known to the ledger as a keyed hash only."""
+    """Column that identifies a person; it is never published, and the ledger keeps only a keyed hash."""
     quasi_identifiers: tuple[str, ...]
     """Columns that an adversary knows."""
     sensitive: tuple[str, ...]
-    """Columns that must not be linked to a person; of several, their combination."""
+    """Columns that must not be linked to a person; if there are several, their combination."""
     direct_identifiers: tuple[str, ...] = ()
     """Columns that are dropped."""
 
     @classmethod
     def of_json(cls, text: str) -> SeriesColumns:
-        """Read the columns as the ledger holds them."""
+        """Parse the columns from the ledger's JSON."""
         held: dict[str, Any] = json.loads(text)
         return cls(
             identifier=held["identifier"],
@@ -63,62 +64,77 @@ class SeriesColumns:
         )
 
     def to_json(self) -> str:
-        """Return the columns as the ledger holds them."""
+        """Convert the columns to the ledger's JSON."""
         return to_canonical_json(asdict(self))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRelease:
-    """One release as the ledger records it."""
+    """The record of a release in the ledger.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> import shoal
+    >>> table = pl.DataFrame({"id": range(4), "age": [31, 32, 55, 58], "disease": ["flu", "cough", "flu", "cough"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with shoal.Ledger(f"{folder}/releases.db", create=True) as ledger:
+    ...         series = ledger.start("visits", m=2, identifier="id", quasi_identifiers=["age"], sensitive="disease")
+    ...         publication = series.publish(table)
+    ...         (release,) = series.history()
+    >>> release.number, release.state, release.rows
+    (1, 'published', 4)
+    """
 
     number: int
-    """Counts from 1; never used twice."""
+    """Number of the release, from 1; never used twice."""
     state: str
-    """"published"; "withdrawn" after a rollback; "staged" while its folder is about to appear; "lost" where the ledger
+    """"published"; "withdrawn" after a rollback; "staged" while its folder is about to appear; "lost" if the ledger
     was restored from a backup that did not know it."""
     time: str
-    """When it was made (UTC)."""
+    """Time of the release (UTC)."""
     version: str
-    """shoal's version."""
+    """Version of shoal."""
     seed: str | None
-    """The seed that was asked for; None: randomness came from the operating system."""
+    """Requested seed, or None if randomness came from the operating system."""
     input_sha256: str
-    """Keyed hash of the canonical form of the input's rows, as in the private certificate, with its key beside."""
+    """Keyed hash of the canonical form of the input's rows, the same as in the private certificate."""
     rows: int
-    """People in the release."""
+    """Number of people in the release."""
     counterfeits: int
-    """Counterfeit rows beside them."""
+    """Number of counterfeit rows."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Groups, people kept, new, returned and gone, changed quasi-identifiers, ..."""
+    """Numbers of groups, of people kept, new, returned and gone, of changed quasi-identifiers, and so on."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """How it was made."""
+    """Options of the release."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """SHA-256 of every file that may be published."""
+    """SHA-256 of each public file."""
     private_files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """SHA-256 of every file in the private folder."""
+    """SHA-256 of each file in the private folder."""
     folder: str | None = None
-    """Where it was written; None where it was handed over in memory only."""
+    """Folder of the release, or None if the release was returned in memory only."""
     staged: str | None = None
-    """The hidden folder, while the release is staged."""
+    """Hidden folder of a staged release."""
     memory_digest: str = ""
-    """Keyed digest of what the series remembers after this release."""
+    """Keyed digest of the memory after this release."""
     seal: str = ""
     """Keyed digest of this record and of the seal before."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record for people and programs: without what only the ledger needs."""
+        """Convert the record to the keys of its JSON form, without fields that only the ledger needs."""
         private = ("staged", "private_files", "memory_digest", "seal")
         shown = {name: value for name, value in asdict(self).items() if name not in private}
         return {**shown, "seed": None if self.seed is None else int(self.seed)}
 
     def add_seal(self, keys: SeriesKeys, before: str) -> RecordedRelease:
-        """Return the record with its seal."""
+        """Add the seal, which also covers the seal before."""
         return replace(self, seal=keys.seal("release", to_canonical_json({**asdict(self), "seal": ""}), before))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RecordedSeries:
-    """A series as the ledger records it, without its people."""
+    """The record of a series in the ledger, without its people."""
 
     id: int
     uid: str
@@ -129,15 +145,15 @@ class RecordedSeries:
     """How buckets are balanced: "independent", "fewest" or "paper"."""
     columns: SeriesColumns
     anew: bool = False
-    """The publisher's word that releases of another series of the same name are of other people."""
+    """Whether the publisher asserted that releases of another series of the same name are of other people."""
     created: str
     seal: str
     releases: tuple[RecordedRelease, ...]
-    """All of them, in the order of their numbers."""
+    """All releases, in ascending order of their numbers."""
 
     @property
     def public_id(self) -> str:
-        """What tells the series' releases from those of another of the same name."""
+        """Distinguishes the releases of the series from those of another series of the same name."""
         return sha256(self.uid.encode()).hexdigest()[:16]
 
     @property
@@ -147,16 +163,16 @@ class RecordedSeries:
 
     @property
     def lost(self) -> tuple[int, ...]:
-        """Numbers of the releases that were published and that the ledger knows nothing of."""
+        """Numbers of the published releases that the ledger has lost."""
         return tuple(one.number for one in self.releases if one.state == "lost")
 
     def before(self, number: int) -> RecordedRelease | None:
-        """Return the latest release before a given one that the ledger remembers."""
+        """Find the latest remembered release before a given number."""
         earlier = [one for one in self.releases if one.number < number and one.state not in ("withdrawn", "lost")]
         return earlier[-1] if earlier else None
 
     def with_releases(self, releases: Sequence[RecordedRelease], keys: SeriesKeys) -> RecordedSeries:
-        """Return the series with other releases, all of them sealed anew."""
+        """Replace the releases, and compute all seals."""
         sealed: list[RecordedRelease] = []
         for one in releases:
             sealed.append(one.add_seal(keys, sealed[-1].seal if sealed else ""))
@@ -164,14 +180,15 @@ class RecordedSeries:
         return replace(changed, seal=changed._compute_seal(keys))
 
     def mark_published(self, keys: SeriesKeys) -> RecordedSeries:
-        """Return the series with its latest release published: its folder has its name."""
+        """Mark the latest release as published, because its folder has its final name."""
         published = replace(self.releases[-1], state="published", staged=None)
         return self.with_releases([*self.releases[:-1], published], keys)
 
     def _compute_seal(self, keys: SeriesKeys) -> str:
+        """Compute the seal of the series, which covers the seal of its last release."""
         head = self.releases[-1].seal if self.releases else ""
-        said = (self.uid, self.name, str(self.m), self.counterfeits, self.columns.to_json(), str(int(self.anew)))
-        return keys.seal("series", *said, self.created, head)
+        facts = (self.uid, self.name, str(self.m), self.counterfeits, self.columns.to_json(), str(int(self.anew)))
+        return keys.seal("series", *facts, self.created, head)
 
     def check(self, keys: SeriesKeys) -> None:
         """Check the seals.
@@ -179,7 +196,7 @@ class RecordedSeries:
         Raises
         ------
         LedgerError
-            Where a record is not as shoal wrote it.
+            If a record was changed by other software than shoal.
         """
         again = self.with_releases(self.releases, keys)
         whole = all(
@@ -191,28 +208,29 @@ class RecordedSeries:
 
 
 def to_canonical_json(value: Any) -> str:
-    """Return the one JSON text of a value."""
+    """Convert a value to canonical JSON text, which is unique for each value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=dict)
 
 
 def list_series(connection: sa.Connection) -> list[str]:
-    """Return the names of all series."""
+    """List the names of all series."""
     return list(connection.scalars(sa.select(SERIES.c.name).order_by(SERIES.c.id)))
 
 
 def read_series(connection: sa.Connection, name: str, secrets: Secrets) -> RecordedSeries | None:
-    """Read a series and its releases, and check their seals; None where there is none of that name."""
+    """Read a series and its releases and check their seals, or return None if there is no series of that name."""
     row = connection.execute(sa.select(SERIES).where(SERIES.c.name == name)).one_or_none()
     return None if row is None else _series(connection, row, secrets.derive_series_keys(row.uid))
 
 
 def reread(connection: sa.Connection, series: RecordedSeries, keys: SeriesKeys) -> RecordedSeries | None:
-    """Read a series again within the transaction that wrote it, and check its seals; None where it is not there."""
+    """Read back a series within the transaction that wrote it and check its seals, or return None if it is missing."""
     row = connection.execute(sa.select(SERIES).where(SERIES.c.uid == series.uid)).one_or_none()
     return None if row is None else _series(connection, row, keys)
 
 
 def _series(connection: sa.Connection, row: sa.Row[Any], keys: SeriesKeys) -> RecordedSeries:
+    """Decode the rows of a series and of its releases, and check their seals."""
     held = connection.execute(sa.select(RELEASES).where(RELEASES.c.series == row.id).order_by(RELEASES.c.number))
     try:
         series = RecordedSeries(
@@ -234,16 +252,17 @@ def _series(connection: sa.Connection, row: sa.Row[Any], keys: SeriesKeys) -> Re
 
 
 _CLEAR = ("number", "state", "time", "version", "memory_digest", "seal")
-"""What the database shows of a release to whoever has no key; the rest is encrypted."""
+"""Fields of a release that the database holds in clear; all others are encrypted."""
 
 
 def _release(row: Mapping[Any, Any], keys: SeriesKeys) -> RecordedRelease:
+    """Decrypt the record of a release."""
     content = json.loads(keys.decrypt(bytes(row["content"]), "record", str(row["number"])))
     return RecordedRelease(**{name: row[name] for name in _CLEAR}, **content)
 
 
 def to_release_row(series: RecordedSeries, one: RecordedRelease, keys: SeriesKeys) -> dict[str, Any]:
-    """Return a release as its row in the database."""
+    """Convert a release to its row in the database."""
     held = asdict(one)
     clear = {name: held.pop(name) for name in _CLEAR}
     content = keys.encrypt(to_canonical_json(held).encode(), "record", str(one.number))
@@ -251,6 +270,6 @@ def to_release_row(series: RecordedSeries, one: RecordedRelease, keys: SeriesKey
 
 
 def to_series_row(series: RecordedSeries) -> dict[str, Any]:
-    """Return a series as its row in the database, without the number that this gives it."""
+    """Convert a series to its row in the database, without the id, which the database assigns."""
     held = {name: getattr(series, name) for name in ("uid", "name", "m", "counterfeits", "created", "seal")}
     return {**held, "columns": series.columns.to_json(), "anew": int(series.anew)}

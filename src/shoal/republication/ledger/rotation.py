@@ -1,4 +1,4 @@
-"""Another key for a ledger: what a publisher does when the old one may have been seen, or somebody leaves the team."""
+"""Rotation of a ledger's key, such as when the old key may have been seen or a colleague leaves the team."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ __all__ = ["rotate"]
 
 
 def rotate(store: Store, key_file: Path, anchor_file: Path) -> None:
-    """Give a ledger another key, and encrypt and seal everything in it anew.
+    """Give a ledger a new key, and encrypt and seal its whole content with it.
 
-    A crash leaves the old key or the new one; the new one lies under another name until the ledger knows it.
+    A crash leaves the old key or the new one. The new key has a pending name until the ledger is committed.
 
     Parameters
     ----------
     store : Store
-        The ledger; it goes on with the new key.
+        The ledger; it uses the new key afterwards.
     key_file : Path
-        Where the new key is to be: the place of the old one, or one where there is nothing.
+        The file for the new key: the file of the old one, or a file that does not exist.
     anchor_file : Path
-        Where the anchor is to be from then on.
+        The file for the anchor.
 
     Raises
     ------
     LedgerError
-        Where there is something else, or the ledger is not as it should be.
+        If the key file is another existing file, or the ledger is damaged.
     """
     with store.publishing():
         if key_file != store.key_path and key_file.exists():
@@ -51,16 +51,19 @@ def rotate(store: Store, key_file: Path, anchor_file: Path) -> None:
         key, secrets = LedgerKey.new(), store.secrets.renew()
         anchor = Anchor(anchor_file, store.uid, secrets)
         pending = get_pending_path(key_file)
+        # Write the new key under its pending name.
         try:
             pending.unlink(missing_ok=True)  # of a crash: the ledger would know it
             key.write(pending)
         except OSError as error:
             raise LedgerError(f"The key file '{key_file}' cannot be made: {error.strerror}.") from None
+        # Renew all series in one transaction, and prepare the anchor before its commit.
         with store.database.writing() as connection:
             for name in list_series(connection):
                 _renew(connection, store, name, secrets)
             write_facts(connection, key, secrets, read_facts(connection))
             anchor.prepare(read_heads(connection))
+        # The ledger is committed: the new key and anchor get their final names.
         with suppress(FileNotFoundError):  # another process that opened the ledger was faster
             pending.replace(key_file)
         anchor.settle()
@@ -78,6 +81,7 @@ def _renew(connection: sa.Connection, store: Store, name: str, secrets: Secrets)
     old, new = store.keys(series), secrets.derive_series_keys(series.uid)
     releases = []
     for release in series.releases:
+        # Only the last two releases have a memory.
         pieces = decrypt_pieces(connection, series, release, old)
         if pieces:
             anew = encrypt_pieces(pieces, release.number, new)

@@ -1,4 +1,4 @@
-"""The ledger's database: one file of SQLite, or PostgreSQL; how it is opened, locked and made."""
+"""The ledger's database, an SQLite file or PostgreSQL: opening, transactions, locks and errors."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 __all__ = ["BUSY", "Address", "Database", "now", "get_reason"]
 
 _LOCK = 0x5304A1
-"""The first half of the number under which PostgreSQL keeps the publishers' lock."""
+"""First half of the number of the publishers' lock in PostgreSQL."""
 _NUMBER_OF_LEDGER = """
 SELECT (CAST(:half AS bigint) << 32) | coalesce(
     CAST(CAST(to_regclass(:table) AS oid) AS bigint), CAST(hashtext(current_schema()) AS bigint) & 4294967295
 )
 """
-"""That number: its second half is the table's own, whatever search path leads to it, or the schema's before there is
-one. It is the ledger's, not the series': all series of a ledger have one anchor."""
+"""Query for this number. Its second half is the oid of the ledger's table, independent of the search path, or a hash
+of the schema before the table exists. All series of a ledger share one lock, because they share one anchor."""
 
 
 def now() -> str:
-    """Return the time as the ledger writes it."""
+    """Get the current time in the format of the ledger."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Address:
-    """Where a ledger is."""
+    """The place of a ledger."""
 
     path: Path | None
     """The file, for SQLite."""
@@ -53,12 +53,12 @@ class Address:
 
     @classmethod
     def parse(cls, given: object) -> Address:
-        """Read a path, or a URL of SQLite or PostgreSQL.
+        """Parse a path, or a URL of SQLite or PostgreSQL.
 
         Raises
         ------
         ParameterError
-            Where it is neither.
+            If it is neither.
         """
         if not isinstance(given, str | os.PathLike) or not str(given):
             raise ParameterError(
@@ -88,7 +88,7 @@ class Address:
 
     @property
     def warnings(self) -> Iterator[str]:
-        """What is unwise about the address, in sentences."""
+        """Warnings about the address, as sentences."""
         if self.url is None:
             return
         if self.url.password is not None:
@@ -107,12 +107,12 @@ class Address:
 
 
 def _resolve_path(given: str | os.PathLike[str]) -> Path:
-    """Return the file itself: all names of a ledger must lead to one lock, one key and one anchor."""
+    """Resolve symbolic links, because all names of a ledger must lead to one lock, one key and one anchor."""
     return Path(os.path.realpath(Path(given).expanduser()))
 
 
 def _is_local(url: sa.URL) -> bool:
-    """Return whether a server is on this machine, so that nobody is in between."""
+    """Check whether a server is on this machine, so that the connection cannot be intercepted."""
     named = url.query.get("host", url.host) or os.environ.get("PGHOST", "")
     hosts = [named] if isinstance(named, str) else list(named)
     return all(
@@ -123,14 +123,14 @@ def _is_local(url: sa.URL) -> bool:
 
 
 def _require_encryption(url: sa.URL) -> sa.URL:
-    """Return the address with the demand that a server elsewhere shows that it is the one that it is taken for."""
+    """Require that a remote server proves its identity, unless the URL sets `sslmode`."""
     if _is_local(url) or "sslmode" in url.query:
         return url
     return url.update_query_dict({"sslmode": os.environ.get("PGSSLMODE", "verify-full")})
 
 
 class Database:
-    """A ledger's database. Every connection is opened for one piece of work and closed after it."""
+    """A ledger's database. Every connection is opened for one transaction and closed after it."""
 
     def __init__(self, address: Address, *, wait: float) -> None:
         self.address = address
@@ -148,7 +148,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """Open a transaction that is committed whole, or not at all where the work in it raises."""
+        """Open a transaction that is committed as a whole, or rolled back if the block raises."""
         with (
             _translate_errors(self.address),
             self._engine.connect() as connection,
@@ -158,26 +158,26 @@ class Database:
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
-        """Be the only publisher: wait for another one, for as long as `wait` says. The lock ends with this process.
+        """Hold the publishers' lock, waiting up to `wait` seconds. The lock ends with this process at the latest.
 
         Raises
         ------
         LedgerBusyError
-            Where the other one takes longer.
+            If another process holds it longer.
         """
         with _lock_publishers(self.address, self._engine, self.wait):
             yield
 
     @contextmanager
     def making(self) -> Iterator[sa.Connection]:
-        """Open a transaction in which an empty database gets its tables; the work of the only publisher.
+        """Open a transaction that creates the tables of an empty database; only for the only publisher.
 
-        A file is made under another name, so that one that can be seen is whole.
+        An SQLite file is created under another name, so that a visible file is always complete.
 
         Raises
         ------
         LedgerError
-            Where there is something already, or nothing can be made there.
+            If the database exists, or cannot be created.
         """
         path = self.address.path
         if path is None:
@@ -203,23 +203,23 @@ class Database:
                 made.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Give up what connections are left."""
+        """Close the remaining connections."""
         self._engine.dispose()
 
     def has(self, table: str) -> bool:
-        """Return whether the database is there and has a table."""
+        """Check whether the database exists and has a table."""
         if self.address.path is None:
             with self.reading() as connection:
                 return bool(sa.inspect(connection).has_table(table))
         return self.address.path.exists()
 
     def check_file(self) -> None:
-        """Check that the file of a database is its owner's alone, and has one name.
+        """Check that an SQLite file is private to its owner, and has one name.
 
         Raises
         ------
         LedgerError
-            Where it is not.
+            If it is not.
         """
         if self.address.path is not None:
             check_mode(self.address.path, "The ledger")
@@ -227,7 +227,7 @@ class Database:
 
 
 def _check_one_name(path: Path) -> None:
-    """Check that a file has no other hard link: neither our lock nor SQLite's journals, beside it, would be found."""
+    """Check that a file has no other hard link; otherwise the lock and SQLite's journals would not be found."""
     links = path.stat().st_nlink if path.exists() else 1
     if links > 1:
         raise LedgerError(
@@ -238,12 +238,12 @@ def _check_one_name(path: Path) -> None:
 
 
 def _create_private_file(path: Path) -> None:
-    """Make an empty file that is its owner's alone; SQLite gives its journals the same mode."""
+    """Create an empty file that is private to its owner; SQLite gives its journals the same mode."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 def _open_sqlite(path: Path, wait: float) -> sa.Engine:
-    """Return an engine on a file that is there: a wrong name must not be an empty ledger."""
+    """Open an engine on an existing file, so that a wrong name does not create an empty ledger."""
 
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -269,6 +269,7 @@ def _open_sqlite(path: Path, wait: float) -> sa.Engine:
 
 
 def _open_postgresql(address: Address, wait: float) -> sa.Engine:
+    """Open an engine on a PostgreSQL server, with a time limit for locks."""
     require("psycopg", extra="postgresql", purpose="A ledger in PostgreSQL")
     assert address.url is not None
     engine = sa.create_engine(address.url, poolclass=sa.NullPool, hide_parameters=True)
@@ -284,6 +285,7 @@ def _open_postgresql(address: Address, wait: float) -> sa.Engine:
 
 @contextmanager
 def _lock_publishers(address: Address, engine: sa.Engine, wait: float) -> Iterator[None]:
+    """Hold the publishers' lock: a lock file for SQLite, an advisory lock for PostgreSQL."""
     if address.path is not None:
         with _lock_file(address.path.with_name(address.path.name + ".lock"), wait):
             _check_one_name(address.path)
@@ -302,7 +304,7 @@ def _lock_publishers(address: Address, engine: sa.Engine, wait: float) -> Iterat
 
 @contextmanager
 def _lock_file(path: Path, wait: float) -> Iterator[None]:
-    """Hold a lock that ends with this process, on every system: SQLite's, on a file without content."""
+    """Hold a lock that ends with this process on every system: SQLite's lock on an empty file."""
     try:
         _create_private_file(path)
         lock = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
@@ -329,13 +331,16 @@ BUSY = (
     "Another process publishes with this ledger just now.",
     " Nothing was published here. Try again when it is done: two releases at once could contradict one another.",
 )
+"""Message about another publisher."""
 
 
 @contextmanager
 def _translate_errors(address: Address, *, busy: Sequence[str] | None = None) -> Iterator[None]:
-    """Turn an error of the database into one that says what to do. Its own text may hold cells, and is dropped.
+    """Translate a database error into one that explains what to do.
 
-    What is the matter is the first part of the message (`get_reason`), what became of a release the second.
+    The text of the database is dropped because it may contain cells. The first part of the new message explains the
+    error
+    (`get_reason`), the second the outcome for a release.
     """
     try:
         yield
@@ -354,17 +359,20 @@ _DAMAGED = (
         "publish again."
     ),
 )
+"""Message about a damaged database."""
 
 
 def get_reason(error: LedgerError) -> str:
-    """Return what is the matter with a ledger, without what the error says of a release that was being made."""
+    """Get the part of the message that explains an error, without the outcome for a release."""
     return str(error.args[0])
 
 
 def _translate_error(error: Exception, address: Address, busy: Sequence[str] | None) -> LedgerError:
+    """Translate a database error by its text and SQLSTATE."""
     inner = getattr(error, "orig", None) or error
     text, state = str(inner).lower(), str(getattr(inner, "sqlstate", None) or "")
     where = f"The ledger '{address.shown}'"
+    # Locked, or a conflict of transactions.
     if "locked" in text or state in ("55P03", "40001", "40P01"):
         return LedgerBusyError(
             *(busy or (f"{where} is in use by another process.", " Nothing was published. Try again."))
@@ -374,21 +382,25 @@ def _translate_error(error: Exception, address: Address, busy: Sequence[str] | N
             f"There is not enough space for the ledger '{address.shown}'.",
             " Nothing was published, and the ledger is as it was. Free some space and publish again.",
         )
+    # Damaged, or not a ledger.
     if any(sign in text for sign in ("malformed", "not a database", "no such table", "no such column")):
         return LedgerError(where + _DAMAGED[0], _DAMAGED[1])
     if state in ("42P01", "42703"):
         return LedgerError(where + _DAMAGED[0], _DAMAGED[1])
+    # No permission, or no such file.
     if "readonly" in text or "read-only" in text or state in ("25006", "42501"):
         return LedgerError(f"{where} cannot be written: there is no permission.", " Nothing was published.")
     if "unable to open" in text:
         return LedgerError(
             f"{where} cannot be opened. Check its name and that you may read and write it and its folder."
         )
+    # The server cannot be reached.
     if address.url is not None and (not state or state.startswith(("08", "28", "3D", "57"))):
         return LedgerError(
             f"{where} cannot be reached{f' (PostgreSQL says {state})' if state else ''}. Check that the server runs, "
             "and the name, user and password in the URL. If this happened in the middle of a publish, the next start "
             "says what became of it."
         )
+    # The kind of any other error, without its text.
     kind = type(inner).__name__ + (f" {state}" if state else "")
     return LedgerError(f"{where} cannot be used: the database reports {kind}.", " Nothing was published.")

@@ -1,4 +1,4 @@
-"""An opened ledger: its database, its secrets and its anchor, and the order in which the three are changed."""
+"""An open ledger: its database, secrets and anchor, and the order in which they are changed."""
 
 from __future__ import annotations
 
@@ -37,26 +37,28 @@ __all__ = ["LOG", "Store", "write_facts"]
 
 LOG = logging.getLogger("shoal.republication")
 ANCHOR_ENVIRONMENT = "SHOAL_LEDGER_ANCHOR"
-"""The environment variable that may say where the anchor is."""
+"""Environment variable that may hold the path of the anchor."""
 _SEALED = ("format", "uid", "created", "key_fingerprint", "secrets", "accepted")
+"""Facts that the seal of the ledger covers."""
 
 
 class Store:
-    """A ledger's database, secrets and anchor.
+    """The database, secrets and anchor of a ledger.
 
     Parameters
     ----------
     url, key, anchor, create, wait
-        As `Ledger` takes them.
+        See `Ledger`.
 
     Raises
     ------
     LedgerError
-        Where the ledger cannot be used, or cannot be made; the message says what to do.
+        If the ledger cannot be used or created; the message explains what to do.
     """
 
     def __init__(self, url: object, *, key: object, anchor: object, create: bool, wait: float) -> None:
         self.address = Address.parse(url)
+        # The key: the parameter, the environment, or the file next to the ledger.
         held = parse_key(key)
         if held is None and ENVIRONMENT in os.environ:
             held = LedgerKey.parse(os.environ[ENVIRONMENT], source=f"The environment variable {ENVIRONMENT}")
@@ -71,6 +73,7 @@ class Store:
         self._anchor_named = anchor is not None or ANCHOR_ENVIRONMENT in os.environ
         self._anchor_path = self._locate_anchor(anchor)
         self.database = Database(self.address, wait=wait)
+        # Create the ledger on request, then open it.
         if not self._exists():
             if not create:
                 raise LedgerError(
@@ -86,25 +89,25 @@ class Store:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is unwise about where things are, in sentences."""
-        told = list(self.address.warnings)
+        """Warnings about the places of the ledger, its key and its anchor, as sentences."""
+        sentences = list(self.address.warnings)
         path = self.address.path
         if path is not None and self.key_path is not None and self.key_path.parent == path.parent:
-            told.append(
+            sentences.append(
                 f"The key '{self.key_path}' lies beside the ledger: whoever copies the folder, a backup of it among "
                 "them, has both. Keep the key, and the anchor with it, in another place that the ledger's backups do "
                 "not take in, and name it with key=... (--key)."
             )
         elif path is not None and self.anchor.path.parent == path.parent:
-            told.append(
+            sentences.append(
                 f"The anchor '{self.anchor.path}' lies beside the ledger: whoever restores the folder restores both, "
                 "and nothing shows that the ledger forgot people. Keep it in another place (anchor=..., --anchor)."
             )
-        return tuple(told)
+        return tuple(sentences)
 
     @property
     def nearby(self) -> tuple[Path, ...]:
-        """Folders in which releases of the ledger's series are looked for: that of the database, and the present."""
+        """Folders that are scanned for releases: the folder of the database, and the current folder."""
         path = self.address.path
         found = [] if path is None else [path.parent]
         with suppress(FileNotFoundError):  # the present folder was removed
@@ -113,14 +116,14 @@ class Store:
 
     @contextmanager
     def publishing(self) -> Iterator[list[str]]:
-        """Be the only publisher, with nothing unfinished left; yields what there was to finish.
+        """Become the only publisher, complete interrupted releases, and yield sentences about these.
 
         Raises
         ------
         LedgerBusyError
-            Where another process publishes.
+            If another process publishes.
         LedgerError
-            Where the ledger is not as far as its anchor says.
+            If the ledger disagrees with its anchor.
         """
         with self.database.publishing():
             with self.database.reading() as connection:
@@ -128,27 +131,28 @@ class Store:
             yield self.recover_interrupted()
 
     def recover_interrupted(self) -> list[str]:
-        """Finish or take back what a crash interrupted, and say what became of it; for the only publisher."""
-        told = self.finish()
-        for sentence in told:
+        """Complete or take back interrupted releases, and log the outcome; only for the only publisher."""
+        sentences = self.finish()
+        for sentence in sentences:
             LOG.warning(sentence)
-        return told
+        return sentences
 
     def finish(self, *, own: Path | None = None) -> list[str]:
-        """Do what `recovered` does, without a word to the log; `own` is a hidden folder of the caller."""
+        """Complete or take back interrupted releases without logging; `own` is a hidden folder of the caller."""
         return journal.finish(self.database, self.secrets, self._confirm, own=own)
 
     def expect(self, *after: RecordedSeries, token: str | None = None) -> None:
-        """Let the anchor know, before a transaction is committed, what a series may be from then on.
+        """Record in the anchor the possible states of a series, before a transaction is committed.
 
-        The token is that of a publish (`journal.intend`).
+        `token` identifies a publish (`journal.intend`).
         """
         self.anchor.expect({after[0].uid: [get_head(one) for one in after]}, token)
 
     def confirm(self) -> None:
-        """Let the anchor know what the series are, once all is committed.
+        """Record in the anchor the states of all series, after a commit.
 
-        Where the anchor cannot be written just now, no harm is done: it knows what was to be expected.
+        If the anchor cannot be written, a warning is logged. This does no harm, because the anchor holds the expected
+        state.
         """
         try:
             self._confirm()
@@ -159,17 +163,18 @@ class Store:
             )
 
     def _confirm(self) -> None:
+        """Record in the anchor the states of all series."""
         with self.database.reading() as connection:
             heads = read_heads(connection)
         self.anchor.confirm(heads)
 
     def explain_if_outdated(self, connection: sa.Connection) -> str | None:
-        """Return why the ledger is not the newest, in sentences; None where it is.
+        """Explain why the ledger is not current, in sentences, or return None if it is current.
 
         Raises
         ------
         LedgerError
-            Where the ledger, or the list of its series, is not as shoal wrote it.
+            If the ledger, or the list of its series, was changed by other software than shoal.
         """
         check_facts(connection, self.secrets)
         heads, token = read_heads(connection), journal.read_token(connection, self.secrets)
@@ -180,31 +185,31 @@ class Store:
         return None
 
     def check(self, connection: sa.Connection) -> None:
-        """Check the seals of the ledger and of the list of its series, and that it is as far as its anchor says.
+        """Check the seals of the ledger and of the list of its series, and that the ledger agrees with its anchor.
 
         Raises
         ------
         LedgerError
-            Where one of these does not hold.
+            If a check fails.
         """
         forgot = self.explain_if_outdated(connection)
         if forgot is not None:
             raise LedgerError(forgot)
 
     def read(self, connection: sa.Connection, name: str) -> RecordedSeries | None:
-        """Read a series, and check its seals; None where there is none of that name."""
+        """Read a series and check its seals, or return None if there is no series of that name."""
         return read_series(connection, name, self.secrets)
 
     def keys(self, series: RecordedSeries) -> SeriesKeys:
-        """Return the keys of a series."""
+        """Derive the keys of a series."""
         return self.secrets.derive_series_keys(series.uid)
 
     def anchor_for(self, key_file: Path) -> Path:
-        """Return where the anchor is to be when the key is somewhere else: beside it, unless its place was named."""
+        """Get the path of the anchor if the key moves: next to the key, unless the anchor has an explicit path."""
         return self.anchor.path if self._anchor_named else get_default_anchor(key_file)
 
     def _locate_anchor(self, given: object) -> Path:
-        """Return where the anchor is: where the caller says, or beside the key, or beside the database."""
+        """Locate the anchor: the given path, else next to the key, else next to the database."""
         if given is None:
             given = os.environ.get(ANCHOR_ENVIRONMENT)
         if given is not None:
@@ -223,6 +228,7 @@ class Store:
         )
 
     def _exists(self) -> bool:
+        """Check whether the ledger exists, and that its file is not empty."""
         path = self.address.path
         if path is not None and path.exists():
             if not path.is_file():
@@ -235,7 +241,7 @@ class Store:
         return self.database.has(LEDGER.name)
 
     def _make(self) -> None:
-        """Make the ledger with a new key and an anchor; a crash leaves nothing that looks like a ledger."""
+        """Create the ledger with a new key and an anchor. A crash leaves nothing that can be mistaken for a ledger."""
         held = self.key_path
         if held is None:
             raise LedgerError(
@@ -250,11 +256,13 @@ class Store:
                     return
                 self._refuse(held)
                 key, secrets, uid = LedgerKey.new(), Secrets.new(), randomness.token_hex(16)
+                # Leftovers of a crash: otherwise a ledger with this key and anchor would exist.
                 for path in (held, self._anchor_path):
-                    get_pending_path(path).unlink(missing_ok=True)  # of a crash: a ledger with them would be there
+                    get_pending_path(path).unlink(missing_ok=True)
                 key.write(get_pending_path(held))
                 anchor = Anchor(self._anchor_path, uid, secrets)
                 anchor.prepare({})
+                # The tables appear together with the sealed facts; then the key and the anchor get their final names.
                 with self.database.making() as connection:
                     METADATA.create_all(connection)
                     facts = {"format": str(FORMAT), "uid": uid, "created": now(), "accepted": "[]"}
@@ -266,7 +274,7 @@ class Store:
             raise LedgerError(f"The key file '{held}' or the anchor cannot be made: {reason}.") from None
 
     def _refuse(self, key_file: Path) -> None:
-        """Check that nothing speaks of an earlier ledger."""
+        """Check that there is no key or anchor of an earlier ledger."""
         for path, what in ((key_file, "key"), (self._anchor_path, "anchor")):
             if path.exists():
                 raise LedgerError(
@@ -277,7 +285,7 @@ class Store:
                 )
 
     def _open(self, held: LedgerKey | Path) -> tuple[LedgerKey, Secrets, str]:
-        """Check the format and the key of the ledger."""
+        """Check the format and the key of the ledger, and unwrap its secrets."""
         facts = self._read_facts()
         version = facts.get("format", "")
         if not version.isdecimal() or "key_fingerprint" not in facts:
@@ -303,11 +311,12 @@ class Store:
         return key, secrets, uid
 
     def _read_facts(self) -> dict[str, str]:
+        """Read the facts of the ledger."""
         with self.database.reading() as connection:
             return read_facts(connection)
 
     def _read_key(self, path: Path, fingerprint: str) -> LedgerKey:
-        """Read the key, of which a change may have been interrupted when all but its name was settled."""
+        """Read the key, and complete a rotation that a crash interrupted after its commit."""
         pending = get_pending_path(path)
         if pending.exists():
             key = LedgerKey.read(pending)
@@ -326,15 +335,16 @@ _KEY_LOST = (
     f"{ENVIRONMENT}). If it is lost for good, the releases that are out stay as safe as they are, but do not publish "
     "the people in them again."
 )
+"""Advice about a missing or wrong key."""
 
 
 def read_facts(connection: sa.Connection) -> dict[str, str]:
-    """Return what the ledger says of itself."""
+    """Read the facts that the ledger holds about itself."""
     return {row.name: row.content for row in connection.execute(sa.select(LEDGER))}
 
 
 def write_facts(connection: sa.Connection, key: LedgerKey, secrets: Secrets, facts: Mapping[str, str]) -> None:
-    """Write what the ledger says of itself, with its secrets and its seal.
+    """Write the facts of the ledger, with its secrets and its seal.
 
     Parameters
     ----------
@@ -343,9 +353,9 @@ def write_facts(connection: sa.Connection, key: LedgerKey, secrets: Secrets, fac
     key : LedgerKey
         The key of the ledger from now on.
     secrets : Secrets
-        Its secrets from now on.
+        The secrets of the ledger from now on.
     facts : mapping of str to str
-        Format, uid, when it was made, and the log of what was accepted.
+        Format, uid, time of creation, and the log of acceptances.
     """
     held = {name: facts[name] for name in ("format", "uid", "created", "accepted")}
     held["key_fingerprint"] = key.fingerprint
@@ -356,12 +366,12 @@ def write_facts(connection: sa.Connection, key: LedgerKey, secrets: Secrets, fac
 
 
 def check_facts(connection: sa.Connection, secrets: Secrets) -> None:
-    """Check the seal of what the ledger says of itself, and of the list of its series.
+    """Check the seal of the facts and of the list of series.
 
     Raises
     ------
     LedgerError
-        Where it was changed.
+        If they were changed.
     """
     held = read_facts(connection)
     if not compare_digest(held.get("seal", ""), _seal(connection, secrets, held)):
@@ -369,6 +379,7 @@ def check_facts(connection: sa.Connection, secrets: Secrets) -> None:
 
 
 def _seal(connection: sa.Connection, secrets: Secrets, facts: Mapping[str, str]) -> str:
+    """Compute the seal of the facts and of the list of series."""
     listed = [list(row) for row in connection.execute(sa.select(SERIES.c.uid, SERIES.c.name).order_by(SERIES.c.id))]
     return secrets.seal(
         "ledger", to_canonical_json({name: facts.get(name) for name in _SEALED}), to_canonical_json(listed)

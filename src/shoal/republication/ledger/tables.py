@@ -1,4 +1,4 @@
-"""The tables of the ledger's database."""
+"""Tables of the ledger's database."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sqlalchemy as sa
 __all__ = ["FORMAT", "LEDGER", "MEMORY", "METADATA", "RELEASES", "SERIES"]
 
 FORMAT = 1
-"""Version of the ledger's format: the tables, and what their cells mean. A ledger of another one is refused."""
+"""Version of the ledger's format: the tables and the meaning of their cells. Other versions are refused."""
 
 METADATA = sa.MetaData()
 
@@ -53,4 +53,4 @@ MEMORY = sa.Table(
     sa.Column("part", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("content", sa.LargeBinary, nullable=False),  # encrypted
 )
-"""What each series remembers after its latest release, and after the one before, so that one can be taken back."""
+"""Memory of each series after its latest release and after the one before, so that one release can be taken back."""

@@ -1,4 +1,4 @@
-"""m-invariance (Xiao, Tao 2007): the groups of one release of a series, and their verification."""
+"""m-invariance (Xiao and Tao 2007): the groups of one release of a series, and their verification."""
 
 from shoal.republication.m_invariance.generalization import BALANCINGS, generalize
 from shoal.republication.m_invariance.signatures import Signatures

@@ -1,6 +1,7 @@
-"""How many rows of each sensitive value go where: balancing and assignment as arithmetic on counts.
+"""Balancing and assignment of new rows as arithmetic on counts (phases two and three of counterfeited generalization).
 
-Everything here is about numbers of rows; which rows they are is chance's choice (`generalization`).
+These functions decide how many rows of each sensitive value go to which bucket. Which rows these are is random, see
+`generalization`.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ __all__ = [
 
 
 def find_largest_m(supply: Counts) -> int:
-    """Return the largest m for which rows are m-eligible: no value on more than 1/m of them. 0 where there is no row.
+    """Find the largest m for which rows are m-eligible: no value on more than 1/m of them. Return 0 if there is no row.
 
     Parameters
     ----------
     supply : array
-        How many rows have each sensitive value.
+        Number of rows of each sensitive value.
 
     Examples
     --------
@@ -46,34 +47,37 @@ def find_largest_m(supply: Counts) -> int:
 
 
 def minimize_counterfeits(supply: Counts, demand: Counts, m: int) -> Counts:
-    """Return how many new rows of each value balance a bucket, so that the fewest counterfeits are needed.
+    """Choose how many new rows of each value balance buckets, so that the number of counterfeits is minimal.
 
-    Only how many rows of a value are taken matters, not for which bucket: with N new rows and X taken ones, the others
-    are m-eligible when n_v - x_v <= (N - X) / m for every v. Let t be the right side, rounded down. Every value must
-    give at least n_v - t rows, which it can for t >= max(n_v - u_v) with u_v = min(n_v, demand); and X can then be
-    anything up to sum(u_v) with N - X >= m t, since N - m t is at least the sum of max(0, n_v - t) for m-eligible new
-    rows. So the smallest t allows the largest X.
+    Only the number x_v of rows of each value matters, not their bucket. With N new rows of which X are used, the others
+    are
+    m-eligible if n_v - x_v <= (N - X) / m for every v. Let t be the right side, rounded down. Every value must give at
+    least n_v - t rows, which is possible if t >= max(n_v - u_v) with u_v = min(n_v, demand). X can then be any number
+    up to
+    sum(u_v) with N - X >= m t, because N - m t is at least the sum of max(0, n_v - t) if the new rows are m-eligible.
+    Therefore the smallest t allows the largest X.
 
     Parameters
     ----------
     supply : array
-        How many new rows have each value; they are m-eligible.
+        Number of new rows of each value; they are m-eligible.
     demand : array
-        How many rows of each value the buckets lack.
+        Number of rows of each value that the buckets lack.
     m : int
         The m of m-invariance.
 
     Returns
     -------
     array
-        Rows of each value to take. No other choice takes more in all and leaves m-eligible rows.
+        Number of rows of each value to use. No other choice uses more rows in total and leaves m-eligible rows.
     """
     usable = np.minimum(supply, demand)
     rows, all_usable = int(supply.sum()), int(usable.sum())
+    # The smallest feasible t, and the largest X for it.
     tallest = max((rows - all_usable) // m, int((supply - usable).max(initial=0)))
     wanted = min(all_usable, rows - m * tallest)
     taken = np.minimum(np.maximum(supply - tallest, 0), usable)
-    # What else can be taken comes from the rarest values: a later release is the least likely to have rows of those.
+    # Further rows come from the rarest values, because a later release is least likely to have rows of these.
     rarest = np.argsort(supply, kind="stable")
     room = (usable - taken)[rarest]
     before = np.cumsum(room) - room
@@ -82,18 +86,23 @@ def minimize_counterfeits(supply: Counts, demand: Counts, m: int) -> Counts:
 
 
 def share_out(taken: Counts, deficits: Counts, signatures: Signatures, urgency: Counts) -> Counts:
-    """Return how many rows each slot gets, when so many of each value are taken: the most urgent slots first.
+    """Share out the used rows of each value among the slots, the most urgent slots first.
 
     Parameters
     ----------
     taken : array
-        Rows of each value.
+        Number of rows of each value.
     deficits : array
-        What each slot lacks.
+        Number of rows that each slot lacks.
     signatures : Signatures
         The values of the slots.
     urgency : array
-        A number for each slot; higher is served first.
+        A number for each slot; higher numbers are served first.
+
+    Returns
+    -------
+    array
+        Number of rows of each slot.
     """
     order = np.lexsort((-urgency, signatures.values))
     values, wanted = signatures.values[order], deficits[order]
@@ -106,22 +115,24 @@ def share_out(taken: Counts, deficits: Counts, signatures: Signatures, urgency: 
 
 
 def plan_assignments(rest: Counts, m: int, rng: np.random.Generator) -> Steps:
-    """Return the steps that assign m-eligible rows to balanced buckets (Figure 3, Lemma 5).
+    """Plan the assignment of m-eligible rows to balanced buckets (Figure 3, Lemma 5).
 
     Parameters
     ----------
     rest : array
-        How many rows have each value.
+        Number of rows of each value.
     m : int
         The m of m-invariance.
     rng : numpy.random.Generator
-        Which of equally frequent values come first is random.
+        Breaks ties between equally frequent values.
 
     Returns
     -------
     list of (int, array)
-        Of each step alpha, the number of rows per value, and the values (ascending): the signature of their bucket.
+        For each step alpha, the number of rows of each value, and the values in ascending order: the signature of the
+        bucket.
     """
+    # Values by descending count, ties at random.
     order = rng.permutation(len(rest))
     order = order[np.argsort(-rest[order], kind="stable")]
     alphas, betas, chosen = assign_values(rest, order, m)
@@ -135,43 +146,51 @@ def plan_assignments(rest: Counts, m: int, rng: np.random.Generator) -> Steps:
 
 
 _MAX_BUCKETS = 2_000
+"""Largest number of buckets that are considered, tallest first."""
 _MAX_STEPS = 2_000
-"""So many buckets, the tallest, are looked at for so many steps: far more than a usual series has use for."""
+"""Largest number of steps. Both limits are far above the needs of usual series."""
 _FALL = 0.77
+"""Factor of the expected maximum of binomial counts."""
 _MIN_MERIT = 0.05
+"""Smallest merit of a bucket."""
 _RARITY = 4
+"""Exponent that makes rare values expensive."""
 
 
 def plan_assignments_to_known(rest: Counts, signatures: Signatures, heights: Counts, m: int, totals: Counts) -> Steps:
-    """Return steps that assign rows to buckets that are there already, which spares later releases counterfeits.
+    """Plan the assignment of rows to existing buckets, which saves counterfeits in later releases.
 
-    What a bucket will lack at the next release is the spread of what its values lose: it grows with the square root of
-    its height, so that a row in a tall bucket costs less than one in a low bucket. The expected largest of some
-    binomial counts says how much less. A rare value is dear, because few new rows have it. After each step the rows
-    that are left are m-eligible, so that the paper's assignment can always follow.
+    The rows that a bucket will lack at the next release depend on the spread of the losses of its values. The spread
+    grows
+    with the square root of the height, so a row in a tall bucket costs less than a row in a low one; the expected
+    maximum
+    of binomial counts gives the factor. A rare value is expensive because few new rows have it. After each step the
+    remaining rows are m-eligible, so that the paper's assignment can always follow.
 
     Parameters
     ----------
     rest : array
-        How many rows have each value; they are m-eligible.
+        Number of rows of each value; they are m-eligible.
     signatures : Signatures
         The known signatures.
     heights : array
-        Height of the balanced bucket of each signature, 0 where there is none.
+        Height of the balanced bucket of each signature, 0 if it has no bucket.
     m : int
         The m of m-invariance.
     totals : array
-        How many rows of the whole release have each value, counterfeits among them.
+        Number of rows of each value in the whole release, including counterfeits.
 
     Returns
     -------
     list of (int, array)
-        As `plan_assignments`.
+        See `plan_assignments`.
     """
     if not rest.any():
         return []
+    # The tallest buckets.
     buckets = np.argsort(-heights, kind="stable")[:_MAX_BUCKETS]
     buckets = buckets[heights[buckets] > 0]
+    # Merit of each bucket, weight of each value.
     turnover = rest.sum() / totals.sum()
     merits = np.maximum(1 - _FALL / np.sqrt(turnover * heights[buckets]), _MIN_MERIT)
     weights = (totals.mean() / np.maximum(totals, 1)) ** _RARITY

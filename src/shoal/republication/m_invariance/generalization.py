@@ -38,34 +38,34 @@ if TYPE_CHECKING:
 __all__ = ["BALANCINGS", "Generalization", "generalize"]
 
 BALANCINGS = ("independent", "fewest", "paper")
-"""How buckets are balanced: with counterfeits alone, or with new rows and the fewest counterfeits, or in the paper's
-way."""
+"""How buckets are balanced: with counterfeits only, with new rows so that counterfeits are fewest, or as in the
+paper."""
 _FINEST = 1 << 20
-"""Positions are whole multiples of such a part of the way from the first to the last."""
+"""Number of steps into which the range of positions is divided."""
 _MAX_ROWS_PER_CALL = 100_000
-"""Rows that are split before the caller hears of it: well below a second."""
+"""Rows that are split between two reports of progress: well below a second."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Generalization:
-    """The groups of one release: every group has one row for each value of its signature."""
+    """The groups of a release: every group has one row for each value of its signature."""
 
     groups: NDArray[np.int32]
-    """Group of each row of the input."""
+    """Group of each input row."""
     count: int
-    """Number of groups. They are numbered at random."""
+    """Number of groups; they are numbered at random."""
     counterfeit_groups: NDArray[np.int32]
     """Group of each counterfeit."""
     counterfeit_values: NDArray[np.int32]
     """Sensitive code of each counterfeit."""
     boxes: NDArray[np.int32]
-    """Box of each group: groups with one number show the same quasi-identifiers, which cover the people of all."""
+    """Box of each group. Groups of a box show the same quasi-identifiers, which cover the people of all of them."""
     signatures: Signatures
-    """The known signatures, numbered as they were given, and the new ones behind them."""
+    """The known signatures in their order, followed by the new ones."""
     signature_of: NDArray[np.int64]
-    """Signature of each row of the input, for life."""
+    """Signature of each input row, for life."""
     details: dict[str, int]
-    """Counts of what was done: rows kept and new, new rows that balanced a bucket, buckets, new signatures."""
+    """Numbers of rows kept and new, of new rows that balanced a bucket, of buckets, and of new signatures."""
 
     @property
     def counterfeits(self) -> int:
@@ -99,42 +99,64 @@ def generalize(
     sensitive : array, shape (n,)
         Code of each row's sensitive value.
     values : int
-        Number of sensitive codes, those of known signatures included.
+        Number of sensitive codes, including those of known signatures.
     signature_of : array, shape (n,)
-        Number of the signature with which each row's person was published before; -1 for a person who is new.
+        Number of each person's signature; -1 for a person who is new.
     signatures : Signatures
         The known signatures.
     m : int
-        Nobody shall learn a sensitive value with a confidence above 1/m; at least 2.
+        An adversary must not infer a sensitive value with a confidence above 1/m; at least 2.
     rng : numpy.random.Generator
-        Which rows balance a bucket, and the numbers of the groups, are random.
+        Chooses the rows that balance a bucket, and the numbers of the groups.
     balancing : {"independent", "fewest", "paper"}
-        What fills a bucket in which a value is short. With "independent" counterfeits alone do: then nothing that a
-        reader sees depends on who has which value of a signature, and the bound 1/m holds for readers who know this
-        algorithm, too. With "fewest" as many new rows as possible do, and with "paper" new rows in a random order, as
-        in the paper. New rows go to buckets that are there already where they can, which spares later releases
-        counterfeits, and else as in the paper's Figure 3; with "paper" always so.
+        How to fill a bucket that lacks a value. With "independent" only counterfeits fill it: published cells do not
+        depend on which person has which value of a signature, so the bound 1/m also holds for readers who know this
+        algorithm. With "fewest" as many new rows as possible fill it, and with "paper" new rows in a random order, as
+        in
+        the paper. New rows then go to existing buckets if possible, which saves counterfeits in later releases, and
+        otherwise follow the paper's Figure 3; with "paper" they always do.
     near : array, optional
-        All sensitive codes in the order of their values. Where it is given, new signatures have values that lie near
-        each other in that order, as far as the numbers of new rows allow. The splits then keep boxes short that are
-        measured by the share of the rows they reach over, in place of the share of the values.
+        All sensitive codes in the order of their values. If given, the values of new signatures lie near each other in
+        that
+        order, as far as the numbers of new rows allow. Splits then measure boxes by the share of the rows that they
+        span
+        instead of the share of the values.
     min_real : int
-        How many real people a box of quasi-identifiers must have. Groups with fewer share a box, and their
-        counterfeits evenly, with others of their bucket; where all people of a bucket are fewer, its box is shared with
-        the nearest groups of other buckets. Nobody is left out.
+        Minimum number of real people of a box of quasi-identifiers. Groups with fewer share a box, and their
+        counterfeits
+        evenly, with other groups of their bucket. If a bucket has too few people in total, its box is shared with the
+        nearest groups of other buckets. No person is left out.
     progress : callable
-        Called with (step, done, total) now and then.
+        Called with (step, done, total) from time to time.
 
     Returns
     -------
     Generalization
-        One group for every row and for every counterfeit.
+        A group for every row and every counterfeit.
 
     Raises
     ------
     InfeasibleError
-        If the new rows are not m-eligible (the message names the largest m that would do, and what is safe), or there
-        are fewer than `min_real` rows.
+        If the new rows are not m-eligible (the message gives the largest feasible m, and what is safe), or if there are
+        fewer than `min_real` rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shoal.republication import Signatures
+    >>> made = generalize(
+    ...     quasi_identifiers=np.array([[0], [1], [5], [6]]),
+    ...     sensitive=np.array([0, 1, 0, 1]),
+    ...     values=2,
+    ...     signature_of=np.full(4, -1),
+    ...     signatures=Signatures.of([]),
+    ...     m=2,
+    ...     rng=np.random.default_rng(0),
+    ... )
+    >>> made
+    Generalization(rows=4, groups=2, counterfeits=0)
+    >>> bool(made.groups[0] == made.groups[1])
+    True
     """
     asked = {"m": m, "balancing": balancing, "min_real": min_real}
     validate("generalize", asked, {"m": Integer(low=2), "balancing": OneOf(BALANCINGS), "min_real": Integer(low=1)})
@@ -143,11 +165,11 @@ def generalize(
             f"The release has {len(sensitive)} people, so that no quasi-identifiers can be shown of {min_real} real "
             f"people. At least {min_real} people must be in it, or fewer be asked for."
         )
-    # Chance decides between rows with the same value, not the order that they came in.
+    # Shuffle the rows, so that nothing depends on the order of the input.
     rows = rng.permutation(len(sensitive))
     rows = rows[np.argsort(sensitive[rows], kind="stable")]
     value_of = sensitive[rows].astype(np.int64)
-    # Division: each kept row goes into the bucket of its signature.
+    # Phase one, division: each kept row goes into the bucket of its signature.
     slots = find_slots(signature_of[rows], value_of, signatures.starts, signatures.values)
     if (slots == _NO_SLOT).any():
         raise ParameterError("The 'signature_of' parameter of generalize gives a row a signature without its value.")
@@ -155,11 +177,13 @@ def generalize(
     supply = np.bincount(value_of[is_new], minlength=values)
     if find_largest_m(supply) < m and supply.any():
         raise _explain_not_eligible(supply, m)
+    # Phase two, balancing: fill the slots that are lower than their bucket.
     filled = np.bincount(slots[~is_new], minlength=len(signatures.values))
     heights = _compute_heights(filled, signatures)
     deficits = np.repeat(heights, signatures.sizes) - filled
     given = _balance(supply, deficits, signatures, m, balancing, rng)
     rest = supply - _sum_by_value(given, signatures.values, values)
+    # Phase three, assignment: existing buckets, then near values, then Figure 3.
     steps = [] if balancing == "paper" else _assign_to_known(rest, heights, signatures, m)
     if near is not None:
         steps += _assign_near(rest - _count_assigned(steps, values), near, m)
@@ -169,10 +193,12 @@ def generalize(
     for (alpha, _), bucket in zip(steps, bucket_of, strict=True):
         heights[bucket] += alpha
     slots[is_new] = _assign_slots(given, steps, bucket_of, signatures, grown)
+    # Phase four, split: cut every bucket into groups.
     positions = quasi_identifiers if near is None else _compute_positions(quasi_identifiers)
     groups, boxes, counterfeit_groups, counterfeit_slots = _split(
         (quasi_identifiers[rows], positions[rows]), slots, heights, grown, rng, min_real=min_real, progress=progress
     )
+    # Undo the shuffle.
     groups_of_rows = np.empty(len(rows), dtype=np.int32)
     groups_of_rows[rows] = groups
     signature_of_rows = np.empty(len(rows), dtype=np.int64)
@@ -199,7 +225,7 @@ _NEW, _NO_SLOT = -1, -2
 
 
 def _explain_not_eligible(supply: Counts, m: int) -> InfeasibleError:
-    """Return the error of new rows that are not m-eligible, with the ways out that `test_ways_out` found safe."""
+    """Create the error for new rows that are not m-eligible, with the ways out that `test_ways_out` found safe."""
     new, best = int(supply.sum()), find_largest_m(supply)
     if new < m:
         return InfeasibleError(
@@ -218,19 +244,19 @@ def _explain_not_eligible(supply: Counts, m: int) -> InfeasibleError:
 
 
 def _compute_heights(filled: Counts, signatures: Signatures) -> Counts:
-    """Return for each signature how many rows its commonest value has."""
+    """Compute the height of each signature's bucket: the number of rows of its most frequent value."""
     return np.maximum.reduceat(filled, signatures.starts[:-1]) if len(signatures) else np.zeros(0, dtype=np.int64)
 
 
 def _sum_by_value(amounts: Counts, slot_values: NDArray[np.int32], values: int) -> Counts:
-    """Return the sums of amounts by slot for each sensitive value."""
+    """Sum amounts per slot for each sensitive value."""
     return np.bincount(slot_values, weights=amounts, minlength=values).astype(np.int64)
 
 
 def _balance(
     supply: Counts, deficits: Counts, signatures: Signatures, m: int, balancing: str, rng: np.random.Generator
 ) -> Counts:
-    """Return how many new rows each slot gets; counterfeits fill the others."""
+    """Choose how many new rows each slot gets; counterfeits fill the rest."""
     if balancing == "independent":
         return np.zeros_like(deficits)
     order = rng.permutation(len(deficits))
@@ -243,10 +269,11 @@ def _balance(
 
 
 def _assign_to_known(rest: Counts, heights: Counts, signatures: Signatures, m: int) -> Steps:
-    """Return the steps that assign new rows that balance no bucket to buckets that are there.
+    """Plan the assignment of the remaining new rows to existing buckets.
 
-    What decides here, and for the other rows, is the same for every way to share out the values of a signature among
-    its people: numbers of rows, heights of buckets, and the order of the values.
+    The decisions are the same for every way to distribute the values of a signature among its people: they depend only
+    on
+    numbers of rows, heights of buckets and the order of the values.
     """
     if not heights.any():
         return []
@@ -255,13 +282,13 @@ def _assign_to_known(rest: Counts, heights: Counts, signatures: Signatures, m: i
 
 
 def _assign_near(rest: Counts, order: NDArray[np.integer], m: int) -> Steps:
-    """Return the steps that assign new rows to signatures of values near each other, `order` being that of values."""
+    """Plan the assignment of new rows to signatures of near values; `order` is the order of the values."""
     found = plan_near_assignments(rest[order], m)
     return [(alpha, np.sort(order[places]).astype(np.int32)) for alpha, places in found]
 
 
 def _count_assigned(steps: Steps, values: int) -> Counts:
-    """Return how many rows of each value some steps assign."""
+    """Count the rows of each value that the steps assign."""
     assigned = np.zeros(values, dtype=np.int64)
     for alpha, chosen in steps:
         assigned[chosen] += alpha
@@ -269,7 +296,7 @@ def _count_assigned(steps: Steps, values: int) -> Counts:
 
 
 def _add_buckets(steps: Steps, signatures: Signatures) -> tuple[Signatures, list[int]]:
-    """Return the signatures with those that the assignment adds, and the bucket of each of its steps."""
+    """Add the signatures of the steps, and look up the bucket of each step."""
     numbers = signatures.numbers() if steps else {}
     added: list[NDArray[np.int32]] = []
     bucket_of = []
@@ -282,7 +309,7 @@ def _add_buckets(steps: Steps, signatures: Signatures) -> tuple[Signatures, list
 
 
 def _assign_slots(given: Counts, steps: Steps, bucket_of: list[int], known: Signatures, grown: Signatures) -> Counts:
-    """Return the slot of each new row, when these are sorted by value."""
+    """Assign a slot to each new row; the rows are sorted by value."""
     of_steps = (np.arange(grown.starts[bucket], grown.starts[bucket + 1]) for bucket in bucket_of)
     slots: list[Counts] = [np.arange(len(given)), *of_steps]
     values: list[NDArray[np.integer]] = [known.values, *(chosen for _, chosen in steps)]
@@ -292,10 +319,12 @@ def _assign_slots(given: Counts, steps: Steps, bucket_of: list[int], known: Sign
 
 
 def _compute_positions(codes: NDArray[np.integer]) -> Counts:
-    """Return where rows lie on each attribute: how many rows come before the middle of those with the same code.
+    """Compute the position of each row on each attribute: the number of rows before the middle of those with its code.
 
-    Readers spread a group's people evenly over its intervals. Where most people have one value, an interval from that
-    to the next one says little of where they are; by shares it is long, by values it is the shortest.
+    Readers spread the people of a group evenly over its intervals. If most people have one value, an interval from this
+    value to the next reveals little about their position. Measured by shares of rows such an interval is long; measured
+    by
+    values it would be the shortest.
     """
     positions = np.zeros(codes.shape, dtype=np.int64)
     for a in range(codes.shape[1]) if len(codes) else ():
@@ -316,11 +345,23 @@ def _split(
     min_real: int,
     progress: Progress,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], Counts]:
-    """Split every bucket into groups: the group of each row, the box of each group, group and slot of counterfeits.
+    """Split every bucket into groups.
 
-    `placed` has the codes of the rows, by which they are sorted, and the positions, by which boxes are measured.
+    Parameters
+    ----------
+    placed : pair of arrays
+        The codes of the rows, by which they are sorted, and their positions, by which boxes are measured.
+
+    Returns
+    -------
+    groups : array
+        Group of each row.
+    boxes : array
+        Box of each group.
+    counterfeit_groups, counterfeit_slots : arrays
+        Group and slot of each counterfeit.
     """
-    # A place for every row and counterfeit, bucket after bucket and value after value.
+    # Lay out a place for every row and counterfeit, bucket after bucket and value after value.
     length = np.repeat(heights, signatures.sizes)
     list_starts = np.concatenate(([0], np.cumsum(length)))
     places = int(list_starts[-1])
@@ -330,6 +371,7 @@ def _split(
     place_of = list_starts[sorted_slots] + np.arange(len(by_slot)) - first[sorted_slots]
     coded, measured = np.full((2, places, placed[0].shape[1]), -1, dtype=np.int32)
     coded[place_of], measured[place_of] = (one[by_slot] for one in placed)
+    # Sort the places of each slot by each attribute, and split.
     group_of = np.full(places, -1, dtype=np.int32)
     weights = _compute_weights(measured)
     list_of = np.repeat(np.arange(len(list_starts) - 1), np.diff(list_starts))
@@ -339,8 +381,10 @@ def _split(
     count = _split_places((measured, weights, orders), bucket_starts, sizes, group_of, progress=progress)
     if count != int(heights.sum()):
         raise InternalError("the split of the buckets left rows behind")
+    # Places without a row are counterfeits.
     is_counterfeit = np.ones(places, dtype=np.bool_)
     is_counterfeit[place_of] = False
+    # Random numbers hide the order of the splits; runs share boxes.
     numbers = rng.permutation(count).astype(np.int32)
     box_of_group: NDArray[np.integer] = numbers
     if min_real > 1 and count:
@@ -356,10 +400,10 @@ def _split(
 
 
 def _compute_weights(codes: NDArray[np.int32]) -> Counts:
-    """Return what one step is worth on each attribute, so that its domain has the same length as the others."""
+    """Compute the weight of one step on each attribute, so that all domains have equal length."""
     places, d = codes.shape
     sizes = codes.max(axis=0, initial=0).astype(np.int64) + 1
-    # Lengths of intervals as whole multiples of a fraction of the domain, so that no sum can overflow.
+    # Weights are integers, small enough that no sum of lengths can overflow.
     unit = 1 << (62 - places.bit_length() - d.bit_length())
     return np.where(sizes > 1, unit // np.maximum(sizes - 1, 1), 0).astype(np.int64)
 
@@ -372,7 +416,7 @@ def _split_places(
     *,
     progress: Progress,
 ) -> int:
-    """Write the group of every place, numbered bucket after bucket, and return how many there are."""
+    """Write the group of every place, numbered bucket after bucket, and return the number of groups."""
     group = done = 0
     while done < len(sizes):
         progress("split", int(bucket_starts[done]), int(bucket_starts[-1]))

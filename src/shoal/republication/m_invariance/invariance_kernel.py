@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _MAX_UNEVEN_DEPTH = 64
-"""Splits deeper than this are made in the middle half, so that the time is never quadratic."""
+"""Deeper splits are made in the middle half, so that the running time is never quadratic."""
 
 
 @kernel

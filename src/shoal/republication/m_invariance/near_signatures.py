@@ -1,7 +1,7 @@
-"""Signatures of values that lie near each other: new rows are shared out by a linear program on counts.
+"""Signatures whose values lie near each other, found by a linear program on counts.
 
-Which rows have which value is not looked at: what decides is how many new rows have each value, and the order of the
-values, which anybody knows.
+The program uses only the number of new rows of each value and the order of the values, which is public. It never uses
+which row has which value.
 """
 
 from __future__ import annotations
@@ -22,40 +22,43 @@ if TYPE_CHECKING:
 __all__ = ["plan_near_assignments"]
 
 _MIN_ROWS_PER_VALUE = 20
-"""With fewer rows for each value, signatures would be too many for what they gain: each is a bucket that will lack
-something at every later release (`benchmarks/republish.py`)."""
+"""Fewest rows per value for which the program is used. With fewer rows there would be too many signatures for the
+gain, because each one is a bucket that later releases must balance (`benchmarks/republish.py`)."""
 _MAX_ROUNDS = 30
-"""Rounds of column generation; tables with fifty values were done after twelve."""
+"""Largest number of rounds of column generation; tables with fifty values needed twelve."""
 _MAX_REACH = 3
-"""Signatures of m values may reach over so many times m values; wider ones are left to the paper's assignment."""
+"""Largest reach of a signature of m values, as a multiple of m; wider ones are left to the paper's assignment."""
 _LEFTOVER_COST = 1000.0
-"""What a row costs that no signature takes: more than any signature can."""
+"""Cost of a row that no signature takes: higher than that of any signature."""
 _MIN_GAIN = 1e-7
+"""Smallest reduced cost that counts as a gain."""
 
 
 def plan_near_assignments(rest: Counts, m: int) -> Steps:
-    """Return steps that assign rows to buckets of m values that lie near each other.
+    """Plan the assignment of rows to buckets of m values that lie near each other.
 
-    A linear program shares all rows out so that the mean reach of a signature (its last value less its first one) is
-    the least; sets of m values are generated as they are needed. Its solution is rounded down. After each step the
-    rows that are left are m-eligible, so that the paper's assignment can always follow.
+    A linear program with column generation shares out all rows so that the mean reach of a signature (its last value
+    minus
+    its first) is minimal. Its solution is rounded down. After each step the remaining rows are m-eligible, so that the
+    paper's assignment can always follow.
 
     Parameters
     ----------
     rest : array
-        How many rows have each value, in the order of the values; they are m-eligible.
+        Number of rows of each value, in the order of the values; they are m-eligible.
     m : int
         The m of m-invariance.
 
     Returns
     -------
     list of (int, array)
-        As `shoal.republication.m_invariance.balancing.plan_assignments`.
+        See `shoal.republication.m_invariance.balancing.plan_assignments`.
     """
     present = np.flatnonzero(rest)
     if len(present) <= m or int(rest.sum()) < _MIN_ROWS_PER_VALUE * len(present):
         return []
     sets, heights = _solve_program(rest[present], m)
+    # Take the buckets by height, as far as the remaining rows stay m-eligible.
     left = rest.copy()
     steps: Steps = []
     for place in np.argsort(-heights, kind="stable").tolist():
@@ -69,7 +72,15 @@ def plan_near_assignments(rest: Counts, m: int) -> Steps:
 
 
 def _solve_program(counts: Counts, m: int) -> tuple[list[tuple[int, ...]], NDArray[np.float64]]:
-    """Return sets of m values, and how many rows of each value each takes in the linear program's solution."""
+    """Solve the linear program.
+
+    Returns
+    -------
+    sets : list of tuples
+        Sets of m values.
+    heights : array
+        Number of rows of each value that each set takes.
+    """
     from scipy.optimize import linprog
 
     values = len(counts)
@@ -77,6 +88,7 @@ def _solve_program(counts: Counts, m: int) -> tuple[list[tuple[int, ...]], NDArr
     _add_sets(reach, counts.astype(np.float64), m, price=None)
     for _ in range(_MAX_ROUNDS):
         sets = list(reach)
+        # One column for each set, and one for each value's leftover rows.
         takes = np.zeros((values, len(sets) + values))
         for place, chosen in enumerate(sets):
             takes[list(chosen), place] = 1
@@ -85,13 +97,14 @@ def _solve_program(counts: Counts, m: int) -> tuple[list[tuple[int, ...]], NDArr
         found = linprog(cost, A_eq=takes, b_eq=counts, method="highs")
         if found.x is None:
             return [], np.zeros(0)
+        # Column generation ends if no set has a negative reduced cost.
         if not _add_sets(reach, found.eqlin.marginals, m, price=_MIN_GAIN):
             break
     return sets, found.x[: len(sets)]
 
 
 def _add_sets(reach: dict[tuple[int, ...], float], worth: NDArray[np.float64], m: int, price: float | None) -> bool:
-    """Add the set of the m most valuable values within each window, if it is worth more than its reach and `price`."""
+    """Add the m most valuable values within each window if their value exceeds their reach plus `price`."""
     before = len(reach)
     for first in range(len(worth) - m + 1):
         for last in range(first + m, min(first + _MAX_REACH * m, len(worth)) + 1):

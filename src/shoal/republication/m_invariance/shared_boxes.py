@@ -1,9 +1,9 @@
-"""Boxes with enough real people: groups that have fewer share the quasi-identifiers that they show with others.
+"""Boxes with enough real people: groups that have fewer share the published quasi-identifiers with other groups.
 
-A group in which one person is real shows that person's exact quasi-identifiers. Nobody is left out to mend that: groups
-of one bucket that follow each other in the order of the splits become a *run*, which shows one box and shares its
-counterfeits out evenly, so that no group of a run can be told from the others. What decides are numbers of real people
-and quasi-identifiers, never who has which value of a signature (docs/m-invariance.md).
+A group with one real person would show that person's exact quasi-identifiers. To prevent this, consecutive groups of a
+bucket, in the order of the splits, form a *run*, which shows one box and distributes its counterfeits evenly, so that
+its groups are indistinguishable. No person is left out. The decisions depend on numbers of real people and on
+quasi-identifiers, never on which person has which value of a signature (docs/m-invariance.md).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["form_runs"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Runs:
-    """Groups that follow each other, numbered as the groups are, and the box that each run shows."""
+    """Runs of consecutive groups, numbered as the groups are, and the box of each run."""
 
     starts: NDArray[np.int64]
-    """The first group of each run, and behind them the number of groups."""
+    """The first group of each run, and the number of groups at the end."""
     boxes: NDArray[np.int64]
-    """The box of each run; runs of different buckets may share one."""
+    """The box of each run; runs of different buckets may share a box."""
 
     @property
     def box_of_group(self) -> NDArray[np.int64]:
@@ -38,16 +38,22 @@ class Runs:
         return np.repeat(self.boxes, np.diff(self.starts))
 
     def even_out(self, group_of: NDArray[np.int32], is_real: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Return the group of each place, when each run shares its counterfeits out evenly among its groups.
+        """Distribute the counterfeits of each run evenly among its groups.
 
         Parameters
         ----------
         group_of : array
             Group of each place; the places of a bucket are in the order of its values.
         is_real : array
-            Whether a place is a person's; the others are counterfeits.
+            Whether a place belongs to a person; the others belong to counterfeits.
+
+        Returns
+        -------
+        array
+            The new group of each place.
         """
         evened = group_of.copy()
+        # Places of each run, in order.
         lengths = np.diff(self.starts)
         run_of = np.repeat(np.arange(len(lengths)), lengths)[group_of]
         order = np.argsort(run_of, kind="stable")
@@ -57,14 +63,14 @@ class Runs:
             places = order[first[run] : first[run + 1]].reshape(-1, k)  # a line for each value of the signature
             real = is_real[places]
             upto = np.cumsum(real.sum(axis=1))[:, None]
-            # People take the groups in turn, value after value; counterfeits the groups that lack the value then.
+            # People take the groups in turn, value after value. Counterfeits take the groups that still lack a value.
             turn = np.where(real, np.cumsum(real).reshape(real.shape) - 1, upto + np.cumsum(~real, axis=1) - 1)
             evened[places] = self.starts[run] + turn % k
         return evened
 
 
 class _Run(NamedTuple):
-    """Some groups of a bucket that follow each other."""
+    """Consecutive groups of a bucket, with the extent of their quasi-identifiers."""
 
     start: int
     groups: int
@@ -80,11 +86,11 @@ def form_runs(
     weights: NDArray[np.int64],
     least: int,
 ) -> Runs:
-    """Return runs of groups whose boxes are those of enough real people.
+    """Form runs of groups so that every box has enough real people.
 
-    Where the people of a bucket suffice for so many in each of its groups, every run has that many for each group;
-    elsewhere a run has that many in all, and where the whole bucket has fewer, its box is shared with the nearest run
-    of another bucket.
+    If a bucket has enough people for each of its groups, every run has enough for each of its groups. Otherwise a run
+    has
+    enough in total. If the whole bucket has too few, its box is shared with the nearest run of another bucket.
 
     Parameters
     ----------
@@ -95,15 +101,17 @@ def form_runs(
     heights : array
         Number of groups of each bucket, without zeros.
     weights : array
-        What one step is worth on each attribute.
+        Weight of one step on each attribute.
     least : int
-        How many real people a box must have; no more than there are.
+        Minimum number of real people of a box; at most the number of all people.
     """
+    # Extent and number of people of each group.
     is_real = codes[:, 0] >= 0
     owners, count = group_of[is_real], int(heights.sum())
     extents = [group_extents(np.ascontiguousarray(column), owners, count) for column in codes[is_real].T]
     low, high = (np.column_stack(ends).astype(np.int64) for ends in zip(*extents, strict=True))
     people = np.bincount(owners, minlength=count)
+    # Form the runs of each bucket on its own.
     starts: list[NDArray[np.int64]] = []
     ends = np.cumsum(heights)
     for begin, end in zip((ends - heights).tolist(), ends.tolist(), strict=True):
@@ -117,6 +125,7 @@ def form_runs(
         each = int(people[begin:end].sum()) >= least * (end - begin)
         runs = _join_groups(singles, weights.tolist(), least, each=each)
         starts.append(np.array([run.start for run in runs], dtype=np.int64))
+    # Combine the extents of each run, then share boxes across buckets.
     first = np.concatenate(starts)
     low, high = np.minimum.reduceat(low, first), np.maximum.reduceat(high, first)
     boxes = _share_boxes(low, high, np.add.reduceat(people, first), weights, least)
@@ -124,12 +133,13 @@ def form_runs(
 
 
 def _join_groups(singles: Iterator[_Run], weights: Sequence[int], least: int, *, each: bool) -> list[_Run]:
-    """Join the groups of a bucket into runs with enough people, in each group or in all; the last may have fewer."""
+    """Join the groups of a bucket into runs with enough people, for each group or in total."""
 
     def extra(one: _Run, other: _Run) -> int:
         both = _unite(one, other)
         return sum(sign * run.groups * _length(run, weights) for sign, run in ((1, both), (-1, one), (-1, other)))
 
+    # A run that is too small takes the neighbour that lengthens boxes less.
     done: list[_Run] = []
     following = next(singles, None)
     while following is not None:
@@ -146,6 +156,7 @@ def _join_groups(singles: Iterator[_Run], weights: Sequence[int], least: int, *,
 
 
 def _unite(one: _Run, other: _Run) -> _Run:
+    """Join two adjacent runs."""
     return _Run(
         one.start,
         one.groups + other.groups,
@@ -156,6 +167,7 @@ def _unite(one: _Run, other: _Run) -> _Run:
 
 
 def _length(run: _Run, weights: Sequence[int]) -> int:
+    """Compute the perimeter of the box of a run."""
     return sum(w * (high - low) for w, low, high in zip(weights, run.low, run.high, strict=True))
 
 
@@ -166,9 +178,10 @@ def _share_boxes(
     weights: NDArray[np.int64],
     least: int,
 ) -> NDArray[np.int64]:
-    """Return the box of each run, when those with too few people share one with the nearest; changes its arguments."""
+    """Assign a box to each run; runs with too few people share the box of the nearest run. Changes its arguments."""
     shown = np.arange(len(people))
     alone = np.ones(len(people), dtype=np.bool_)  # runs that have joined no other one
+    # The nearest box is the one that grows least, by perimeter.
     for run in np.flatnonzero(people < least).tolist():
         while people[shown[run]] < least:
             own = shown[run]

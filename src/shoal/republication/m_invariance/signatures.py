@@ -1,4 +1,4 @@
-"""Signatures: the sets of sensitive values with which people are published for life."""
+"""Signatures: sets of sensitive values. A person keeps one signature in all releases of a series."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class Signatures:
     """
 
     starts: NDArray[np.int64]
-    """Where the values of each signature start; one more than there are signatures."""
+    """Start of the values of each signature, with the end of the last one."""
     values: NDArray[np.int32]
     """The codes of the sensitive values, ascending within a signature."""
 
     @classmethod
     def of(cls, sets: Iterable[Iterable[int]]) -> Signatures:
-        """Make the list of some sets of codes."""
+        """Build the list from sets of codes."""
         rows = [np.array(sorted(set(one)), dtype=np.int32) for one in sets]
         return cls(starts=np.zeros(1, dtype=np.int64), values=np.empty(0, dtype=np.int32)).extend(rows)
 
     def extend(self, sets: Sequence[NDArray[np.int32]]) -> Signatures:
-        """Return the list with some more signatures (ascending codes) at its end."""
+        """Append signatures, given as arrays of ascending codes."""
         sizes = np.array([len(one) for one in sets], dtype=np.int64)
         return Signatures(
             starts=np.concatenate((self.starts, self.starts[-1] + np.cumsum(sizes))),
@@ -51,7 +51,7 @@ class Signatures:
         return np.diff(self.starts)
 
     def numbers(self) -> dict[bytes, int]:
-        """Return the number of each signature by the bytes of its codes."""
+        """Map the bytes of each signature's codes to its number."""
         return {self[number].tobytes(): number for number in range(len(self))}
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Verification of a release from its published cells alone: it shares nothing with the code that made the release."""
+"""Verification of a release from its published cells; it shares no code with the algorithm that made the release."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ def verify_release(
     sensitive: Sequence[str],
     m: int,
 ) -> dict[str, Any]:
-    """Check that a release is m-unique, and that its counterfeits can be there.
+    """Verify that a release is m-unique, and that its counterfeits are consistent.
 
     Parameters
     ----------
     published : DataFrame
         The published table.
     counterfeits : DataFrame
-        How many counterfeits each group has.
+        Number of counterfeits of each group that has any.
     quasi_identifiers, sensitive : sequence of str
         The columns of the series.
     m : int
-        Every group must have at least m rows, with different sensitive values.
+        Minimum number of rows of a group; their sensitive values must be distinct.
 
     Returns
     -------
     dict
-        The privacy measured, with the keys of a certificate's "achieved"; `m` is the size of the smallest group.
+        The measured privacy, with the keys of a certificate's "achieved"; `m` is the size of the smallest group.
 
     Raises
     ------
     ReleaseUnsafeError
-        Where the release is not what it must be; nothing is to be published then.
+        If the release violates a condition; it must not be published.
     """
     columns = [_GROUP, *quasi_identifiers, *sensitive]
     if published.columns != columns or counterfeits.columns != [_GROUP, _COUNT]:
@@ -64,6 +64,7 @@ def verify_release(
         raise _make_error("it has no rows")
     if any(published.get_column(name).null_count() for name in (_GROUP, *sensitive)):
         raise _make_error("a group number or a sensitive value is missing")
+    # Count rows, distinct values and distinct quasi-identifiers of each group.
     groups = published.select(pl.col(_GROUP).cast(pl.Int64), pl.struct(quasi_identifiers).alias("shown"))
     values = published.select(pl.struct(sensitive).alias("value"))
     facts = (
@@ -89,21 +90,23 @@ def verify_release(
 
 
 def count_group_sizes(published: pl.DataFrame) -> dict[int, int]:
-    """Return how many groups of a verified release have each number of rows, counterfeits among them."""
+    """Count the groups of a verified release by size, including counterfeits."""
     sizes = published.group_by(_GROUP).len().group_by("len").len(name="groups").sort("len")
     return dict(zip(sizes["len"].to_list(), sizes["groups"].to_list(), strict=True))
 
 
 def _check_counterfeits(facts: pl.DataFrame, counterfeits: pl.DataFrame) -> None:
+    """Check that counterfeits are counted once per group, in existing groups, and never fill a whole group."""
     counted = counterfeits.select(pl.col(_GROUP, _COUNT).cast(pl.Int64))
     joined = counted.join(facts, on=_GROUP, how="left")
     if counted[_GROUP].is_duplicated().any() or joined["rows"].null_count():
         raise _make_error("counterfeits are counted twice, or in groups that are not there")
     if ((joined[_COUNT] < 1) | (joined[_COUNT] >= joined["rows"])).any():
-        raise _make_error("a group has nobody but counterfeits, or is listed without any")
+        raise _make_error("a group consists of counterfeits only, or is listed without any")
 
 
 def _make_error(what: str) -> ReleaseUnsafeError:
+    """Create the error for a failed verification."""
     return ReleaseUnsafeError(f"The release failed its verification: {what}. Nothing was published.")
 
 
@@ -116,10 +119,10 @@ def verify_real_people(
     min_real: int,
     groups: NDArray[np.integer] | None = None,
 ) -> None:
-    """Check that what is shown of quasi-identifiers is always shown of enough real people.
+    """Verify that published quasi-identifiers always stand for enough real people.
 
-    Every combination of published cells must stand for at least `min_real` people, in whichever groups; and so must a
-    group by itself, unless the people with its set of sensitive values are fewer than that for each of their groups.
+    Every combination of published cells must stand for at least `min_real` people over all groups. So must every single
+    group, unless there are too few people with its signature for all groups of that signature.
 
     Parameters
     ----------
@@ -128,16 +131,18 @@ def verify_real_people(
     quasi_identifiers, sensitive : sequence of str
         The columns of the series.
     min_real : int
-        How many real people there must be.
+        Minimum number of real people.
     groups : array, optional
-        Group of each person's row, as published less 1, as only the publisher knows it; by default people are what the
-        published counterfeits leave of each group.
+        Group of each person's row, one less than published, which only the publisher knows. By default the number of
+        people
+        of a group is its number of rows minus its counterfeits.
 
     Raises
     ------
     ReleaseUnsafeError
-        Where there are fewer, or where the groups do not have the people that the counterfeits leave.
+        If there are too few people, or if the groups disagree with the published counterfeits.
     """
+    # The cells, signature, rows and people of each group.
     number = pl.col(_GROUP).cast(pl.Int64)
     value = published.select(sensitive).unique().with_row_index("value")
     facts = (
@@ -151,11 +156,13 @@ def verify_real_people(
         .join(counterfeits.select(number, pl.col(_COUNT).cast(pl.Int64)), on=_GROUP, how="left")
         .with_columns((pl.col("rows") - pl.col(_COUNT).fill_null(0)).alias("people"))
     )
+    # Compare with the true number of people.
     if groups is not None:
         held = pl.DataFrame({_GROUP: groups.astype(np.int64) + 1}).group_by(_GROUP).agg(pl.len().alias("held"))
         facts = facts.join(held, on=_GROUP, how="left")
         if facts["held"].null_count() or (facts["held"] != facts["people"]).any():
             raise _make_error("a group has other people than its counterfeits leave")
+    # Every published combination, then every group whose signature has enough people.
     if (facts.group_by("shown").agg(pl.col("people").sum())["people"] < min_real).any():
         raise _make_error(f"quasi-identifiers are shown of fewer than {min_real} real people")
     thin = facts.with_columns(
@@ -174,7 +181,7 @@ def verify_invariance(
     signature_of: NDArray[np.integer],
     signatures: Sequence[NDArray[np.integer]],
 ) -> None:
-    """Check that everybody who was published before is in a group with exactly the values of the signature.
+    """Verify that every known person is in a group with exactly the values of the person's signature.
 
     Parameters
     ----------
@@ -183,14 +190,14 @@ def verify_invariance(
     counterfeit_groups, counterfeit_values : array
         Group and sensitive code of each counterfeit.
     signature_of : array
-        Number of the signature with which each person was published before; -1 for one who never was.
+        Number of each person's signature; -1 for a person who is new.
     signatures : sequence of arrays
         The codes of each signature.
 
     Raises
     ------
     ReleaseUnsafeError
-        Where somebody would be published with another set of values.
+        If a known person would be published with another set of values.
     """
     shown = pl.DataFrame(
         {
@@ -199,6 +206,7 @@ def verify_invariance(
         }
     )
     known = signature_of >= 0
+    # Join the known people's groups with the published and the expected values.
     held = pl.DataFrame(
         {"group": groups[known].astype(np.int64), "signature": signature_of[known].astype(np.int64)}
     ).unique()
@@ -219,7 +227,7 @@ def verify_truth(
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
 ) -> None:
-    """Check that everybody's group shows cells that hold the person's values, and the person's sensitive value.
+    """Verify that every person's group shows cells that cover the person's values, and the person's sensitive value.
 
     Parameters
     ----------
@@ -228,39 +236,41 @@ def verify_truth(
     people : DataFrame
         The true rows of the people.
     groups : array
-        Group of each person's row, as published less 1.
+        Group of each person's row, one less than published.
     quasi_identifiers, sensitive : sequence of str
         The columns of the series.
 
     Raises
     ------
     ReleaseUnsafeError
-        Where a cell is not true.
+        If a cell is not true.
     """
+    # All rows of a group show the same quasi-identifiers: compare with any of them.
     group = groups.astype(np.int64) + 1
     numbers = published[_GROUP].cast(pl.Int64).to_numpy()
     row_of = np.full(int(max(numbers.max(), group.max())) + 1, -1, dtype=np.int64)
     row_of[numbers] = np.arange(len(numbers))
     if (row_of[group] < 0).any():
-        raise _make_error("somebody's group is not there")
+        raise _make_error("a person's group is missing")
     check_faithful(
         published.select(quasi_identifiers)[pl.Series(row_of[group].astype(np.uint32))],
         people,
         np.arange(len(group)),
         meanings=declared_meanings(quasi_identifiers, {}),
     )
-    true, told = [pl.Series(_GROUP, group)], [published[_GROUP].cast(pl.Int64)]
+    # Every pair of group and sensitive value must be published.
+    true, shown = [pl.Series(_GROUP, group)], [published[_GROUP].cast(pl.Int64)]
     for name in sensitive:
         pair = people.get_column(name), published.get_column(name)
         same = pair[0].dtype == pair[1].dtype and not pair[0].dtype.is_float()
-        for columns, column in zip((true, told), pair, strict=True):
+        for columns, column in zip((true, shown), pair, strict=True):
             columns.append(column if same else _to_plain_text(column))
-    if pl.DataFrame(true).join(pl.DataFrame(told), on=[_GROUP, *sensitive], how="anti").height:
-        raise _make_error("somebody's sensitive value is not in the person's group")
+    if pl.DataFrame(true).join(pl.DataFrame(shown), on=[_GROUP, *sensitive], how="anti").height:
+        raise _make_error("a person's sensitive value is missing in the person's group")
 
 
 def _to_plain_text(values: pl.Series) -> pl.Series:
-    """Return values as text, whole floats like integers."""
+    """Convert values to text; whole floats look like integers."""
     if not values.dtype.is_float():
         return values.cast(pl.String)
     whole = (values == values.round()) & (values.abs() < 2**53)
@@ -271,7 +281,7 @@ def _to_plain_text(values: pl.Series) -> pl.Series:
 def count_people_by_signature(
     published: pl.DataFrame, counterfeits: pl.DataFrame, sensitive: Sequence[Sequence[str]]
 ) -> dict[frozenset[tuple[str, ...]], int]:
-    """Return how many people the groups with each signature hold, from the published cells.
+    """Count the people of all groups with each signature, from the published cells.
 
     Parameters
     ----------
