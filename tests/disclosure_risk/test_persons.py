@@ -19,7 +19,7 @@ from shoal.disclosure_risk import (
     may_be_persons,
     repeated_combinations,
 )
-from shoal.disclosure_risk.persons import _agreement
+from shoal.disclosure_risk.persons import _measure_agreement
 
 BORN = (pl.col("pcode") % 20_011).cast(pl.Int32).cast(pl.Date)
 
@@ -291,7 +291,7 @@ def test_agreement_is_its_definition(rows: list[tuple[int, int, int]]) -> None:
     groups = [group for group, _, times in rows for _ in range(times)]
     values = [value for _, value, times in rows for _ in range(times)]
     present = sorted(set(values))
-    found = _agreement(
+    found = _measure_agreement(
         np.unique([group for group, _, _ in rows], return_inverse=True)[1].astype(np.uint32),
         np.array([present.index(value) for _, value, _ in rows], dtype=np.uint32),
         np.array([times for _, _, times in rows]),

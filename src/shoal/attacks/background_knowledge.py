@@ -42,19 +42,14 @@ def background_knowledge_attack(
     """Count the records whose sensitive value is certain for an adversary who can exclude `j` values of each.
 
     In addition to the knowledge of the homogeneity attack, the adversary knows `j` values that a person does not have.
-    In
-    the worst case these are exactly the other values of the person's rows. Then one value is left if the rows have at
-    most
-    j + 1 values.
+    In the worst case these are exactly the other values of the person's rows. Then one value is left if the rows have
+    at most j + 1 values.
 
     Formula: successes = sum of |G| over the groups G with at most j + 1 values; with targets, the number of targets
     whose compatible rows have at most j + 1 values, including their own. `by_chance` is the expected share for an
-    adversary
-    whose j values are drawn at random from the values of the table that the person does not have: the mean over the
-    people
-    of C(m - d, j - d + 1) / C(m - 1, j), if their rows have d of the table's m values. Baseline: the table's most
-    common
-    value is guessed for every record.
+    adversary whose j values are drawn at random from the values of the table that the person does not have: the mean
+    over the people of C(m - d, j - d + 1) / C(m - 1, j), if their rows have d of the table's m values. Baseline: the
+    table's most common value is guessed for every record.
 
     The assumptions are those of the homogeneity attack, and that the excluded values are correct.
 

@@ -35,17 +35,15 @@ def homogeneity_attack(
     """Count the records whose sensitive value is certain because their group has only one.
 
     The adversary knows a person's quasi-identifiers and that the person is in the release, and collects the rows that
-    may
-    be about the person. The attack succeeds if all of them have the same sensitive value, and it is the person's.
+    may be about the person. The attack succeeds if all of them have the same sensitive value, and it is the person's.
 
     Formula: successes = sum of |G| over the groups G whose rows have one value; with targets, the number of targets
     whose compatible rows have one value, which is their own. Baseline: the table's most common value is guessed for
     every record.
 
     It is assumed that the adversary knows who is in the release and all quasi-identifiers, and that cells are true.
-    Without
-    targets the group of each person is assumed to be known, which is more than the quasi-identifiers reveal if groups
-    overlap.
+    Without targets the group of each person is assumed to be known, which is more than the quasi-identifiers reveal if
+    groups overlap.
 
     Parameters
     ----------

@@ -52,15 +52,12 @@ def inference_attack(
     """Measure how much better a classifier predicts the values of people in a release than those of other people.
 
     A random forest (100 trees, at least 5 rows in a leaf) is trained on the quasi-identifiers and sensitive values of
-    the
-    release, and predicts the values of people whose quasi-identifiers the adversary knows. Its success with people
-    outside
-    the release is statistics; only the difference is due to being in the release.
+    the release, and predicts the values of people whose quasi-identifiers the adversary knows. Its success with people
+    outside the release is statistics; only the difference is due to being in the release.
 
     Formula: successes = targets whose value is predicted correctly; residual = (r - c) / (1 - c) for the rates r of
     targets and c of controls. For training, each cell is replaced by one of the people's values that it covers, drawn
-    at
-    random with the frequencies of these values. Baseline: the table's most common value is guessed.
+    at random with the frequencies of these values. Baseline: the table's most common value is guessed.
 
     It is assumed that targets and controls are drawn from one population, and that the adversary knows their
     quasi-identifiers. Another classifier may be better.

@@ -69,14 +69,11 @@ def linking_attack(
     Expected matches, if one of the candidates is picked at random: the sum of 1 / F_r over the rows whose own person is
     a candidate. Baseline: one of all N people is picked for each row, n / N matches are expected. Control, with
     `truth`: the share of the people outside the release to whom a row is linked nevertheless. Values: people of the
-    release
-    all of whose compatible rows have one sensitive value, which is their own.
+    release all of whose compatible rows have one sensitive value, which is their own.
 
     It is assumed that the population contains all people of the release (unless `incomplete`), that its
-    quasi-identifiers
-    are correct, and that cells are true. Without `truth` the right person of a row is unknown. Then each link counts,
-    and
-    `verified` is False.
+    quasi-identifiers are correct, and that cells are true. Without `truth` the right person of a row is unknown. Then
+    each link counts, and `verified` is False.
 
     Parameters
     ----------

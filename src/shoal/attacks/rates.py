@@ -17,8 +17,8 @@ class Rate:
     """A success rate with Wilson's score interval of 95 %.
 
     With z = 1.96 the interval is (p + z^2 / 2n +- z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), if a share p of
-    n
-    attempts succeeded. It never leaves [0, 1], and has a positive width even if no attempt or every attempt succeeded.
+    n attempts succeeded. It never leaves [0, 1], and has a positive width even if no attempt or every attempt
+    succeeded.
 
     Examples
     --------

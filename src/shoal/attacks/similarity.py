@@ -46,20 +46,16 @@ def similarity_attack(
     """Count the records for which a release discloses the approximate sensitive value.
 
     If all rows that may be about a person have values below one node of a hierarchy (such as stomach diseases), or
-    close
-    numbers (such as low salaries), the adversary learns that much about the person, even if there are many distinct
-    values.
+    close numbers (such as low salaries), the adversary learns that much about the person, even if there are many
+    distinct values.
 
     Formula: successes = sum of |G| over the groups G whose values lie below one node of the level, or whose largest
     number is at most `within` above the smallest; with targets, the number of targets whose compatible rows satisfy
-    this,
-    including their own value. Baseline: for every record, the table's most common node is guessed, or the range of
-    width
-    `within` that contains most of its rows.
+    this, including their own value. Baseline: for every record, the table's most common node is guessed, or the range
+    of width `within` that contains most of its rows.
 
     The assumptions are those of the homogeneity attack, and that the hierarchy or the difference defines which values
-    are
-    nearly the same.
+    are nearly the same.
 
     Parameters
     ----------

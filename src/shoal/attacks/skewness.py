@@ -43,8 +43,8 @@ def skewness_attack(
     """Measure how much better the values of a group predict those of its records than the values of the table do.
 
     The adversary guesses for each person the most common value among the compatible rows. This may be right much more
-    often
-    than guessing the table's most common value, and the adversary's belief in a rare value may grow by a large factor.
+    often than guessing the table's most common value, and the adversary's belief in a rare value may grow by a large
+    factor.
 
     Formula: successes = sum over the groups of their most common value's count; with targets, the number of targets
     whose guess is right. Baseline: the table's most common value is guessed for every record. If a value v has c of the

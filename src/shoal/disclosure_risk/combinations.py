@@ -72,11 +72,9 @@ def rank_combinations(
     """Rank the combinations of up to `size` columns by their separation, highest first.
 
     If measuring all combinations takes more work than allowed, they are ranked by a sample of 50,000 rows. The first
-    ones
-    are then measured on all rows, as far as the work allows. The others have the separation of the sample, which is
-    within
-    `error` of the true separation, for all combinations together, with a probability of 99 % (Hoeffding's bound for
-    U-statistics). The sample depends only on the table, not on the order of its rows.
+    ones are then measured on all rows, as far as the work allows. The others have the separation of the sample, which
+    is within `error` of the true separation, for all combinations together, with a probability of 99 % (Hoeffding's
+    bound for U-statistics). The sample depends only on the table, not on the order of its rows.
 
     Parameters
     ----------

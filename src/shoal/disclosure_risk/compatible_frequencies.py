@@ -125,8 +125,7 @@ def make_people_counter(
     """Make a counter of the people of a population who are compatible with the cells of groups.
 
     Rows of stars only belong to people who fit no other group, because an adversary who knows the algorithm knows this.
-    If
-    rows are recoded one by one, the counter counts too few people for such rows, but never too many.
+    If rows are recoded one by one, the counter counts too few people for such rows, but never too many.
 
     Parameters
     ----------
@@ -305,10 +304,8 @@ def _choose_witnesses(column: ReadColumn) -> Values:
     """Choose values such that any two cells of a column with a common value share one of them.
 
     These are the values with which cells are written. On a scale they also include a value between any two neighbours,
-    and
-    one beyond each end; for each mask they include a matching text. (Masks with stars before their end whose only
-    common
-    text occurs in no cell count as different.)
+    and one beyond each end; for each mask they include a matching text. (Masks with stars before their end whose only
+    common text occurs in no cell count as different.)
     """
     positions: set[Position] = set()
     texts: set[str] = set()

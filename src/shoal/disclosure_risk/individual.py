@@ -67,8 +67,7 @@ def sum_weights(frequencies: Frequencies, weights: NDArray[np.float64]) -> NDArr
     """Sum the weights of the rows that each class matches, an estimate of F.
 
     Weights are finite and at least 1. They are added exactly, as integers (units, multiples of 2**-26 and of 2**-52),
-    so
-    that the result does not depend on the order of the rows.
+    so that the result does not depend on the order of the rows.
     """
     units = np.floor(weights)
     large = (weights - units) * _PART
@@ -89,8 +88,7 @@ def individual_risks(sample: NDArray[np.int64], sums: NDArray[np.float64]) -> ND
                 = \hat p \int_0^1 \frac{s^{f-1}}{\hat p + (1 - \hat p) s} \, ds, \qquad \hat p = f / \sum w
 
     F given f is assumed to be negative binomial with success probability p. All digits but the last two are correct,
-    for
-    every f and p.
+    for every f and p.
 
     Parameters
     ----------

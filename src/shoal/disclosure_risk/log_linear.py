@@ -65,8 +65,7 @@ def log_linear_risk(
     r"""Estimate tau_1 and tau_2 of the sample uniques.
 
     Let :math:`\lambda = \hat\mu / p`, with :math:`\hat\mu` the expected sample frequency of the cell of a sample unique
-    in
-    the fitted model. Then
+    in the fitted model. Then
 
     .. math:: \tau_1 = \sum e^{-\lambda (1 - p)}, \qquad
               \tau_2 = \sum \frac{1 - e^{-\lambda (1 - p)}}{\lambda (1 - p)}

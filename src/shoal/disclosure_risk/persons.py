@@ -241,7 +241,7 @@ def detect_persons(frame: pl.DataFrame, *, limit: int = SAMPLED_ROWS) -> tuple[P
     ...     age=20 + pl.col("pcode") * 7 % 50, gender=pl.col("pcode") * 5 % 7 % 2, ward=pl.int_range(300) // 60
     ... )
     >>> detect_persons(visits)[0].text
-    "300 rows of 60 values of 'pcode', at most 5 of one; age and gender the same within nearly each"
+    "300 rows of 60 values of 'pcode', at most 5 of one; gender and age the same within nearly each"
     """
     rows = frame.height
     peek = frame if rows <= PEEKED_ROWS else frame.gather_every(-(-rows // PEEKED_ROWS))
@@ -337,8 +337,8 @@ def repeated_combinations(
     """Find evidence that combinations of quasi-identifiers repeat like persons with several rows, or return None.
 
     This is weaker evidence, for tables without a column that identifies the persons. Among the rows that agree on all
-    other
-    quasi-identifiers, each of at least two ages, genders or dates of birth must agree far more often than by chance.
+    other quasi-identifiers, each of at least two ages, genders or dates of birth must agree far more often than by
+    chance.
 
     Parameters
     ----------
@@ -568,8 +568,7 @@ def _are_persons(name: str, constant: Collection[str], rows: pl.DataFrame, perso
     """Check whether the constant columns are those of persons, not of places or products.
 
     Sufficient are: an age, a gender or a birth date; any other personal column together with one that is unrelated to
-    it;
-    or three columns that are unrelated to each other. A place has a district, a county and a state, each of which
+    it; or three columns that are unrelated to each other. A place has a district, a county and a state, each of which
     determines the next.
     """
     first = np.unique(persons, return_index=True)[1]

@@ -104,10 +104,9 @@ def minimal_uniques(columns: Sequence[Column], size: int, *, progress: Progress 
     """Find all minimal sample uniques of up to `size` columns.
 
     Sets of columns are visited so that every subset precedes its supersets. The classes of a set are those of a set
-    with
-    one column less, split by that column. Unique rows leave the classes: they match no other row in any superset, and
-    are minimal in none [2]_. The work is at most the number of rows times the number of sets, and less if values are
-    rare.
+    with one column less, split by that column. Unique rows leave the classes: they match no other row in any superset,
+    and are minimal in none [2]_. The work is at most the number of rows times the number of sets, and less if values
+    are rare.
 
     Parameters
     ----------
@@ -185,8 +184,7 @@ def data_intrusion_probability(uniques: int, in_pairs: int, p: Fraction) -> floa
 
     The U unique rows and the P rows in classes of two are taken out of the sample one at a time, and put back with the
     probability p. A row that was put back matches correctly if it was unique; a row of a pair that was not put back
-    matches
-    its partner wrongly [3]_. The result is None if no row is unique.
+    matches its partner wrongly [3]_. The result is None if no row is unique.
 
     Examples
     --------

@@ -396,8 +396,7 @@ def to_identity_text(values: pl.Series) -> pl.Series:
     """Convert ids to text that is independent of how the ids are stored.
 
     In addition to `to_canonical_text`, text is brought to Unicode normal form C, decimal numbers lose trailing zeros,
-    and
-    times lose fractions of a second and midnight. Case, blanks and leading zeros are kept.
+    and times lose fractions of a second and midnight. Case, blanks and leading zeros are kept.
 
     Examples
     --------

@@ -2,10 +2,8 @@
 
 ::
 
-    question  = condition { "and" condition }
-    condition = name "in" ( interval | set ) | name ( "=" | "!=" | "<" | "<=" | ">" | ">=" ) value
-    interval  = ( "[" | "(" ) value "," value ( "]" | ")" )
-    set       = "{" value { "," value } "}"
+    question  = condition { "and" condition } condition = name "in" ( interval | set ) | name ( "=" | "!=" | "<" | "<="
+    | ">" | ">=" ) value interval  = ( "[" | "(" ) value "," value ( "]" | ")" ) set       = "{" value { "," value } "}"
 
 A name or value with blanks, commas, brackets or signs must be in double or single quotes.
 """

@@ -40,10 +40,8 @@ class Ledger(Unpicklable):
 
     The memory of people is encrypted. Three things belong together: the database; its *key*, without which published
     people cannot be recognized; and its *anchor*, a small file next to the key that records how far each series has
-    come,
-    so that a ledger from an older backup is never mistaken for the newest. Back up the database after every release,
-    keep
-    the key apart from these backups, and leave the anchor out of them.
+    come, so that a ledger from an older backup is never mistaken for the newest. Back up the database after every
+    release, keep the key apart from these backups, and leave the anchor out of them.
 
     Parameters
     ----------
@@ -119,10 +117,8 @@ class Ledger(Unpicklable):
         """Start a series of releases.
 
         The columns and m of a series cannot be changed later, because its guarantee depends on them. All releases of a
-        person
-        belong in one series. Two series do not know each other: their releases together may disclose
-        the value of a person who is in both, although each series alone does not. Starting a second series in a ledger
-        adds a
+        person belong in one series. Two series do not know each other: their releases together may disclose the value
+        of a person who is in both, although each series alone does not. Starting a second series in a ledger adds a
         note about this.
 
         Parameters
@@ -282,8 +278,7 @@ class Ledger(Unpicklable):
         """Give the ledger a new key, and encrypt and seal its content with it.
 
         Use this if a person who knew the key must no longer know it, or to move the key. It protects only what the
-        ledger will
-        hold: an old copy of the database can still be read with the old key.
+        ledger will hold: an old copy of the database can still be read with the old key.
 
         Parameters
         ----------
@@ -307,8 +302,7 @@ class Ledger(Unpicklable):
         """Accept this ledger as current although its anchor is newer or lost.
 
         Use this for a ledger that was restored from a backup on purpose because there is no newer one. Releases that it
-        does
-        not know stay in its history as lost, and the guarantee of the series names them.
+        does not know stay in its history as lost, and the guarantee of the series names them.
 
         Parameters
         ----------

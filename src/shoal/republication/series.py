@@ -104,8 +104,7 @@ class Series(Unpicklable):
         """Publish the next release of the series: verify it, and record it in the ledger.
 
         The folder and the entry in the ledger appear together or not at all. Without a folder the release counts as
-        published
-        when this method returns, even if the object is discarded.
+        published when this method returns, even if the object is discarded.
 
         Parameters
         ----------
@@ -288,12 +287,9 @@ class Series(Unpicklable):
         """Verify the whole series: the seals of the ledger, the hashes of the files, and the published cells.
 
         Every group must have m different sensitive values, and every signature must be known to the ledger; in the
-        latest
-        release it must have as many people as the ledger remembers. The ledger must agree with its anchor. It must know
-        every
-        release of the series that lies next to the checked folders, in the current folder or next to the database. A
-        folder
-        must contain no other file, and a private folder must be unchanged.
+        latest release it must have as many people as the ledger remembers. The ledger must agree with its anchor. It
+        must know every release of the series that lies next to the checked folders, in the current folder or next to
+        the database. A folder must contain no other file, and a private folder must be unchanged.
 
         Parameters
         ----------
@@ -327,8 +323,7 @@ class Series(Unpicklable):
         """Build the public certificate of the series: its guarantee, and the hashes of the files of its releases.
 
         Releases that were taken back are omitted; only their numbers are missing. The hash of a table that readers do
-        not have
-        would let them test guesses about its content.
+        not have would let them test guesses about its content.
         """
         with self._store.database.reading() as connection:
             series = self._read_series(connection)
@@ -360,8 +355,7 @@ class Series(Unpicklable):
         """Take back the last release, as if it had never been made. Its number is not used again.
 
         Use this only if no reader outside has seen the release, because the next release would contradict it. The
-        folder is
-        not removed.
+        folder is not removed.
 
         Parameters
         ----------
@@ -461,8 +455,7 @@ class Series(Unpicklable):
         """Clean up if the block raises, and report correctly if the folder of the release has appeared.
 
         After the folder appeared, an error must not claim that nothing was published. If the ledger records the release
-        at a
-        second attempt, no error is raised; if that fails, the next start records it.
+        at a second attempt, no error is raised; if that fails, the next start records it.
         """
         try:
             yield

@@ -68,20 +68,17 @@ def minimality_attack(
 
     The adversary knows the quasi-identifiers of all people in the release, the requirement, and that the algorithm does
     not coarsen more than necessary: merged rows had to be merged. Some of the tables that the release could come from
-    are
-    then impossible. Without `publish` only this principle is used, by the paper's formula. With it the algorithm is run
-    on
-    every table that the release could come from, and the tables that give the same release are possible.
+    are then impossible. Without `publish` only this principle is used, by the paper's formula. With it the algorithm is
+    run on every table that the release could come from, and the tables that give the same release are possible.
 
     Formula: the belief in a value of a person is its share among the possible tables, all equally likely beforehand.
     Successes: people with a belief above 1 / l in some value. Baseline: the same for the release alone, which is the
     largest share of a value among the rows that are compatible with the person.
 
-    It is assumed that the adversary knows exactly who is in the release. The formula covers a person if the rows that
-    may
-    be the person's are rows published without change and those of one merged group, and no other person
-    (`people_covered`). The order of rows is not used. Each of several sensitive columns is attacked as if the release
-    was made for it alone, and then their combination.
+    It is assumed that the adversary knows exactly who is in the release. The formula covers a person if the compatible
+    rows are rows published without change and the rows of one merged group (`people_covered`); for others the release
+    alone counts. The order of rows is not used. Each of several sensitive columns is attacked as if the release was
+    made for it alone, and then their combination.
 
     Parameters
     ----------

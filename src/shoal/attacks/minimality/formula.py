@@ -52,10 +52,8 @@ def compute_merged_beliefs(group: Merged, l: int, protected: Sequence[bool]) -> 
     """Compute the probability of each value for the people of each part, for an adversary who knows the principle.
 
     Let x_q be the counts of the values of the merged rows of part q, drawn without order from c, with W(x) = prod over
-    q of
-    g_q! / prod over v of x_qv! ways each. The belief in v is the mean of (x_qv + y_qv) / n_q, weighted by W, over all x
-    in
-    which some part has a protected value v with (x_qv + y_qv) l > n_q.
+    q of g_q! / prod over v of x_qv! ways each. The belief in v is the mean of (x_qv + y_qv) / n_q, weighted by W, over
+    all x in which some part has a protected value v with (x_qv + y_qv) l > n_q.
 
     Parameters
     ----------

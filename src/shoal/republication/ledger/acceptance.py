@@ -33,8 +33,7 @@ def accept(store: Store, last: Mapping[str, int]) -> list[str]:
     """Accept the ledger as current, and rewrite the anchor.
 
     Published releases that the ledger does not know stay in the history as lost: their numbers are not used again, and
-    the
-    guarantee of the series names them. The acceptance is logged in the ledger, sealed.
+    the guarantee of the series names them. The acceptance is logged in the ledger, sealed.
 
     Parameters
     ----------

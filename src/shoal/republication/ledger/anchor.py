@@ -112,8 +112,7 @@ class Anchor:
         """Check that a database is in the confirmed state, or in an expected one.
 
         If the pending change was a publish, the state before it is valid only if the database still holds the token of
-        the
-        publish. Otherwise the database was restored, and the release may be published.
+        the publish. Otherwise the database was restored, and the release may be published.
 
         Parameters
         ----------

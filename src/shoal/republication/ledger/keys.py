@@ -2,8 +2,7 @@
 
 The publisher keeps the ledger's *key*: 32 random bytes in a file. It opens the *secrets*, which the ledger itself
 holds, wrapped with AES-SIV (RFC 5297), so that the key can be changed. One secret identifies people and never changes:
-a
-person's pseudonym is a keyed hash (BLAKE2b, 128 bits) of the id, and the ids are not available for another hash. The
+a person's pseudonym is a keyed hash (BLAKE2b, 128 bits) of the id, and the ids are not available for another hash. The
 other secret seals records and encrypts the memory; it is replaced together with the key. Both secrets derive keys for
 each series and purpose.
 
@@ -331,8 +330,7 @@ class SeriesKeys(Unpicklable):
         """Compute a check of a cell of each person: half of the AES block of the person's word and the cell's hash.
 
         Equal cells of two persons have unrelated checks. Without the id a check reveals nothing, even to an adversary
-        who has
-        the key of the series.
+        who has the key of the series.
         """
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 

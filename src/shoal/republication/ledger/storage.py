@@ -339,8 +339,7 @@ def _translate_errors(address: Address, *, busy: Sequence[str] | None = None) ->
     """Translate a database error into one that explains what to do.
 
     The text of the database is dropped because it may contain cells. The first part of the new message explains the
-    error
-    (`get_reason`), the second the outcome for a release.
+    error (`get_reason`), the second the outcome for a release.
     """
     try:
         yield

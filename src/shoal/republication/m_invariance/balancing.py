@@ -50,12 +50,10 @@ def minimize_counterfeits(supply: Counts, demand: Counts, m: int) -> Counts:
     """Choose how many new rows of each value balance buckets, so that the number of counterfeits is minimal.
 
     Only the number x_v of rows of each value matters, not their bucket. With N new rows of which X are used, the others
-    are
-    m-eligible if n_v - x_v <= (N - X) / m for every v. Let t be the right side, rounded down. Every value must give at
-    least n_v - t rows, which is possible if t >= max(n_v - u_v) with u_v = min(n_v, demand). X can then be any number
-    up to
-    sum(u_v) with N - X >= m t, because N - m t is at least the sum of max(0, n_v - t) if the new rows are m-eligible.
-    Therefore the smallest t allows the largest X.
+    are m-eligible if n_v - x_v <= (N - X) / m for every v. Let t be the right side, rounded down. Every value must give
+    at least n_v - t rows, which is possible if t >= max(n_v - u_v) with u_v = min(n_v, demand). X can then be any
+    number up to sum(u_v) with N - X >= m t, because N - m t is at least the sum of max(0, n_v - t) if the new rows are
+    m-eligible. Therefore the smallest t allows the largest X.
 
     Parameters
     ----------
@@ -161,11 +159,9 @@ def plan_assignments_to_known(rest: Counts, signatures: Signatures, heights: Cou
     """Plan the assignment of rows to existing buckets, which saves counterfeits in later releases.
 
     The rows that a bucket will lack at the next release depend on the spread of the losses of its values. The spread
-    grows
-    with the square root of the height, so a row in a tall bucket costs less than a row in a low one; the expected
-    maximum
-    of binomial counts gives the factor. A rare value is expensive because few new rows have it. After each step the
-    remaining rows are m-eligible, so that the paper's assignment can always follow.
+    grows with the square root of the height, so a row in a tall bucket costs less than a row in a low one; the expected
+    maximum of binomial counts gives the factor. A rare value is expensive because few new rows have it. After each step
+    the remaining rows are m-eligible, so that the paper's assignment can always follow.
 
     Parameters
     ----------

@@ -272,8 +272,7 @@ def _assign_to_known(rest: Counts, heights: Counts, signatures: Signatures, m: i
     """Plan the assignment of the remaining new rows to existing buckets.
 
     The decisions are the same for every way to distribute the values of a signature among its people: they depend only
-    on
-    numbers of rows, heights of buckets and the order of the values.
+    on numbers of rows, heights of buckets and the order of the values.
     """
     if not heights.any():
         return []
@@ -323,8 +322,7 @@ def _compute_positions(codes: NDArray[np.integer]) -> Counts:
 
     Readers spread the people of a group evenly over its intervals. If most people have one value, an interval from this
     value to the next reveals little about their position. Measured by shares of rows such an interval is long; measured
-    by
-    values it would be the shortest.
+    by values it would be the shortest.
     """
     positions = np.zeros(codes.shape, dtype=np.int64)
     for a in range(codes.shape[1]) if len(codes) else ():

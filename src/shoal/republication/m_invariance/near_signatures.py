@@ -38,9 +38,8 @@ def plan_near_assignments(rest: Counts, m: int) -> Steps:
     """Plan the assignment of rows to buckets of m values that lie near each other.
 
     A linear program with column generation shares out all rows so that the mean reach of a signature (its last value
-    minus
-    its first) is minimal. Its solution is rounded down. After each step the remaining rows are m-eligible, so that the
-    paper's assignment can always follow.
+    minus its first) is minimal. Its solution is rounded down. After each step the remaining rows are m-eligible, so
+    that the paper's assignment can always follow.
 
     Parameters
     ----------

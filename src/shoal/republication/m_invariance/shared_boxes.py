@@ -89,8 +89,7 @@ def form_runs(
     """Form runs of groups so that every box has enough real people.
 
     If a bucket has enough people for each of its groups, every run has enough for each of its groups. Otherwise a run
-    has
-    enough in total. If the whole bucket has too few, its box is shared with the nearest run of another bucket.
+    has enough in total. If the whole bucket has too few, its box is shared with the nearest run of another bucket.
 
     Parameters
     ----------
