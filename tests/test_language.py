@@ -45,7 +45,6 @@ UNFINISHED = {
     "sklearn",
     "studio",
     "verbs",
-    "verification",
     "wording",
 }
 """Packages below `shoal` whose docstrings and comments are still to be revised; "." stands for the root's modules."""

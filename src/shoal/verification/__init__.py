@@ -1,7 +1,7 @@
-"""Verification: the privacy of a table, measured and judged from its published cells alone, and whether these are true.
+"""Verification: measure and judge the privacy of a table from its published cells alone, and check that these are true.
 
-It shares no code with what makes a release: not the encoding, not the kernels, not the algorithms. Published cells are
-read here, for whoever asks what they stand for: `read_table`.
+The package shares no code with the modules that make releases: neither the encoding nor the kernels nor the algorithms.
+It also interprets published cells for other packages: see `read_table`.
 """
 
 from shoal.verification.achieved import Achieved, measure

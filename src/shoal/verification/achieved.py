@@ -1,4 +1,4 @@
-"""The privacy that a table has, measured: what certificates and audits state."""
+"""Measure the privacy of a table: the figures of certificates and audits."""
 
 from __future__ import annotations
 
@@ -29,44 +29,44 @@ if TYPE_CHECKING:
 __all__ = ["STATED_DIGITS", "Achieved", "achieved", "measure"]
 
 STATED_DIGITS = 4
-"""Decimals of what is stated: rounded against the publisher, never in favour."""
+"""Decimals of published figures: always rounded against the publisher."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Achieved:
-    """The privacy that the groups of a table have, every number rounded against the publisher.
+    """The privacy that the groups of a table achieve, every number rounded against the publisher.
 
-    Of several sensitive attributes the worst counts, except for `t`, which is stated for each. Without a sensitive
-    attribute there are only `k` and `groups`.
+    If there are several sensitive attributes, the worst of them counts; only `t` is given for each of them. If there is
+    no sensitive attribute, only `k` and `groups` are set.
     """
 
     k: int
-    """Rows of the smallest group."""
+    """Number of rows of the smallest group."""
     groups: int
     """Number of groups: distinct combinations of published quasi-identifiers."""
     l_frequency: float | None = None
     """Smallest ratio of a group's rows to its most frequent sensitive value."""
     l_distinct: int | None = None
-    """Smallest number of different sensitive values in a group."""
+    """Smallest number of distinct sensitive values in a group."""
     l_entropy: float | None = None
     """Smallest exponential of the entropy of a group's sensitive values."""
     alpha: float | None = None
     """Largest share that a sensitive value takes of a group."""
     t: dict[str, float] = field(default_factory=dict)
-    """For each sensitive attribute the largest distance of a group's distribution from the table's: half the L1 norm,
-    which is the earth mover's distance where all values are equally far apart."""
+    """Largest distance between the distribution of a group and that of the table, for each sensitive attribute. The
+    distance is half the L1 norm, which is the earth mover's distance if all values are equally far apart."""
     closeness: tuple[dict[str, Any], ...] = ()
-    """The same under every other distance that was asked for, in the order of the models: how a certificate describes
-    it, and its own `t`."""
+    """Closeness under every other requested distance, in the order of the models: the description of the distance in
+    certificates, with a `t` of its own."""
     models: tuple[TableModel, ...] = ()
-    """The models of the whole release that were asked for: what they bound is measured too."""
+    """The requested models of the whole release; the quantities that they bound are measured as well."""
     people: PeopleCounts | None = field(default=None, repr=False)
-    """How many people of the population fit the groups, where a model asks for that."""
+    """Number of people of the population who fit each group, if a model needs it."""
     sizes_counted: dict[int, int] = field(default_factory=dict, repr=False)
-    """How many groups have each size that occurs."""
+    """Number of groups of each size that occurs."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the measurements with the keys of a certificate's "achieved"."""
+        """Convert the measurements to the "achieved" entry of a certificate."""
         if self.l_frequency is None:
             return {"k": self.k, "groups": self.groups, **self._of_release()}
         return {
@@ -81,7 +81,7 @@ class Achieved:
 
     @property
     def release(self) -> ReleaseCounts:
-        """The groups as models of a release see them."""
+        """The groups in the form that models of the whole release take."""
         return ReleaseCounts(sizes=self.sizes_counted, people=self.people)
 
     def _of_release(self) -> dict[str, Any]:
@@ -89,24 +89,25 @@ class Achieved:
 
     @classmethod
     def merged(cls, parts: Sequence[Achieved]) -> Achieved:
-        """Return what a table achieves whose groups were measured in parts, each against the population of the table.
+        """Merge the measurements of parts of a table, each measured against the population of the whole table.
 
-        It is what measuring the whole table gives, for every division of its groups.
+        The result equals the measurement of the whole table, however its groups are divided into parts.
 
         Raises
         ------
         InternalError
-            Where there is no part, or other things were measured of them.
+            If there is no part, or if different quantities were measured in the parts.
         """
         if not parts or len({one._measured() for one in parts}) > 1:
-            raise InternalError("what parts of a table achieve can be merged only where the same was measured of them")
+            raise InternalError("parts of a table can be merged only if the same quantities were measured in each")
         k, groups = min(one.k for one in parts), sum(one.groups for one in parts)
+        # A group lies in one part, so sizes add up, and minima and maxima are those over the parts.
         counted: Counter[int] = Counter()
         for one in parts:
             counted.update(one.sizes_counted)
         sizes = dict(sorted(counted.items()))
         if any(one.people is not None for one in parts):
-            raise InternalError("the people who fit parts of a table do not tell who fits the whole")
+            raise InternalError("the population counts of parts of a table cannot be merged")
         models = parts[0].models
         if parts[0].l_frequency is None:
             return cls(k=k, groups=groups, models=models, sizes_counted=sizes)
@@ -117,6 +118,7 @@ class Achieved:
             l_distinct=min(one.l_distinct for one in parts if one.l_distinct is not None),
             l_entropy=min(one.l_entropy for one in parts if one.l_entropy is not None),
             alpha=max(one.alpha for one in parts if one.alpha is not None),
+            # Each part was compared with the whole table, so the largest distance is the table's.
             t={name: max(one.t[name] for one in parts) for name in parts[0].t},
             closeness=tuple(
                 {**first, "t": {name: max(one["t"][name] for one in same) for name in first["t"]}}
@@ -128,12 +130,12 @@ class Achieved:
         )
 
     def _measured(self) -> tuple[object, ...]:
-        """Return what was measured, without the figures."""
+        """List the measured quantities, without their figures."""
         return self.l_frequency is None, *self.t, len(self.closeness), *self.models
 
 
 def _different(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return each of some entries once: several models may ask for one distance."""
+    """Remove duplicate entries: several models may share one distance."""
     found: list[dict[str, Any]] = []
     for entry in entries:
         found += [] if entry in found else [dict(entry)]
@@ -150,7 +152,7 @@ def measure(
     *,
     times: NDArray[np.int64] | None = None,
 ) -> Achieved:
-    """Measure the privacy of any table, whoever made it, from its cells alone.
+    """Measure the privacy of any table, from any source, from its cells alone.
 
     Parameters
     ----------
@@ -161,26 +163,26 @@ def measure(
     sensitive : sequence of str
         Columns that must not be linked to a person; may be empty.
     models : sequence of PrivacyModel
-        Models with a distance of their own, or of the whole release: what they bound is measured too.
+        Models with their own distance, or models of the whole release: the quantities that they bound are measured.
     populations : sequence of Population, optional
-        What the whole table holds (`count_population`), where `frame` is a part of it: some of its groups, each
-        complete.
+        The values of the whole table (`count_population`) if `frame` is a part of it that consists of complete
+        groups.
     people : PeopleCounts, optional
-        How many people of a population fit the groups, where a model asks for that.
+        Number of people of a population who fit each group, if a model needs it.
     times : int64 array, optional
-        How often each row stands in the table, where `frame` has rows that are alike only once.
+        Multiplicity of each row, if `frame` holds distinct rows only.
 
     Returns
     -------
     Achieved
-        The same for any order of the rows and for any types that hold the same values.
+        Does not depend on the order of the rows, nor on the types that hold the values.
 
     Raises
     ------
     ColumnError
-        Where a column does not exist.
+        If a column does not exist.
     DataError
-        Where the table has no row, or a column holds nested data or Python objects.
+        If the table has no row, or if a column holds nested data or Python objects.
 
     Examples
     --------
@@ -200,34 +202,37 @@ def achieved(
     models: Sequence[PrivacyModel] = (),
     people: PeopleCounts | None = None,
 ) -> Achieved:
-    """Measure the privacy of counted groups, in comparison with the whole table that they are of.
+    """Measure the privacy of counted groups, compared with the whole table that they belong to.
 
     Parameters
     ----------
     counts : sequence of GroupCounts
-        One per sensitive attribute, or one in all where there is none: all groups of a table, or some of them.
+        One per sensitive attribute, or a single one if there is none: all groups of a table, or some of them.
     sensitive : sequence of str
         Names of the sensitive attributes.
     models : sequence of PrivacyModel
-        Models with a distance of their own, or of the whole release.
+        Models with their own distance, or models of the whole release.
     people : PeopleCounts, optional
-        How many people fit the groups, where a model asks for that.
+        Number of people who fit each group, if a model needs it.
 
     Raises
     ------
     DataError
-        Where there is no group.
+        If there is no group.
     """
     sizes = counts[0].sizes
     if not len(sizes):
         raise DataError("The table has no row: there is nothing to measure.")
     k, groups = int(sizes.min()), len(sizes)
+    # The sizes of the groups, which is all that models of a whole release need.
     found, times = np.unique(sizes, return_counts=True)
     counted = dict(zip(found.tolist(), times.tolist(), strict=True))
     parts = [part for model in models for part in model.parts]
     whole = tuple(one for one in parts if isinstance(one, TableModel))
+    # Without a sensitive attribute only the groups themselves are measured.
     if not sensitive:
         return Achieved(k=k, groups=groups, models=whole, people=people, sizes_counted=counted)
+    # All figures are rounded against the publisher: l down, alpha and t up.
     alpha = max(largest_ratio(groups_of.heights, groups_of.sizes) for groups_of in counts)
     return Achieved(
         k=k,
@@ -250,11 +255,12 @@ def achieved(
 def _by_distance(
     counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Sequence[GroupModel]
 ) -> tuple[dict[str, Any], ...]:
-    """Return what each distance of a model measures, for every sensitive attribute."""
+    """Measure every sensitive attribute under the distance of each model."""
     found: list[dict[str, Any]] = []
     for model in models:
         measured = [model.measure_distance(groups_of) for groups_of in counts]
         stated = {name: one for name, one in zip(sensitive, measured, strict=True) if one is not None}
+        # The description of a distance is the same for all attributes.
         for described, _ in list(stated.values())[:1]:
             found.append(
                 {**described, "t": {name: round_up(largest, STATED_DIGITS) for name, (_, largest) in stated.items()}}

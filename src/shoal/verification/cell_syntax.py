@@ -1,18 +1,19 @@
-"""The forms in which a published table writes what a cell stands for, whoever wrote it.
+"""The notations in which published tables, from any source, write the values that a cell stands for.
 
-A cell is one of these:
+A cell has one of these forms:
 
-* `*` (or another star symbol): every value, a missing one among them;
-* `[21, 25]`: the values from 21 to 25. `(21, 25]` and `]21, 25]` leave out 21, `[21, 25)` and `[21, 25[` leave out 25.
+* `*` (or another star symbol): any value, including a missing one;
+* `[21, 25]`: the values from 21 to 25. `(21, 25]` and `]21, 25]` exclude 21, `[21, 25)` and `[21, 25[` exclude 25.
   An end may be a cell itself: `["[20, 30)", "[30, 40)"]` reaches from 20 to 40;
 * `<4`, `<=4`, `>65`, `>=65`: the values on one side;
-* `{a, b}`: one of the values (or cells) listed. A value with a comma, a quote, a bracket or a brace, or with a blank at
-  an end, stands in double quotes;
-* `476**`: every value that starts like this and has as many characters, or fewer where stars end it;
-* `20-29`, `20..29`, `20 - 29` (with a dash of any length): both ends belong to it; `65+`: 65 and above (`loose_cell`);
-* anything else, a missing cell among them: this value alone.
+* `{a, b}`: one of the listed values (or cells). A value with a comma, a quote, a bracket or a brace, or with a blank at
+  an end, is written in double quotes;
+* `476**`: every value with this beginning and at most this number of characters;
+* `20-29`, `20..29`, `20 - 29` (with a dash of any length): both ends are included; `65+`: 65 and above (`loose_cell`);
+* any other text, or a missing cell: this value alone.
 
-What a value is, a number, a day or a period, a prefix, a class, is not for one cell to say: see `columns`.
+A single cell does not determine what a value is, such as a number, a date, a prefix or a class: this depends on the
+column (see `published_columns`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["BLANKS", "INTERVAL", "SET", "Cell", "cell_text", "loose_cell", "read_cell"]
 
 BLANKS = " \t\r\n"
-"""What may stand around a value in an interval or a set without belonging to it."""
+"""Characters that may surround a value in an interval or a set without being a part of it."""
 INTERVAL = r'^([\[\](])[ \t\r\n]*([^,"\[\]{}]*?)[ \t\r\n]*,[ \t\r\n]*([^,"\[\]{}]*?)[ \t\r\n]*([\])\[])$'
 """An interval whose ends need no quotes."""
 SET = r'^\{[^"\[\]{}]+\}$'
@@ -49,9 +50,9 @@ class Cell:
     """The form of one published cell."""
 
     kind: Literal["value", "interval", "set", "mask", "star"]
-    """What it is."""
+    """The form of the cell."""
     atoms: tuple[str | None, ...] = ()
-    """The value (None where it is missing), the two ends (None where there is none), the members, or the mask."""
+    """The value (None if missing), the two ends (None if open), the members, or the mask."""
     low_included: bool = True
     """Whether the lower end of an interval belongs to it."""
     high_included: bool = True
@@ -87,16 +88,18 @@ def read_cell(text: str | None, star: str = "*") -> Cell:
         members = _members(text[1:-1])
         if members is not None:
             return Cell(kind="set", atoms=members)
+    # A sign makes an interval only in front of a number or a date.
     found = _SIDE.fullmatch(text)
     if found is not None and _has_a_place(found[2]):
         return _one_side(found[1], found[2])
+    # Stars alone suppress the cell, stars among other characters mask it.
     if star in text:
         return Cell(kind="star") if set(text) == {star} else Cell(kind="mask", atoms=(text,))
     return Cell(kind="value", atoms=(text,))
 
 
 def loose_cell(text: str) -> Cell | None:
-    """Read a form that may as well be a value: `20-29`, `20..29`, `65+`; None where it is none of them.
+    """Parse a form that may as well be a value: `20-29`, `20..29`, `65+`; None if the text has none of them.
 
     Examples
     --------
@@ -129,6 +132,7 @@ def _atom(quoted: str | None, plain: str | None) -> str:
 
 
 def _members(text: str) -> tuple[str, ...] | None:
+    # Members are matched one after another, because quoted ones may contain commas.
     members, at = [], 0
     while True:
         found = _MEMBER.match(text, at)
@@ -141,11 +145,12 @@ def _members(text: str) -> tuple[str, ...] | None:
 
 
 def cell_text(column: pl.Series) -> pl.Series:
-    """Return the cells of a column as text, as a release writes values: whole floats like integers, NaN as missing."""
+    """Convert cells to text as a release writes them: whole floats like integers, NaN as missing."""
     import polars as pl
 
     if column.dtype.is_float():
         column = column.fill_nan(None)
+        # A column of whole floats is written without fractions, but only if all of it is.
         whole = ((column == column.floor()) & (column.abs() < 2**53)).fill_null(value=True)
         return column.cast(pl.Int64).cast(pl.String) if whole.all() else column.cast(pl.String)
     if column.dtype == pl.Boolean:

@@ -1,6 +1,6 @@
-"""From published cells to counts: which rows look alike, and how often each sensitive value occurs among them.
+"""Count published cells: the groups of equal quasi-identifiers, and each sensitive value within them.
 
-Nothing of the encoding or of an algorithm is used here: what is counted are the cells that readers of the release see.
+Neither the encoding nor the algorithms are used here: the counted cells are those that readers of the release see.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["Fitting", "count_and_place_groups", "count_groups", "count_population", "people_of_groups"]
 
 _WIDEST = 2**62
-"""Combined codes stay below this, so that they fit into 64 bits."""
+"""Combined codes stay below this bound, so that they fit into 64 bits."""
 
 _NARROW = 2**31
-"""Codes below this fit in four bytes."""
+"""Codes below this bound fit into four bytes."""
 
 Fitting: TypeAlias = "Callable[[pl.DataFrame, NDArray[np.int64]], PeopleCounts]"
-"""Counts the people of a population who fit groups, given the cells of each (a row of a frame) and its rows."""
+"""Function that counts the people of a population who fit groups, given one row of cells per group, and the group
+sizes."""
 
 _Codes: TypeAlias = "NDArray[np.int32] | NDArray[np.int64]"
 
@@ -45,7 +46,7 @@ def count_population(frame: pl.DataFrame, sensitive: Sequence[str]) -> tuple[Pop
     frame : polars.DataFrame
         The whole table; its sensitive columns are enough.
     sensitive : sequence of str
-        Columns whose values are counted; without any, there is one population with a single value.
+        Columns whose values are counted; if empty, there is one population with a single value.
     """
     return tuple(counts.population for counts in count_groups(frame, (), sensitive))
 
@@ -65,27 +66,27 @@ def count_groups(
     frame : polars.DataFrame
         Any table, one row per person, fewer than 2**31 rows. A missing cell (null or NaN) is a value of its own.
     quasi_identifiers : sequence of str
-        Columns whose combinations make the groups; without any, all rows are one group.
+        Columns whose combinations make the groups; if empty, all rows are one group.
     sensitive : sequence of str
         Columns whose values are counted.
     populations : sequence of Population, optional
-        What the whole table holds, where `frame` is a part of it; by default `frame` is the whole table.
+        The values of the whole table, if `frame` is a part of it; by default `frame` is the whole table.
     times : int64 array, optional
-        How often each row stands in the table, at least once, where `frame` has rows that are alike only once.
+        Multiplicity of each row, at least 1, if `frame` holds distinct rows only.
 
     Returns
     -------
     tuple of GroupCounts
-        One per sensitive attribute, with the same groups in the same order; without any, one with a single value. What
-        the values are (`GroupCounts.domain`) is read from the cells when a model asks for it. Groups of parts have the
-        codes of the population, so that they can be joined.
+        One per sensitive attribute, with the same groups in the same order; if there is no sensitive attribute, one
+        with a single value. The values themselves (`GroupCounts.domain`) are read from the cells when a model needs
+        them. Groups of parts have the codes of the population, so that they can be merged.
 
     Raises
     ------
     ColumnError
-        Where a column does not exist.
+        If a column does not exist.
     DataError
-        Where a column holds nested data or Python objects, which cannot be compared, or a part holds values that the
+        If a column holds nested data or Python objects, which cannot be compared, or if a part holds values that the
         population does not.
     """
     return _counted(frame, quasi_identifiers, sensitive, populations, times)[0]
@@ -98,7 +99,7 @@ def count_and_place_groups(
     *,
     times: NDArray[np.int64] | None = None,
 ) -> tuple[tuple[GroupCounts, ...], NDArray[np.int64]]:
-    """Count like `count_groups`, and find the row of the frame, from 0, in which each group occurs first."""
+    """Count as `count_groups` does, and find the first row of each group in the frame (from 0)."""
     counts, group = _counted(frame, quasi_identifiers, sensitive, times=times)
     return counts, np.unique(group, return_index=True)[1]
 
@@ -113,8 +114,9 @@ def people_of_groups(frame: pl.DataFrame, quasi_identifiers: Sequence[str], fitt
     quasi_identifiers : sequence of str
         Columns whose combinations make the groups.
     fitting : Fitting
-        Counts the people who fit given cells.
+        Function that counts the people who fit given cells.
     """
+    # The cells of a group are those of its first row.
     (counts,), first_rows = count_and_place_groups(frame, quasi_identifiers, ())
     cells = pl.DataFrame([frame.get_column(name).gather(first_rows) for name in quasi_identifiers])
     return fitting(cells, counts.sizes)
@@ -127,26 +129,29 @@ def _counted(
     populations: Sequence[Population] | None = None,
     times: NDArray[np.int64] | None = None,
 ) -> tuple[tuple[GroupCounts, ...], _Codes]:
-    """Return the counts, and for each row a code of its group; the groups are in the order of their codes."""
+    """Count the groups, and assign each row the code of its group; the groups are in the order of their codes."""
     if times is not None and not (times.shape == (frame.height,) and bool((times >= 1).all())):
-        raise InternalError("how often rows stand in a table must be said of each, and be at least once")
+        raise InternalError("each row needs a multiplicity of at least 1")
     for name in (*quasi_identifiers, *sensitive):
         if name not in frame.columns:
             raise ColumnError(f"There is no column '{name}'. {near_matches(name, frame.columns)}")
     # By name, one after another: in a selection a name such as "^.*$" would be a pattern.
     named = dict.fromkeys((*quasi_identifiers, *sensitive))
     columns = _without_text(pl.DataFrame([frame.get_column(name) for name in named]))
+    # One code per row for the combination of its quasi-identifiers.
     group: _Codes = np.zeros(frame.height, dtype=np.int32)
     width = 1
     for name in quasi_identifiers:
         codes, size = _codes(columns[name])
         group, width = _combined(group, width, codes, size)
+    # Without a sensitive attribute every row has the same value.
     if not sensitive:
         codes = np.zeros(frame.height, dtype=np.int32)
         (whole,) = populations or (Population(totals=_totals(codes, 1, times)),)
         return (_sorted_counts(group, width, codes, 1, whole, times),), group
     counts = []
     for place, name in enumerate(sensitive):
+        # A part of a table takes the codes of the whole, so that parts can be merged.
         codes, size = _dense(*_codes(columns[name]))
         domain = published_domain(frame[name], codes, size)
         if populations is None:
@@ -159,7 +164,7 @@ def _counted(
 
 
 def _totals(codes: _Codes, size: int, times: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Return how often each code below a size occurs."""
+    """Count the occurrences of each code below a size."""
     if times is None:
         return np.bincount(codes, minlength=size).astype(np.int64)
     found = np.zeros(size, dtype=np.int64)
@@ -168,25 +173,28 @@ def _totals(codes: _Codes, size: int, times: NDArray[np.int64] | None) -> NDArra
 
 
 def _codes_among(name: str, part: Domain, whole: Population) -> NDArray[np.int64]:
-    """Return the code in a population of each value of a part."""
-    # A number is a fraction, whatever the type of its column is; other values are as they are read.
+    """Look up the code in a population of each value of a part."""
+    # Numbers are compared as fractions, so the type of their column does not matter.
     code_of = {label: code for code, label in enumerate(whole.domain.labels or ())}
     codes = np.array([code_of.get(label, -1) for label in part.labels or ()], dtype=np.int64)
     if (codes < 0).any():
         raise DataError(
-            f"The column '{name}' holds {int((codes < 0).sum())} values that the whole table does not: this is no part "
-            "of it."
+            f"The column '{name}' holds {int((codes < 0).sum())} values that the whole table does not: it is not a "
+            "part of it."
         )
     return codes
 
 
 def _without_text(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns with text as categories: all of them in one go, because that takes both cores."""
+    """Convert text columns to categories, all in one call, because Polars then uses both cores."""
     return frame.with_columns(pl.col(pl.String).cast(pl.Categorical))
 
 
 def _codes(column: pl.Series) -> tuple[_Codes, int]:
-    """Return a code per row, equal where the cells are, and a number that all codes are below; 0 is a missing cell."""
+    """Compute a code per row, and an exclusive upper bound of the codes.
+
+    Equal cells have equal codes; the code 0 is reserved for a missing cell.
+    """
     if column.dtype.is_nested() or column.dtype == pl.Object:
         raise DataError(
             f"The column '{column.name}' has the type {column.dtype.base_type()}, whose values cannot be compared. "
@@ -196,6 +204,7 @@ def _codes(column: pl.Series) -> tuple[_Codes, int]:
         return np.zeros(len(column), dtype=np.int64), 1
     if column.dtype.is_float():
         column = column.fill_nan(None)
+    # Integers and dates of a small range are their own codes, relative to the lowest one.
     physical = column.to_physical()
     if physical.dtype.is_integer():
         low, high = physical.min(), physical.max()
@@ -203,12 +212,14 @@ def _codes(column: pl.Series) -> tuple[_Codes, int]:
             narrow = low - 1 > -_NARROW and high < _NARROW and high - low + 2 < _NARROW
             codes = physical.cast(pl.Int32 if narrow else pl.Int64) - (low - 1)
             return codes.fill_null(0).to_numpy(), high - low + 2
+    # Other values have the rank in their order as code.
     ranks = physical.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
     return ranks, int(ranks.max(initial=0)) + 1
 
 
 def _combined(first: _Codes, first_size: int, second: _Codes, second_size: int) -> tuple[_Codes, int]:
-    """Return one code for each pair of codes, renumbered first where their product would not fit."""
+    """Combine pairs of codes into single codes; the codes are renumbered first if their product is too large."""
+    # Renumbering leaves at most one code per row, so the product fits afterwards.
     if first_size * second_size >= _WIDEST:
         first, first_size = _renumbered(first)
         second, second_size = _renumbered(second)
@@ -225,7 +236,8 @@ def _renumbered(codes: _Codes) -> tuple[_Codes, int]:
 
 
 def _dense(codes: _Codes, size: int) -> tuple[_Codes, int]:
-    """Return codes renumbered in their order so that every one below the size occurs."""
+    """Renumber codes, keeping their order, so that every code below the size occurs."""
+    # Sparse codes are sorted; an array of flags would be larger than the rows.
     if size > 8 * len(codes) + 1024:
         return _renumbered(codes)
     occurs = np.zeros(size, dtype=np.bool_)
@@ -237,7 +249,8 @@ def _dense(codes: _Codes, size: int) -> tuple[_Codes, int]:
 def _sorted_counts(
     group: _Codes, width: int, codes: _Codes, size: int, population: Population, times: NDArray[np.int64] | None
 ) -> GroupCounts:
-    """Count how often each code occurs in each group: equal pairs stand together once they are sorted."""
+    """Count how often each code occurs in each group: equal pairs are adjacent after sorting."""
+    # A pair is a group and a sensitive value; rows with multiplicities keep them while sorting.
     pairs, _ = _combined(group, width, codes, max(size, 1))
     if times is None:
         pairs.sort()
@@ -249,6 +262,7 @@ def _sorted_counts(
         counts = np.diff(first, append=len(pairs))
     else:
         counts = np.add.reduceat(times, first) if len(first) else times
+    # Split the pairs again: the runs of one group are its histogram.
     group_of, values = np.divmod(pairs[first].astype(np.int64), max(size, 1))
     starts = _run_starts(group_of)
     return GroupCounts(
@@ -261,7 +275,7 @@ def _sorted_counts(
 
 
 def _run_starts(values: _Codes) -> NDArray[np.int64]:
-    """Return where runs of equal values start."""
+    """Find the starts of runs of equal values."""
     changes = np.ones(len(values), dtype=np.bool_)
     np.not_equal(values[1:], values[:-1], out=changes[1:])
     return np.flatnonzero(changes)

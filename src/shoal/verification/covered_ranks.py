@@ -1,4 +1,4 @@
-"""Which of a column's true values each cell covers, as ranks: the form in which many cells meet many values."""
+"""The true values of a column that each cell covers, as ranks: a form in which many cells meet many values."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["CoveredRanks", "RankSet"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RankSet:
-    """The ranks that one cell covers: all from `low` to below `stop`, or those of `members`."""
+    """The ranks that one cell covers: the range from `low` to below `stop`, or only its `members`."""
 
     low: int = 0
     stop: int = 0
     members: NDArray[np.int32] | None = None
-    """Ascending; None where the set is the whole range."""
+    """The ranks in ascending order; None if the set is the whole range."""
 
     @classmethod
     def of(cls, ranks: Sequence[int]) -> RankSet:
-        """Return the set of some ranks, in any order."""
+        """Make a set of ranks, given in any order."""
         found = np.unique(np.asarray(ranks, dtype=np.int32))
         if not len(found):
             return cls()
@@ -33,15 +33,16 @@ class RankSet:
         return cls(low=low, stop=stop, members=None if stop - low == len(found) else found)
 
     def listed(self) -> NDArray[np.int32]:
-        """Return the ranks, ascending."""
+        """List the ranks in ascending order."""
         return np.arange(self.low, self.stop, dtype=np.int32) if self.members is None else self.members
 
     def with_(self, other: RankSet) -> RankSet:
-        """Return the ranks of both."""
+        """Compute the union with another set."""
         if self.low >= self.stop:
             return other
         if other.low >= other.stop:
             return self
+        # Two ranges that touch or overlap are one range; others are listed.
         plain = self.members is None and other.members is None
         if plain and self.low <= other.stop and other.low <= self.stop:
             return RankSet(low=min(self.low, other.low), stop=max(self.stop, other.stop))
@@ -50,20 +51,20 @@ class RankSet:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class CoveredRanks:
-    """The ranks of true values that each of some cells covers: a range, or some ranks within it."""
+    """The ranks of true values that each cell covers: a range, or a subset of a range."""
 
     low: NDArray[np.int32]
-    """The least rank."""
+    """The lowest covered rank."""
     high: NDArray[np.int32]
-    """The greatest rank; below `low` where the cell covers no value."""
+    """The highest covered rank; below `low` if the cell covers no value."""
     starts: NDArray[np.int64]
-    """Where the members of each cell start; a cell without members covers its whole range."""
+    """Start of each cell's members; a cell without members covers its whole range."""
     members: NDArray[np.int32]
-    """The ranks of the cells that are no ranges, ascending within a cell."""
+    """The ranks of cells that are not ranges, ascending within a cell."""
 
     @classmethod
     def of(cls, sets: Sequence[RankSet]) -> CoveredRanks:
-        """Put the sets of some cells together."""
+        """Combine the sets of several cells."""
         none = np.empty(0, dtype=np.int32)
         members = [none if one.members is None else one.members for one in sets]
         starts = np.zeros(len(sets) + 1, dtype=np.int64)
@@ -77,7 +78,7 @@ class CoveredRanks:
 
     @classmethod
     def joined(cls, parts: Sequence[CoveredRanks]) -> CoveredRanks:
-        """Return the cells of several columns, one after another."""
+        """Concatenate the cells of several columns."""
         lengths = np.concatenate([np.diff(one.starts) for one in parts])
         return cls(
             low=np.concatenate([one.low for one in parts]),
@@ -87,11 +88,13 @@ class CoveredRanks:
         )
 
     def covers(self, cells: NDArray[np.integer], ranks: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Return for pairs of a cell and a rank whether the one covers the other."""
+        """Test for each pair of a cell and a rank whether the cell covers the rank."""
+        # The range decides for most cells; only cells with members need a search.
         inside = (self.low[cells] <= ranks) & (ranks <= self.high[cells])
         listed = np.flatnonzero(inside & (self.starts[cells] < self.starts[cells + 1]))
         if len(listed):
             width = int(max(self.members.max(), ranks.max())) + 1
+            # Pairs of a cell and a member as single numbers, in ascending order by construction.
             owner = np.repeat(np.arange(len(self.low), dtype=np.int64), np.diff(self.starts))
             known = owner * width + self.members
             wanted = cells[listed].astype(np.int64) * width + ranks[listed]

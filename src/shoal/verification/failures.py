@@ -1,4 +1,4 @@
-"""Which groups of a table fail which privacy model: their numbers and sizes, never their cells."""
+"""The groups of a table that fail a privacy model: their numbers and sizes, never their cells."""
 
 from __future__ import annotations
 
@@ -25,38 +25,37 @@ if TYPE_CHECKING:
 __all__ = ["Failure", "failures"]
 
 _LISTED = 1000
-"""Failing groups that a dictionary lists."""
+"""Largest number of failing groups that a dictionary lists."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Failure:
-    """One privacy model that a table fails, for one sensitive attribute where the model asks about these."""
+    """A privacy model that a table fails, for one sensitive attribute if the model needs one."""
 
     model: PrivacyModel
-    """The model."""
+    """The model that fails."""
     attribute: str | None
-    """The sensitive attribute; None where the model does not ask about one."""
+    """The sensitive attribute; None if the model does not need one."""
     groups: int
-    """Groups of the table."""
+    """Number of groups of the table."""
     numbers: NDArray[np.int64]
-    """The failing groups: groups are numbered from 1 in the order in which they first occur in the table."""
+    """The failing groups, numbered from 1 in the order of their first rows."""
     sizes: NDArray[np.int64]
-    """Rows of each failing group."""
+    """Number of rows of each failing group."""
     first_rows: NDArray[np.int64]
-    """The row, from 1, in which each failing group first occurs."""
+    """The first row, from 1, of each failing group."""
     found: str | None = None
-    """What the table has, in words, where the model is one of a release as a whole: no group fails it alone, and none
-    is listed."""
+    """The measured value in words, if the model is one of the whole release: then no single group fails it."""
     achieved: Any = None
-    """The same as a figure, or several by their names."""
+    """The measured value as a figure, or several figures by name."""
 
     @property
     def sentence(self) -> str:
-        """What fails, in how many groups and for how many rows."""
+        """The failure in one sentence: the model, the number of groups and the number of records."""
         return self.told(PYTHON)
 
     def told(self, voice: Voice) -> str:
-        """Return what fails in the words of those who read it."""
+        """Phrase the failure for an audience."""
         if self.found is not None:
             return f"The table fails {self.model.told(voice)}: {self.found}."
         about = "" if self.attribute is None else f" of '{self.attribute}'"
@@ -66,7 +65,7 @@ class Failure:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the failure as a dictionary; it lists the first thousand failing groups."""
+        """Convert the failure to a dictionary, which lists the first thousand failing groups."""
         if self.found is not None:
             found = {"attribute": None, "groups": self.groups, "found": self.achieved}
             return {"model": self.model.to_dict(), **found}
@@ -95,7 +94,7 @@ def failures(
     places: NDArray[np.int64] | None = None,
     units: pl.DataFrame | None = None,
 ) -> tuple[Failure, ...]:
-    """Return which models of a requirement a table fails, and in which groups; empty where it satisfies all.
+    """Find the models of a requirement that a table fails, and the failing groups; empty if the table satisfies all.
 
     Parameters
     ----------
@@ -104,24 +103,27 @@ def failures(
     quasi_identifiers : sequence of str
         Columns whose combinations make the groups.
     requirement : Requirement
-        The models, asked of its sensitive attributes.
+        The models, and the sensitive attributes that they apply to.
     people : PeopleCounts, optional
-        How many people of the population fit the groups, where a model asks for that.
+        Number of people of the population who fit each group, if a model needs it.
     times, places : int64 arrays, optional
-        Where `frame` has rows that are alike only once: how often each stands in the table, and the row of the table,
-        from 0, in which it does first. The rows are in the order of these.
+        If `frame` holds distinct rows only: the multiplicity of each row, and its first row in the whole table (from
+        0), in ascending order.
     units : polars.DataFrame, optional
-        Whose each row is, if the requirement counts units (`number_units`).
+        The unit of each row, if the requirement counts units (`number_units`).
     """
-    beside, named = name_units(frame, units)
+    with_units, named = name_units(frame, units)
     asked = [named.get(name, name) for name in requirement.attributes]
-    counts, first_rows = count_and_place_groups(beside, quasi_identifiers, asked, times=times)
+    counts, first_rows = count_and_place_groups(with_units, quasi_identifiers, asked, times=times)
+    # Rows were merged, so first rows refer to the whole table.
     if places is not None:
         first_rows = places[first_rows]
+    # Groups are numbered in the order of their first rows, as readers meet them.
     numbers = np.argsort(np.argsort(first_rows)) + 1
     found = []
     release = ReleaseCounts.of(counts[0].sizes, people)
     none = numbers[:0]
+    # Models of the whole release: no single group fails them.
     for whole in requirement.table_models:
         if refused_release(whole, release):
             figures = whole.measure(release)
@@ -136,6 +138,7 @@ def failures(
                 achieved=next(iter(figures.values())) if len(figures) == 1 else figures,
             )
             found.append(one)
+    # Models of groups: the failing groups, in the order of their numbers.
     for model in requirement.group_models:
         for position in requirement.positions_of(model):
             of_groups = counts[position]

@@ -1,8 +1,8 @@
-"""Faithfulness: every published cell holds the value of the row that it stands for.
+"""Faithfulness: every published cell covers the value of the row that it stands for.
 
-A release is read here as its readers read it, and held against the microdata that it was made of, before any
-coarsening. It shares nothing with recoding, coarsening or the encoding of tables. The work is done on distinct pairs of
-a true value and a cell; rows are only counted into these.
+The release is interpreted as its readers interpret it, and compared with the microdata before any coarsening. The
+module shares no code with recoding, coarsening or the encoding of tables. Each distinct pair of a true value and a cell
+is checked once; rows are only counted into these pairs.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 __all__ = ["check_faithful", "covered_values"]
 
 Coded: TypeAlias = "tuple[NDArray[Any], pl.Series]"
-"""A code per row, and the values that the codes stand for."""
+"""A code per row, and the values of the codes."""
 
 _NONE: Mapping[str, Coded] = MappingProxyType({})
 
 _FLAGS = 1 << 22
-"""Up to so many possible pairs are marked in a table; more are sorted."""
+"""Largest number of possible pairs that are marked in an array; if there are more, rows are checked one by one."""
 _CHUNK = 1 << 22
-"""Rows whose pairs are collected at a time."""
+"""Number of rows whose pairs are collected at a time."""
 _SMALL = 1 << 16
-"""Fewer rows than this are not worth a second thread."""
+"""Smallest number of rows for which a second thread pays off."""
 
 
 def check_faithful(
@@ -58,31 +58,32 @@ def check_faithful(
     published : polars.DataFrame
         The release.
     original : polars.DataFrame
-        The microdata, as they came.
+        The raw microdata.
     rows : integer array
-        The row of the microdata that each published row stands for; no row twice.
+        The row of the microdata that each published row stands for, without repeats.
     meanings : mapping of column to Meaning
-        The quasi-identifiers, and what is said of their cells.
+        The quasi-identifiers, and how their cells are interpreted.
     unchanged : sequence of str
-        The columns that are published as they were.
+        The columns that are published without changes.
     star : str
-        How a suppressed cell is written.
+        The symbol of a suppressed cell.
     coded_before : mapping of column to (codes, values), optional
-        Columns of the microdata as somebody coded them, in the rows that are published and a missing value last among
-        the values. It saves the time of coding text again; what does not say the column cell by cell is not used.
+        Encodings of columns of the microdata, restricted to the published rows, with a missing value last among the
+        values. They save the time of encoding text again. An encoding is used only if it decodes to exactly the column.
 
     Raises
     ------
     ReleaseUnsafeError
-        Names the columns with cells that are not true, and how many there are; never a cell.
+        If cells are not true. The message names the columns and the number of such cells, never a cell.
     """
+    # Every published row must stand for a row of its own.
     places = np.asarray(rows, dtype=np.intp)
     stands = np.zeros(original.height, dtype=np.bool_)
     stands[places] = True
     if not len(places) == published.height == np.count_nonzero(stands):
-        raise _untrue("its rows do not stand for one row of the input each")
+        raise _untrue("its rows do not correspond one to one to rows of the input")
     if len(places) < original.height:
-        # What other rows hold does not say how the cells are read.
+        # Rows that are not published must not influence how cells are interpreted.
         original, places = original.filter(stands), (np.cumsum(stands) - 1)[places]
 
     def wrong(name: str) -> int:
@@ -91,12 +92,14 @@ def check_faithful(
             return _different(shown, true, places)
         return _uncovered(shown, _codes_of(true, coded_before.get(name)), places, meanings[name], star)
 
+    # Columns are independent; in large tables two threads share them.
     names = [*meanings, *unchanged]
     if published.height < _SMALL:
         found = [wrong(name) for name in names]
     else:
         with ThreadPoolExecutor(max_workers=2) as pool:
             found = list(pool.map(wrong, names))
+    # The message has names and counts, because cells must not reach a log.
     failed = [f"{count} of '{name}'" for name, count in zip(names, found, strict=True) if count]
     if failed:
         raise _untrue(f"cells that do not hold the value of the row that they stand for: {', '.join(failed)}")
@@ -105,18 +108,18 @@ def check_faithful(
 def covered_values(
     labels: Sequence[str | None], values: pl.Series, *, meaning: Meaning, star: str = "*"
 ) -> NDArray[np.bool_]:
-    """Return which true values each cell of a column covers, as a reader would say.
+    """Compute the true values that each cell of a column covers, as a reader would interpret it.
 
     Parameters
     ----------
     labels : sequence of str or None
-        The cells, as they are written; None is a missing one.
+        The text of the cells; None is a missing cell.
     values : polars.Series
         Distinct true values; a missing one comes last.
     meaning : Meaning
-        What is said of the cells.
+        How the cells are interpreted.
     star : str
-        How a suppressed cell is written.
+        The symbol of a suppressed cell.
 
     Returns
     -------
@@ -128,6 +131,7 @@ def covered_values(
     >>> covered_values(["[20, 25]", "30", "*"], pl.Series([20, 30, None]), meaning=Meaning(kind="values")).tolist()
     [[True, False, False], [False, True, False], [True, True, True]]
     """
+    # The same steps as in `_uncovered`, with every pair instead of those that occur.
     true = Values(meaning.transformed(values.drop_nulls()))
     codes = np.arange(len(labels))
     column = ReadColumn(values.name, list(labels), codes, meaning=meaning, star=star, scale=true.scale)
@@ -145,9 +149,10 @@ def _untrue(what: str) -> ReleaseUnsafeError:
 
 
 def _different(shown: pl.Series, true: pl.Series, places: NDArray[np.intp]) -> int:
-    """Return how many cells are not the value itself."""
+    """Count the cells that differ from the true value."""
     if true.dtype.is_float():
         shown, true = shown.fill_nan(None), true.fill_nan(None)
+    # Python objects have no order and no text: only identity is left.
     if true.dtype.is_object():
         return sum(one is not other for one, other in zip(shown, true.gather(pl.Series(places)), strict=True))
     # One chunk: gathering from several is many times slower.
@@ -160,10 +165,11 @@ def _different(shown: pl.Series, true: pl.Series, places: NDArray[np.intp]) -> i
 
 
 def _codes_of(true: pl.Series, before: Coded | None) -> Coded:
-    """Return a code per row and the values; those that somebody else made where they say just this column."""
+    """Encode a column; the given encoding is used only if it decodes to exactly this column."""
     if before is None or not (true.dtype == pl.String or true.dtype.is_float()):
-        return coded(true)  # others are coded at once
+        return coded(true)  # other types are fast to encode
     codes, values = before
+    # The encoding comes from code that is to be verified, so it is checked cell by cell.
     present = values.drop_nulls()
     if true.dtype.is_float():
         true = true.fill_nan(None)
@@ -175,12 +181,13 @@ def _codes_of(true: pl.Series, before: Coded | None) -> Coded:
 
 
 def _uncovered(shown: pl.Series, true: Coded, places: NDArray[np.intp], meaning: Meaning, star: str) -> int:
-    """Return how many cells of a quasi-identifier do not cover the value of their row."""
+    """Count the cells of a quasi-identifier that do not cover the value of their row."""
     value_codes, distinct = true
     cell_codes, cells = coded(shown)
     values = Values(meaning.transformed(distinct))
     labels = [*written(cells).to_list(), None]
     column = ReadColumn(shown.name, labels, cell_codes, meaning=meaning, star=star, scale=values.scale)
+    # Each distinct pair of a value and a cell is checked once, and only failing pairs are counted.
     pairs = _Pairs(value_codes, len(distinct) + 1, cell_codes, len(labels), places)
     covered = place(column, values)
     wrong = 0
@@ -193,7 +200,7 @@ def _uncovered(shown: pl.Series, true: Coded, places: NDArray[np.intp], meaning:
 
 
 class _Pairs:
-    """The pairs of a true value and a published cell that occur, as numbers."""
+    """The pairs of a true value and a published cell that occur, as integers."""
 
     def __init__(
         self,
@@ -208,6 +215,7 @@ class _Pairs:
         self._many = self._size > _FLAGS
 
     def _chunks(self) -> Iterator[NDArray[np.int64]]:
+        # Chunks keep the memory for pairs constant.
         for start in range(0, len(self._places), _CHUNK):
             stop = start + _CHUNK
             pairs = self._values.take(self._places[start:stop]).astype(np.int64)
@@ -216,17 +224,19 @@ class _Pairs:
             yield pairs
 
     def distinct(self) -> Iterator[NDArray[np.int64]]:
-        """Yield the pairs that occur, each once; where very many may occur, row by row."""
+        """Yield the distinct pairs that occur; if there may be very many, yield the pairs of all rows."""
+        # If very many pairs are possible, each chunk is checked as it comes.
         if self._many:
             yield from self._chunks()
             return
+        # An array of flags is faster than sorting as long as it fits into memory.
         occurs = np.zeros(self._size, dtype=np.bool_)
         for pairs in self._chunks():
             occurs[pairs] = True
         yield np.flatnonzero(occurs)
 
     def rows(self, wanted: NDArray[np.integer]) -> int:
-        """Return how many rows have the pairs that `distinct` gave."""
+        """Count the rows that have one of the pairs that `distinct` yielded."""
         if self._many:
             return len(wanted)
         return sum(int(np.isin(pairs, wanted).sum()) for pairs in self._chunks())

@@ -1,7 +1,7 @@
-"""What is said of a column's cells beside them: how it was coarsened, the tree of its nodes, the order of its values.
+"""The interpretation of a column's cells: how it was coarsened, the tree of its nodes, the order of its values.
 
-A certificate says some of it (`parameters.coarsen`), a hierarchy's file the rest, and a caller can say it. It is data
-here: nothing of what coarsened the column is used to read it.
+A certificate (`parameters.coarsen`), a hierarchy's file or the caller can declare it. It is data here: the code that
+coarsened the column is not used to interpret it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "Meaning", "Tree", "declared_meanings", "parameters_of"]
 
 KINDS = {
-    "": "nothing was said of them",
-    "values": "values as they were in the table; what a group does not share is an interval or a set",
+    "": "nothing is declared",
+    "values": "values of the table; if a group does not share one, an interval or a set",
     "bins": "half-open intervals",
     "round": "multiples of a number: the nearest one",
     "top-code": "numbers, and one code for all from a limit on",
@@ -49,14 +49,14 @@ KINDS = {
     "level": "nodes of a hierarchy",
     "nodes": "nodes of a hierarchy",
 }
-"""What the cells of a column can be; the names of coarsenings are those in certificates."""
+"""The kinds of cells of a column; the names of coarsenings are those in certificates."""
 
 _CLASS = re.compile(r"(class|region) [0-9]+|elsewhere")
-"""Names of classes that do not tell their members, as shoal gives them."""
+"""Names that shoal gives to classes and that do not reveal their members."""
 
 
 class Tree(Protocol):
-    """A hierarchy, as data: `shoal.Hierarchy` is one."""
+    """A hierarchy as data, such as `shoal.Hierarchy`."""
 
     @property
     def labels(self) -> Sequence[Sequence[str]]:
@@ -69,77 +69,80 @@ class Tree(Protocol):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Meaning:
-    """What is said of the cells of one column."""
+    """The interpretation of the cells of one column."""
 
     kind: str = ""
-    """One of `KINDS`, or the name of a coarsening that is not known here."""
+    """A key of `KINDS`, or the name of an unknown coarsening."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """The parameters of the coarsening."""
     classes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The values that names of classes stand for."""
+    """The values of each named class."""
     tree: Tree | None = None
-    """The hierarchy of which cells are nodes; its values are read like cells without one."""
+    """The hierarchy whose nodes the cells are; its values are interpreted like cells without a hierarchy."""
     tuned: bool = False
-    """Whether a search chose how the column was coarsened, if it was, and readers are not told what it found."""
+    """Whether a search may have coarsened the column, and its result is not published."""
     climbed: bool = False
-    """Whether cells are nodes of a hierarchy, whether it is there or not."""
+    """Whether cells are nodes of a hierarchy, even if the hierarchy is not available."""
     order: tuple[str, ...] | None = None
-    """The values in their order, where they are names that have one."""
+    """The values in their order, if they are names that have one."""
     form: Mapping[str, str] = field(default_factory=dict)
-    """How dates or numbers are written (`in_plain_form`); empty where they are in the common form."""
+    """The notation of dates or numbers (`in_plain_form`); empty if it is the common one."""
 
     @classmethod
     def of(cls, given: object) -> Meaning:
-        """Return what is said in any of the ways in which callers say it.
+        """Parse an interpretation in any of the ways in which callers declare it.
 
         Parameters
         ----------
         given : object
-            `"values"` for values as they stand; a coarsening (`shoal.Prefix(3)`) or its entry in a certificate; a
+            `"values"` for unchanged values; a coarsening (`shoal.Prefix(3)`) or its entry in a certificate; a
             hierarchy; or all values in their order, as text.
 
         Raises
         ------
         ParameterError
-            Where it is nothing of the kind.
+            If it is none of these.
         """
         if isinstance(given, Meaning):
             return given
         if given == "values":
             return cls(kind="values")
         described = given.to_dict() if hasattr(given, "to_dict") else given
+        # A coarsening, or its entry in a certificate.
         if isinstance(described, Mapping) and "coarsening" in described:
             tree = getattr(given, "hierarchy", None)
             facts = {name: value for name, value in described.items() if name != "coarsening"}
             return cls(kind=str(described["coarsening"]), facts=facts, tree=tree, climbed=tree is not None)
+        # A hierarchy over values.
         if hasattr(given, "labels") and hasattr(given, "levels"):
             return cls(kind="values").climbing(given)
+        # All values in their order.
         if isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(one, str) for one in given):
             return cls(kind="values", order=tuple(given))
         raise ParameterError(
-            "The 'cells' parameter must say for each column 'values', a coarsening such as shoal.Prefix(3), a "
+            "The 'cells' parameter must give for each column 'values', a coarsening such as shoal.Prefix(3), a "
             f"hierarchy, or all values in their order. Got {type(given).__name__}."
         )
 
     def climbing(self, tree: Tree) -> Meaning:
-        """Return what is said of a column whose cells are nodes of a tree over what they were else."""
+        """Derive the interpretation of a column whose cells are nodes of a tree over the present values."""
         return replace(self, kind=self.kind or "values", tree=tree, climbed=True)
 
     @property
     def scale(self) -> Scale | None:
-        """What the values of such a column must be; None where that is open."""
+        """The scale that values of such a column must have; None if it is undetermined."""
         if self.kind == "date-part":
             return "date"
         return "number" if self.kind in ("bins", "round", "top-code", "bottom-code", "points") else None
 
     @property
     def converts(self) -> bool:
-        """Whether a number or date in a cell stands for more than itself."""
+        """Whether a number or date in a cell stands for a range of values."""
         return self.kind in ("round", "date-part")
 
     @property
     def shows_values(self) -> bool:
-        """Whether cells show values as they were, as ends of intervals and members of sets, too."""
+        """Whether cells show exact values, including the ends of intervals and the members of sets."""
         return self.kind in ("values", "top-code", "bottom-code") and not self.climbed
 
     @property
@@ -149,22 +152,26 @@ class Meaning:
 
     @property
     def has_sides(self) -> bool:
-        """Whether `<18` and `>=65` are intervals in such a column, and not values that read so."""
+        """Whether `<18` and `>=65` are intervals in such a column, and not values of the same spelling."""
         return self.kind in ("", "bins", "date-part", "top-code", "bottom-code") or self.kind not in KINDS
 
     @property
     def has_names(self) -> bool:
-        """Whether some cells may be names of classes, or codes."""
+        """Whether cells may be names of classes, or codes."""
         return bool(self.classes) or self.kind in ("one-value", "bins", "top-code", "bottom-code")
 
     def plain(self, text: str) -> str:
-        """Return a date or a number as it is written in the common form."""
+        """Rewrite a date or a number in the common notation."""
         return in_plain_form(text, self.form) if self.form else text
 
     def transformed(self, values: pl.Series) -> pl.Series:
-        """Return what the cells of such a column say of true values: their prefixes, or their days."""
+        """Coarsen true values as the column was coarsened, if cells can be compared only then.
+
+        Prefixes are cut and dates are extracted; other values are returned unchanged.
+        """
         if self.form and values.dtype == pl.String:
             values = pl.Series(values.name, [None if text is None else self.plain(text) for text in values])
+        # Prefixes are compared with prefixes; other coarsenings keep values comparable.
         if self.kind == "prefix":
             return _padded(values, self.facts.get("digits")).str.slice(0, int(self.facts["n"]))
         if self.kind == "three-digit-zip":
@@ -175,7 +182,8 @@ class Meaning:
         return values
 
     def named(self, text: str) -> SubDomain | None:
-        """Return what a name stands for that is a name of a class, or a code; None for any other text."""
+        """Look up the name of a class, or a code; None for any other text."""
+        # Every other name is a code for all present values, or for one end of the scale.
         if text in self.classes:
             return Listed(texts=tuple(self.classes[text]))
         if self.kind == "one-value" and text == self.facts["label"]:
@@ -187,7 +195,7 @@ class Meaning:
         return None
 
     def _coded(self, text: str) -> Span | None:
-        """Return what a code of the top or the bottom stands for: the limit with a sign, unless it has a label."""
+        """Interpret a code for the top or the bottom: its label, or by default the limit with a sign."""
         top, limit, label = self.kind == "top-code", _number(self.facts["at"]), self.facts.get("label")
         signed = text == label
         if label is None:
@@ -198,7 +206,7 @@ class Meaning:
         return Span(low=limit, high=None) if top else Span(low=None, high=limit)
 
     def stands_for(self, text: str) -> SubDomain | None:
-        """Return what a value stands for that says less than it seems to: a rounded number, a part of a date."""
+        """Interpret a value that stands for a range: a rounded number, or a part of a date."""
         if self.kind == "round":
             number = number_of(text)
             return None if number is None else _rounded(number, _number(self.facts["to"]))
@@ -208,14 +216,14 @@ class Meaning:
         return None
 
     def is_opaque(self, text: str) -> bool:
-        """Return whether a text is the name of a class of which nothing more is said."""
+        """Check whether a text is the name of a class whose values are unknown."""
         if self.kind in ("labels", "regions") and self.tree is None and text not in self.classes:
             return _CLASS.fullmatch(text) is not None
         return False
 
 
 def _number(said: Any) -> Fraction:
-    """Return a number of a certificate: a fraction that no decimal says stands there as text."""
+    """Parse a number of a certificate, in which fractions without a finite decimal are text."""
     return Fraction(said) if isinstance(said, str) else exact_fraction(said)
 
 
@@ -225,7 +233,7 @@ def _padded(values: pl.Series, digits: int | None) -> pl.Series:
 
 
 def _days(values: pl.Series, pattern: str | None) -> pl.Series:
-    """Return the days of dates; the local ones of times."""
+    """Convert times to dates (local ones if there is a time zone), and text to dates."""
     if isinstance(values.dtype, pl.Datetime):
         return values.dt.replace_time_zone(None).dt.date()
     if values.dtype == pl.Date:
@@ -237,10 +245,10 @@ def _days(values: pl.Series, pattern: str | None) -> pl.Series:
 
 
 def _rounded(number: Fraction, step: Fraction) -> Span:
-    """Return what rounds to the multiple that a number is, or that a float of it is nearest to."""
+    """Compute the numbers that round to a given multiple; a float is taken for the nearest multiple."""
     times = round(number / step)
     half = step / 2
-    # Halfway lies with the even multiple.
+    # A number halfway between two multiples rounds to the even one.
     return Span(
         low=times * step - half,
         high=times * step + half,
@@ -257,20 +265,20 @@ def declared_meanings(
     trees: Mapping[str, Tree] | None = None,
     cells: Mapping[str, object] | None = None,
 ) -> dict[str, Meaning]:
-    """Return what is said of each column.
+    """Collect the interpretation of each column from the certificate, the hierarchies and the caller.
 
     Parameters
     ----------
     columns : iterable of str
         The quasi-identifiers.
     parameters : mapping, optional
-        The `parameters` of a certificate; without one nothing is known of a column of which nothing else is said.
+        The `parameters` of a certificate; if None, columns without any other declaration have no interpretation.
     classes : mapping, optional
-        For columns of classes: the values that each name stands for.
+        The values of each named class, for columns of classes.
     trees : mapping of column to Tree, optional
         The hierarchies of columns.
     cells : mapping of column to object, optional
-        What the caller says, as `Meaning.of` takes it; it counts more than the certificate.
+        The caller's declarations, as `Meaning.of` takes them; they override the certificate.
     """
     names = list(columns)
     coarsened = _by_column((parameters or {}).get("coarsen") or {}, names)
@@ -279,6 +287,7 @@ def declared_meanings(
     tuned = bool((parameters or {}).get("tuned"))
     found = {}
     for name in names:
+        # The caller overrides the certificate, which overrides the default.
         said = cells[name] if cells and name in cells else coarsened.get(name)
         unsaid = Meaning(tuned=True) if tuned else Meaning(kind="" if parameters is None else "values")
         meaning = unsaid if said is None else Meaning.of(said)
@@ -286,6 +295,7 @@ def declared_meanings(
             meaning = replace(meaning, form=forms[name])
         if classes and name in classes:
             meaning = replace(meaning, classes=classes[name])
+        # A hierarchy applies on top of the coarsening: its leaves are the coarsened values.
         tree = (trees or {}).get(name)
         if tree is not None:
             meaning = meaning.climbing(tree)
@@ -296,13 +306,13 @@ def declared_meanings(
 
 
 def parameters_of(certificate: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return what a certificate says of the cells; None where there is none, or it says nothing of them."""
+    """Extract the parameters of a certificate, which interpret its cells; None if there are none."""
     parameters: Mapping[str, Any] | None = certificate.get("parameters")
     return parameters
 
 
 def _by_column(coarsen: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the entries of a certificate by column: of columns that were coarsened together the names are joined."""
+    """Map columns to their entries in a certificate; the key of columns coarsened together joins their names."""
     found = {}
     for key, described in coarsen.items():
         together = [(one, other) for one in names for other in names if f"{one},{other}" == key]

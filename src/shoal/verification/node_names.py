@@ -1,7 +1,7 @@
-"""Whether the names of a hierarchy's nodes say themselves which values are below them.
+"""Decide whether the names of a hierarchy's nodes state by themselves which values are below them.
 
 `[20, 30)` over the ages from 20 to 29 does, `10-20` over incomes from 10,000 to 19,999 does not, and no name such as
-`lung` does: readers need the hierarchy then.
+`lung` does: then readers need the hierarchy.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["names_read_as"]
 
 _MOST = 100_000
-"""Larger hierarchies are not looked through: nobody wrote their names."""
+"""Largest number of values of a hierarchy whose names are checked: larger ones were not written by hand."""
 
 
 def names_read_as(tree: Tree) -> Scale | None:
-    """Return on which scale the names of all nodes hold the values below them; None where some name does not.
+    """Determine the scale on which every node's name covers the values below the node; None if a name does not.
 
-    Intervals and periods on the scale of numbers or dates, sets on that of text, masks (`476**`) on any. The root reads
-    as a star.
+    Intervals and periods are on the scale of numbers or dates, sets on that of text, and masks (`476**`) on any. The
+    root is taken for a star.
 
     Examples
     --------
@@ -44,18 +44,21 @@ def names_read_as(tree: Tree) -> Scale | None:
     """
     if len(tree.labels[0]) > _MOST:
         return None
+    # The scale of the values decides how the names are interpreted.
     leaves = pl.Series("leaf", list(tree.labels[0]), dtype=pl.String)
     scale = scale_of(leaves)
     if scale == "time":
         return None
     values = Values(leaves, scale)
     codes = np.arange(len(leaves))
+    # Leaves are values, and the root is a star: only the levels between have names to check.
     for names, nodes in zip(tree.labels[1:-1], tree.levels[1:-1], strict=True):
         column = ReadColumn("", names, codes[:0], meaning=Meaning(climbed=True), scale=scale)
         column.years = scale == "date"
         sets = [_held(name, column, values) for name in names]
         if any(one is None for one in sets):
             return None
+        # Each value must be covered by the name of its node on this level.
         covered = CoveredRanks.of([one for one in sets if one is not None])
         if not covered.covers(np.asarray(nodes), values.ranks(codes)).all():
             return None
@@ -63,8 +66,9 @@ def names_read_as(tree: Tree) -> Scale | None:
 
 
 def _held(name: str, column: ReadColumn, values: Values) -> RankSet | None:
-    """Return the ranks that a name holds; None where it names nothing but itself, and is no value."""
+    """Compute the ranks that a name covers; None if the name is neither a value nor a known form."""
     cell = read_cell(name)
+    # Masks cover text on any scale; sets need the values themselves.
     if cell.kind == "mask":
         return ranks_of(Masked(text=name, star="*"), values)
     if column.scale == "text":

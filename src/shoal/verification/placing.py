@@ -1,4 +1,4 @@
-"""From cells to the ranks of the true values that they cover; many cells of the common forms at once."""
+"""Map cells to the ranks of the true values that they cover, many cells of the common forms at once."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["place", "ranks_of"]
 
 _FEW = 64
-"""So many cells are read one by one: setting out to read them together takes longer."""
+"""Up to this number cells are read one by one: the setup of the vectorized path takes longer."""
 
 
 def ranks_of(found: SubDomain, values: Values) -> RankSet:
-    """Return the ranks of the true values that a sub-domain holds."""
+    """Compute the ranks of the true values in a sub-domain."""
     if isinstance(found, Everything):
         return RankSet(low=0, stop=values.size + found.missing)
     if isinstance(found, Listed):
@@ -34,6 +34,7 @@ def ranks_of(found: SubDomain, values: Values) -> RankSet:
             rank = _rank(found.texts[0], values)
             return RankSet() if rank < 0 else RankSet(low=rank, stop=rank + 1)
         return RankSet.of([rank for rank in (_rank(text, values) for text in found.texts) if rank >= 0])
+    # Ranks have positions on the scale only below `placed`; `below` counts those up to an end.
     if isinstance(found, Span):
         low = 0 if found.low is None else values.below(found.low)[not found.low_included]
         stop = values.placed if found.high is None else values.below(found.high)[found.high_included]
@@ -42,6 +43,7 @@ def ranks_of(found: SubDomain, values: Values) -> RankSet:
         return _between(found, values)
     if isinstance(found, Masked):
         return _masked(found, values)
+    # A union of a few ranges stays a range if they touch; any other union is listed.
     parts = [ranks_of(part, values) for part in found.parts]
     if all(part.members is None for part in parts) and len(parts) < 4:
         result = RankSet()
@@ -55,13 +57,15 @@ def _rank(text: str | None, values: Values) -> int:
     if text is None:
         return values.missing
     rank = values.find(text)
-    # The empty line of a hierarchy is that of missing values, unless the column has empty text.
+    # Empty text in a hierarchy means a missing value, unless the column has empty text.
     return values.missing if rank < 0 and not text else rank
 
 
 def _between(found: Between, values: Values) -> RankSet:
     low, stop = 0, values.size
+    # An excluded end that covers several ranks belongs to the interval nevertheless.
     if found.low is not None:
+        # An end that is not among the values leaves the interval empty.
         first = ranks_of(found.low, values)
         if first.low >= first.stop:
             return RankSet()
@@ -75,6 +79,7 @@ def _between(found: Between, values: Values) -> RankSet:
 
 
 def _masked(found: Masked, values: Values) -> RankSet:
+    # Stars at the end may stand for no character at all, other stars for exactly one.
     fixed = found.text.rstrip(found.star)
     pattern = "".join("." if one == found.star else re.escape(one) for one in fixed)
     pattern = f"(?s)^{pattern}.{{0,{len(found.text) - len(fixed)}}}$"
@@ -83,10 +88,12 @@ def _masked(found: Masked, values: Values) -> RankSet:
 
 
 def place(column: ReadColumn, values: Values) -> CoveredRanks:
-    """Return which of some true values each label of a column covers."""
+    """Compute the true values that each label of a column covers."""
     labels = column.labels
+    # Columns with a hierarchy resolve names of nodes first, so their labels are read one by one.
     together = _Together(column, values) if len(labels) > _FEW and not column.leaves else None
     done = np.zeros(len(labels), dtype=np.bool_) if together is None else together.done
+    # The remaining labels, in rare forms, are read one by one.
     sets: dict[int, RankSet] = {}
     for at in np.flatnonzero(~done).tolist():
         sets[at] = _with_itself(labels[at], column.sub_domain(labels[at]), values)
@@ -96,7 +103,7 @@ def place(column: ReadColumn, values: Values) -> CoveredRanks:
 
 
 def _with_itself(label: str | None, found: SubDomain, values: Values) -> RankSet:
-    """Return what a cell covers, with the value that reads just like it where there is one."""
+    """Add the value that is spelled like the cell, if there is one, to the values that a cell covers."""
     ranks = ranks_of(found, values)
     if label is None or values.scale != "text" or isinstance(found, Everything) or found == Listed(texts=(label,)):
         return ranks
@@ -105,7 +112,7 @@ def _with_itself(label: str | None, found: SubDomain, values: Values) -> RankSet
 
 
 class _Together:
-    """Intervals and sets without quotes, which are most of the cells where there are many, read all at once."""
+    """Vectorized reading of intervals and sets without quotes, which are most of the cells of large columns."""
 
     def __init__(self, column: ReadColumn, values: Values) -> None:
         self._column, self._values = column, values
@@ -115,6 +122,7 @@ class _Together:
         self._stop = np.zeros(count, dtype=np.int64)
         self._owner: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._rank: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        # Names of classes and text values of the same spelling take precedence over forms.
         free = np.ones(count, dtype=np.bool_)
         if column.meaning.has_names:
             free &= [label is None or column.meaning.named(label) is None for label in column.labels]
@@ -124,22 +132,24 @@ class _Together:
         forms = texts.to_frame().select(interval=cell.contains(INTERVAL), set=cell.contains(SET))
         intervals, sets = (forms.get_column(form).to_numpy() & free for form in ("interval", "set"))
         self.done = intervals | sets
-        """Which cells were read."""
+        """Whether each cell was read."""
         self._read_intervals(texts.filter(pl.Series(intervals)), np.flatnonzero(intervals))
         self._read_sets(texts.filter(pl.Series(sets)), np.flatnonzero(sets))
 
     def _read_intervals(self, texts: pl.Series, at: NDArray[np.int64]) -> None:
         if not len(texts):
             return
+        # Both ends of all intervals together, each distinct text once.
         parts = texts.str.extract_groups(INTERVAL).struct.unnest()
         codes, ends = coded(pl.concat([parts.get_column("2"), parts.get_column("3")]))
+        # Most ends are values; the others are interpreted like cells.
         low = self._literal(ends)
         stop, nowhere = low + 1, low < 0
         for end in np.flatnonzero(nowhere).tolist():
             found = self._end(ends[end])
             low[end], stop[end] = (0, 0) if found is None else (found.low, found.stop)
             nowhere[end] = found is None
-        # The one value on which an end falls may be left out; an end that stands for several belongs to the interval.
+        # An excluded end is left out if it is a single value; an end that covers several belongs to the interval.
         alone = stop - low <= 1
         first, last = codes[: len(texts)], codes[len(texts) :]
         opened = (parts.get_column("1") == "[").to_numpy()
@@ -150,13 +160,13 @@ class _Together:
         self._stop[at] = np.maximum(self._stop[at], self._low[at])
 
     def _literal(self, texts: pl.Series) -> NDArray[np.int64]:
-        """Return the ranks of ends and members that are values, and stand for nothing else; -1 for others."""
+        """Look up the ranks of ends and members that are plain values; -1 for others."""
         if self._column.meaning.converts or self._column.years:
             return np.full(len(texts), -1, dtype=np.int64)
         return self._values.find_written(texts)
 
     def _end(self, text: str) -> RankSet | None:
-        """Return the ranks on which an end of an interval falls; None where it is nowhere among the values."""
+        """Compute the ranks on which an end of an interval falls; None if it is not among the values."""
         found = self._column.inner(text)
         span = self._column.span_of(found)
         ranks = ranks_of(found if span is None else span, self._values)
@@ -165,6 +175,7 @@ class _Together:
     def _read_sets(self, texts: pl.Series, at: NDArray[np.int64]) -> None:
         if not len(texts):
             return
+        # One row per member, each distinct member interpreted once.
         listed = pl.LazyFrame({"at": at, "member": texts})
         listed = listed.with_columns(pl.col("member").str.slice(1).str.strip_suffix("}").str.split(","))
         frame = listed.explode("member").with_columns(pl.col("member").str.strip_chars(BLANKS)).collect()
@@ -174,6 +185,7 @@ class _Together:
             self._member(member) if rank < 0 else np.array([rank], dtype=np.int32)
             for member, rank in zip(members, literal.tolist(), strict=True)
         ]
+        # Repeat the ranks of each member for every cell that has it.
         sizes = np.array([len(one) for one in sets], dtype=np.int64)
         starts = np.cumsum(sizes) - sizes
         ranks = np.concatenate([np.empty(0, dtype=np.int32), *sets])
@@ -187,20 +199,23 @@ class _Together:
         return np.unique(np.concatenate(parts))
 
     def with_(self, sets: dict[int, RankSet]) -> CoveredRanks:
-        """Return these cells together with others."""
+        """Combine these cells with others that were read one by one."""
         owners, ranks = [self._owner], [self._rank]
         for at, one in sets.items():
             self._low[at], self._stop[at] = one.low, one.stop
             if one.members is not None:
                 owners.append(np.full(len(one.members), at))
                 ranks.append(one.members.astype(np.int64))
+        # Sort pairs of a cell and a rank as single numbers, and drop duplicates.
         width = self._values.size + 2
         keys = np.sort(np.concatenate(owners) * width + np.concatenate(ranks))
         keys = keys[np.diff(keys, prepend=-1) > 0]
         owner, rank = keys // width, keys % width
+        # Cells with members keep the bounding range of these, as `CoveredRanks` requires.
         starts = np.searchsorted(owner, np.arange(len(self._low) + 1))
         listed = np.flatnonzero(np.diff(starts))
         self._low[listed], self._stop[listed] = rank[starts[listed]], rank[starts[listed + 1] - 1] + 1
+        # `high` is inclusive.
         return CoveredRanks(
             low=self._low.astype(np.int32),
             high=(self._stop - 1).astype(np.int32),

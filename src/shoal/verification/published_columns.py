@@ -1,15 +1,15 @@
-"""Reading whole columns of a published table: what every cell stands for, or why that is not known.
+"""Interpret whole columns of a published table: the values that every cell stands for, or why this is unknown.
 
-What a cell is, is decided by what is said of its column (`Meaning`: a certificate, a hierarchy, the caller), and where
-nothing is said by all cells of the column together. Where that leaves a doubt the column is not understood: it has a
-`problem`, which says how to say what is missing. Cells that are not understood are never taken for plain values in
-silence.
+The interpretation of a cell is decided by what is declared for its column (`Meaning`: by a certificate, a hierarchy or
+the caller) and, if nothing is declared, by all cells of the column together. If a doubt remains, the column is not
+understood: it has a `problem`, which states how to declare what is missing. Ambiguous cells are never silently taken
+for plain values.
 
-Typical use, of a table by any tool::
+Typical use, for a table from any tool::
 
-    understood = read_table(frame, ["age", "zip"], meanings=declared_meanings(["age", "zip"], parameters))
-    understood.require()                        # an error names the columns that are not understood, and says how
-    column = understood["age"]
+    table = read_table(frame, ["age", "zip"], meanings=declared_meanings(["age", "zip"], parameters))
+    table.require()                             # the error names ambiguous columns, and how to declare them
+    column = table["age"]
     values, ranks = column.values(people["age"])    # true values in their order, and the rank of each person's
     place(column, values).covers(column.codes[rows], ranks[persons])
 """
@@ -52,7 +52,7 @@ __all__ = [
 
 _YEAR = re.compile(r"[0-9]{4}")
 _UNNAMED = re.compile(r"(node )*level [0-9]+, node [0-9]+")
-"""Names of nodes with many values, in a hierarchy that shoal made."""
+"""Names that shoal gives to nodes with many values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,19 +61,19 @@ class ReadingProblem:
 
     column: str
     why: str
-    """What is in doubt, in words; no cell."""
+    """The doubt, in words; never a cell."""
     how: Part
-    """How to say what is missing."""
+    """How to declare what is missing."""
     order_only: bool = False
-    """Whether it is known which cells are values and which are intervals of them, but not in which order values are."""
+    """Whether only the order of the values is unknown: values and intervals can be distinguished."""
 
     def told(self, voice: Voice) -> str:
-        """Return the problem in the words of its readers."""
+        """Phrase the problem for an audience."""
         return text_of((f"'{self.column}': {self.why}. ", self.how), voice)
 
 
 def how_to_say(column: str) -> Part:
-    """Return how to say what the cells of a column are."""
+    """Suggest how to declare the interpretation of a column."""
     return Phrase(
         "If they are nodes of a hierarchy, give it with ",
         _said("hierarchies", column, "FILE", "..."),
@@ -86,12 +86,12 @@ def how_to_say(column: str) -> Part:
 
 
 def _said(parameter: str, column: str, words: str, value: str) -> Part:
-    """Return how something is said of a column, in the words of the command line and in Python."""
+    """Phrase a declaration for one column, for the command line and for Python."""
     return Suggestion(parameter, f"{column}={words}", python=f"{parameter}={{'{column}': {value}}}")
 
 
 class ReadColumn:
-    """The cells of one column, and what each of them stands for.
+    """The cells of one column, with the values that each of them stands for.
 
     Parameters
     ----------
@@ -100,16 +100,16 @@ class ReadColumn:
     labels : sequence of str or None
         Its distinct cells as text; None is a missing one.
     codes : integer array
-        The place of each row's cell among them.
+        The position of each row's cell among the labels.
     meaning : Meaning
-        What is said of the cells.
+        How the cells are interpreted.
     star : str
-        How a suppressed cell is written.
+        The symbol of a suppressed cell.
     scale : Scale, optional
-        What the values are, where that is known; by default it is decided by all cells.
+        The scale of the values, if known; by default it is detected from all cells.
     beside : Scale, optional
-        What true values are that the cells are to be held against: cells that are years (`2003`) are periods beside
-        dates.
+        The scale of the true values that the cells will be compared with: cells that are years (`2003`) are periods
+        if the true values are dates.
     """
 
     def __init__(
@@ -129,23 +129,23 @@ class ReadColumn:
         self.meaning = meaning
         self.star = star
         self.foreign = not meaning.kind or (meaning.climbed and meaning.tree is None)
-        """Whether cells may have any form: nothing was said of them, or they are nodes of a tree that is not here."""
+        """Whether cells may have any form: nothing is declared, or they are nodes of an unavailable hierarchy."""
         self._known: dict[str | None, SubDomain] = {}
         self.years = meaning.kind == "date-part"
         """Whether years, quarters and months are periods."""
         self.problem: ReadingProblem | None = None
-        """Why the column is not understood; None where it is."""
+        """Why the column is not understood; None if it is."""
         if scale is None:
             self.scale: Scale = "text"
-            """What the values are that cells speak of."""
+            """The scale of the values."""
             self.problem = self._decide(beside)
         else:
             self.scale = scale
 
-    # What a cell stands for.
+    # The values that a cell stands for.
 
     def sub_domain(self, text: str | None) -> SubDomain:
-        """Return what a cell of this column stands for."""
+        """Interpret a cell of this column."""
         found = self._known.get(text)
         if found is None:
             found = self._known[text] = self._read(text)
@@ -153,7 +153,7 @@ class ReadColumn:
 
     @cached_property
     def sub_domains(self) -> list[SubDomain]:
-        """What each label stands for."""
+        """The values that each label stands for."""
         return [self.sub_domain(label) for label in self.labels]
 
     def _read(self, text: str | None) -> SubDomain:
@@ -161,6 +161,7 @@ class ReadColumn:
             return Listed(texts=(None,))
         if text == self.star:
             return Everything()
+        # Names of classes and nodes take precedence over forms: a node may be called `20-29`.
         named = self.meaning.named(text)
         if named is not None:
             return named
@@ -180,8 +181,10 @@ class ReadColumn:
         return self._value(text)
 
     def form(self, text: str) -> Cell:
-        """Return the form of a cell, of those that such a column can have."""
+        """Parse a cell, restricted to the forms that occur in such a column."""
+        # Loose forms such as `20-29` are intervals only in columns of numbers without any declaration.
         cell = read_cell(text, self.star)
+        # Text with stars or signs is a value unless the column can have masks or open intervals.
         if cell.kind in ("star", "mask") and not (self.foreign or self.meaning.climbed):
             return Cell(kind="value", atoms=(text,))
         if cell.kind == "interval" and None in cell.atoms and not self.meaning.has_sides and not self.foreign:
@@ -191,14 +194,14 @@ class ReadColumn:
         return cell
 
     def inner(self, text: str | None) -> SubDomain:
-        """Return what an end of an interval, or a member of a set, stands for."""
+        """Interpret an end of an interval, or a member of a set."""
         if text is not None and self.meaning.kind == "values" and not self.foreign:
-            # A value is as it was in the table, whatever it reads like.
+            # Such a column shows unchanged values, even if one is spelled like an interval.
             return self._node(text) if text in self.leaves else self._value(text)
         return self.sub_domain(text)
 
     def members(self, text: str) -> Iterable[SubDomain]:
-        """Yield what a member of a set stands for; where that is not the text, the text may yet be a value."""
+        """Yield the interpretations of a member of a set: its form, and the value of the same spelling."""
         found = self.inner(text)
         yield found
         if self.scale == "text" and not isinstance(found, Listed) and self.meaning.named(text) is None:
@@ -216,9 +219,11 @@ class ReadColumn:
     def _interval(self, cell: Cell) -> SubDomain:
         low_included, high_included = cell.low_included, cell.high_included
         low, high = (None if atom is None else self.inner(atom) for atom in cell.atoms)
+        # Ends with positions make a span of the scale.
         first, last = (None if end is None else self.span_of(end) for end in (low, high))
         if (low is None) == (first is None) and (high is None) == (last is None):
             return hull(first, last, low_included=low_included, high_included=high_included)
+        # Names have positions only in a declared order; otherwise the true values must decide.
         order = self.meaning.order
         if order is not None and all(atom in order for atom in cell.atoms):
             begin, end = (order.index(str(atom)) for atom in cell.atoms)
@@ -226,7 +231,7 @@ class ReadColumn:
         return Between(low=low, high=high, low_included=low_included, high_included=high_included)
 
     def span_of(self, found: SubDomain) -> Span | None:
-        """Return what a sub-domain is on the scale of the column, if it is one stretch of it."""
+        """Convert a sub-domain to a span of the column's scale, or None if it is not contiguous."""
         if isinstance(found, Span):
             return found
         if isinstance(found, Listed) and len(found.texts) == 1 and found.texts[0] is not None:
@@ -235,7 +240,7 @@ class ReadColumn:
         return None
 
     def position_of(self, text: str) -> Position | None:
-        """Return where a text lies on the scale of the column; None where it has no place there."""
+        """Look up the position of a text on the column's scale; None if it has none."""
         if self.scale == "number":
             return number_of(text)
         return None if self.scale == "text" else moment_of(text, self.scale)
@@ -244,12 +249,14 @@ class ReadColumn:
 
     @cached_property
     def leaves(self) -> dict[str, list[str]]:
-        """The values below each node that is a label, or an end or a member in one."""
+        """The values below each node that is a label, or an end or a member in a label."""
         tree = self.meaning.tree
         if tree is None:
             return {}
+        # Only nodes that occur are looked up, from the lowest level on: a name means its lowest node.
         wanted = {label for label in self.labels if label is not None}
         wanted |= {atom for label in wanted for atom in read_cell(label, self.star).atoms if atom is not None}
+        # Each node collects the values below it.
         found: dict[str, list[str]] = {}
         for names, nodes in zip(tree.labels[1:], tree.levels[1:], strict=True):
             chosen = {number for number, name in enumerate(names) if name in wanted and name not in found}
@@ -261,7 +268,7 @@ class ReadColumn:
         return found
 
     def _node(self, text: str) -> SubDomain:
-        """Return what a node stands for: its values, each read as a cell of the column that the tree is over."""
+        """Interpret a node as the union of its values, each read as a cell of the underlying column."""
         parts = [self._below(leaf) for leaf in self.leaves[text]]
         texts = [one for part in parts if isinstance(part, Listed) for one in part.texts]
         others = tuple(part for part in parts if not isinstance(part, Listed))
@@ -277,19 +284,20 @@ class ReadColumn:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing was said of the column and its cells show values as they stand, and stars at most."""
+        """Whether nothing is declared and cells show unchanged values, or stars."""
         if self.meaning.kind or self.problem is not None:
             return False
         return all(isinstance(one, Everything | Listed) for one in self.sub_domains)
 
     def values(self, series: pl.Series) -> tuple[Values, NDArray[np.int32]]:
-        """Return the true values of a column in an order that cells can be placed in, and the rank of each row."""
+        """Order the true values of a column so that cells can be compared with them, and rank each row."""
         codes, distinct = coded(series)
         values = Values(self.meaning.transformed(distinct), self.scale)
         return values, values.ranks(codes)
 
     def _decide(self, beside: Scale | None) -> ReadingProblem | None:
-        """Decide by all cells what the values are; return why that is not possible where it is not."""
+        """Detect the scale of the values from all cells; return the reason if this fails."""
+        # Reasons to refuse the column before its cells are interpreted, the most specific first.
         opaque = sum(self._is_opaque(label) for label in self.labels if label is not None)
         if opaque:
             return self._problem(f"{opaque} of its distinct cells are names of classes that do not say their values")
@@ -299,6 +307,7 @@ class ReadColumn:
             return self._problem("it was made less precise in a way that is not known here")
         if self.meaning.climbed and self.meaning.tree is None and not self._reads_itself:
             return self._problem("its cells are nodes of a hierarchy, which is not here")
+        # A declared coarsening determines the scale; otherwise all cells together do.
         found = _Atoms.of(self)
         if self.meaning.scale is not None:
             self.scale = self.meaning.scale
@@ -310,8 +319,9 @@ class ReadColumn:
             if self.scale == "text" and found.scale(beside) == "time":
                 self.scale = "time"  # untouched times may be written with more digits than those in sets
             if self.meaning.climbed and self.scale == "text":
-                self.foreign = False  # the nodes are sets of names, and whatever else there is are values
+                self.foreign = False  # the nodes are sets of names; all other cells are values
             self.years = self.years or (self.scale == "date" and self.foreign)
+        # Cells were interpreted on another scale while it was being decided.
         self._known.clear()
         if any(isinstance(one, Between) for one in self._in_order()):
             return ReadingProblem(
@@ -327,18 +337,18 @@ class ReadColumn:
 
     @property
     def _reads_itself(self) -> bool:
-        """Whether a certificate says that the names of the nodes tell what is below them."""
+        """Whether a certificate states that the names of the nodes describe the values below them."""
         said = self.meaning.facts.get("hierarchy")
         return isinstance(said, Mapping) and bool(said.get("automatic") or said.get("read_as"))
 
     def _stated_scale(self) -> Scale | None:
-        """Return on which scale a certificate says that the names of nodes are read."""
+        """Look up the scale on which names of nodes are interpreted by a certificate."""
         said = self.meaning.facts.get("hierarchy")
         stated = said.get("read_as") if isinstance(said, Mapping) and self.meaning.tree is None else None
         return next((scale for scale in ("number", "date", "text") if scale == stated), None)
 
     def _tells_itself(self, text: str | None) -> bool:
-        """Return whether a cell says what it stands for, however it was made: a bin, or an interval of days."""
+        """Check whether a cell is unambiguous in any coarsening, such as a bin or an interval of dates."""
         cell = read_cell(text, self.star)
         if cell.kind != "interval":
             return text is None or cell.kind == "star"
@@ -346,10 +356,11 @@ class ReadColumn:
         return opened or all(moment_of(str(atom)) is not None for atom in cell.atoms)
 
     def _is_opaque(self, text: str) -> bool:
-        """Return whether a cell, or a part of it, is a name of which nobody says what it stands for."""
+        """Check whether a cell, or a part of it, is a name without declared values."""
         cell = read_cell(text, self.star)
         if cell.kind in ("set", "interval") and any(atom is not None and self._is_opaque(atom) for atom in cell.atoms):
             return True
+        # Nodes of an unavailable hierarchy are opaque above level 0.
         if self.meaning.kind == "level" and self.meaning.tree is None:
             return text not in (self.star, *self.meaning.classes) and self.meaning.facts.get("level") != 0
         if self.meaning.climbed and self.meaning.tree is None:
@@ -365,7 +376,7 @@ class ReadColumn:
 
 @dataclass(kw_only=True)
 class _Atoms:
-    """What the cells of a column are written with."""
+    """The parts that the cells of a column consist of."""
 
     values: list[str]
     """Plain values, and members of sets."""
@@ -392,6 +403,7 @@ class _Atoms:
         if cell.kind == "value":
             self.values.append(text)
         elif cell.kind in ("interval", "set"):
+            # Ends and members may be cells themselves, unless the column shows unchanged values.
             nested = column.meaning.kind != "values" or column.foreign
             into = self.ends if cell.kind == "interval" else self.values
             for atom in cell.atoms:
@@ -402,13 +414,15 @@ class _Atoms:
                     into.append(atom)
 
     def scale(self, beside: Scale | None) -> Scale | None:
-        """Return what all of them are; None where they are of different kinds, and some must be in an order."""
+        """Detect the common scale of all parts; None if they differ although some need an order."""
         texts = [*self.values, *self.ends]
         if not texts:
             return "text"
+        # Years alone are numbers, unless the true values are dates.
         years = all(_YEAR.fullmatch(text) for text in texts)
         if all(map(_is_dated, texts)) and (not years or (self.loose and beside == "date")):
             return "date"
+        # Numbers with leading zeros or signs are codes, unless they end intervals.
         numbers = [number_of(text) is not None for text in texts]
         loose = [self.loose and loose_cell(text) is not None for text in texts]
         if all(number or form for number, form in zip(numbers, loose, strict=True)):
@@ -416,12 +430,12 @@ class _Atoms:
             return "text" if codes else "number"
         if all(moment_of(text, "time") is not None for text in texts):
             return "time"
-        # Names with an order of their own, as far as anybody can tell.
+        # Names, possibly with an order of their own.
         ordered = not self.loose or not any(number_of(end) is not None or _is_dated(end) for end in self.ends)
         return "text" if ordered and not any(loose) else None
 
     def doubt(self) -> str:
-        """Return what is in doubt, in words."""
+        """Describe in words why the scale is ambiguous."""
         placed = [number_of(text) is not None or loose_cell(text) or _is_dated(text) for text in self.values]
         named = len(placed) - sum(map(bool, placed))
         if named:
@@ -430,7 +444,7 @@ class _Atoms:
 
 
 def _is_dated(text: str) -> bool:
-    """Return whether a text is a date or a period; a number is a year where it has four digits."""
+    """Check whether a text is a date or a period; a number is a year if it has four digits."""
     if text.isdigit():
         return _YEAR.fullmatch(text) is not None
     return moment_of(text) is not None or period_of(text) is not None
@@ -438,25 +452,26 @@ def _is_dated(text: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReadTable:
-    """The columns of a published table, read."""
+    """The interpreted columns of a published table."""
 
     columns: Mapping[str, ReadColumn]
     """Each column by its name."""
 
     @property
     def not_understood(self) -> tuple[ReadingProblem, ...]:
-        """Why columns are not understood: one entry for each of them."""
+        """The reasons why columns are not understood, one per column."""
         return tuple(column.problem for column in self.columns.values() if column.problem is not None)
 
     def require(self, names: Iterable[str] | None = None) -> None:
-        """Check that columns are understood; by default all.
+        """Check that columns are understood, by default all of them.
 
         Raises
         ------
         NotUnderstoodError
-            Names the columns that are not, and says how to say what is missing.
+            If columns are not understood. The message names them and states how to declare what is missing.
         """
         asked = set(self.columns if names is None else names)
+        # All problems are reported together, so that they can be solved at once.
         problems = [problem for problem in self.not_understood if problem.column in asked]
         if problems:
             raise not_understood(problems)
@@ -469,7 +484,7 @@ class ReadTable:
 
 
 def not_understood(problems: Sequence[ReadingProblem]) -> NotUnderstoodError:
-    """Return the error that some columns are not understood."""
+    """Create the error for columns that are not understood."""
     said = f"The cells of {len(problems)} column(s) are not understood, so nothing was measured."
     return NotUnderstoodError(
         said, *(Phrase(" ", problem) for problem in problems), columns=tuple(problem.column for problem in problems)
@@ -477,26 +492,27 @@ def not_understood(problems: Sequence[ReadingProblem]) -> NotUnderstoodError:
 
 
 def check_true_values(column: ReadColumn, given: pl.Series, whose: str) -> None:
-    """Check that people have true values in a column, not cells of the release that stand for several values.
+    """Check that a column of persons holds true values, not cells of the release that stand for several values.
 
     Parameters
     ----------
     column : ReadColumn
-        Of the release.
+        The column of the release.
     given : polars.Series
-        The column of the people.
+        The column of the persons.
     whose : str
-        Who they are, for the message.
+        Whose column it is, for the message.
 
     Raises
     ------
     DataError
-        Where a cell of the people stands for several values in the release.
+        If a cell of a person stands for several values in the release.
     """
     import polars as pl
 
     if given.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return
+    # Labels that stand for several values in the release cannot be true values of a person.
     coarse = [
         label
         for label, one in zip(column.labels, column.sub_domains, strict=True)
@@ -512,7 +528,7 @@ def check_true_values(column: ReadColumn, given: pl.Series, whose: str) -> None:
 
 
 def _stands_for_several(found: SubDomain, scale: str) -> bool:
-    """Return whether nobody has such a cell as a true value; text that looks like an interval may be one."""
+    """Check whether a cell cannot be a true value; text that looks like an interval may be one."""
     if isinstance(found, Listed):
         return len(found.texts) > 1
     if isinstance(found, Span | Between):
@@ -528,12 +544,13 @@ def read_column(column: pl.Series, meaning: Meaning, *, star: str = "*", beside:
     column : polars.Series
         The cells.
     meaning : Meaning
-        What is said of them; `Meaning()` where nothing is.
+        How the cells are interpreted; `Meaning()` if nothing is declared.
     star : str
-        How a suppressed cell is written.
+        The symbol of a suppressed cell.
     beside : polars.Series, optional
-        True values that the cells are to be held against.
+        True values that the cells will be compared with.
     """
+    # Only cells that occur are interpreted; dates and numbers are first rewritten in the common notation.
     codes, distinct = coded(column)
     occurs = np.flatnonzero(np.bincount(codes, minlength=len(distinct) + 1))
     texts = [*map(meaning.plain, cell_text(distinct)), None]
@@ -548,7 +565,7 @@ def read_column(column: pl.Series, meaning: Meaning, *, star: str = "*", beside:
         beside=None if beside is None else scale_of(coded(beside)[1]),
     )
     if found.problem is not None and found.problem.order_only and beside is not None and Values(beside.head(0)).ordered:
-        found.problem = None  # the true values have an order that they say themselves
+        found.problem = None  # the true values have a natural order
     return found
 
 
@@ -569,9 +586,9 @@ def read_table(
     names : iterable of str
         The columns.
     star : str
-        How a suppressed cell is written.
+        The symbol of a suppressed cell.
     meanings : mapping of column to Meaning, optional
-        What is said of columns (`declared_meanings`).
+        How columns are interpreted (`declared_meanings`).
     beside : polars.DataFrame, optional
         A table of true values with these columns.
     """

@@ -1,4 +1,4 @@
-"""A published release as its readers have it: a folder that shoal wrote, or a file that anybody wrote."""
+"""Read a published release as its readers do: from a folder that shoal wrote, or from a file of any origin."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ __all__ = [
 ]
 
 COUNTERFEITS = "counterfeits.csv"
-"""The file that says how many counterfeits the groups of a release of a series have."""
+"""The file with the number of counterfeits of each group, in a release of a series."""
 _NAMES = ("release.csv", "release.parquet", "release.xlsx", "release.ods")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ReadRelease:
-    """A published table with what is published beside it."""
+    """A published table with the files that accompany it."""
 
     frame: pl.DataFrame
     """The table."""
     counterfeits: pl.DataFrame | None
-    """How many counterfeits its groups have; None where that is not published."""
+    """Number of counterfeits of each group; None if it is not published."""
     certificate: Mapping[str, Any]
-    """The certificate; empty where there is none."""
+    """The certificate; empty if there is none."""
     empty_is_missing: bool = True
     """Whether an empty text was read as a missing value, as in CSV and workbooks."""
 
     def columns(self, role: str) -> tuple[str, ...]:
-        """Return the columns with a role ("quasi_identifiers", "sensitive") as the certificate names them."""
+        """List the columns with a role ("quasi_identifiers", "sensitive") as the certificate names them."""
         return columns_said(self.certificate, role)
 
     def meanings(
@@ -58,7 +58,7 @@ class ReadRelease:
         trees: Mapping[str, Tree] | None = None,
         cells: Mapping[str, object] | None = None,
     ) -> dict[str, Meaning]:
-        """Return what is said of the cells of quasi-identifiers, by the certificate and by the caller."""
+        """Collect the interpretations of quasi-identifiers from the certificate and the caller."""
         return declared_meanings(names, parameters_of(self.certificate), trees=trees, cells=cells)
 
     @property
@@ -73,20 +73,22 @@ class ReadRelease:
 def read_published(path: str | Path, *, delimiter: str | None = None, encoding: str | None = None) -> ReadRelease:
     """Read a release folder, or a file or database table with a published table.
 
-    Of a folder the files are read that its certificate names, and none that lies beside them. A certificate beside a
-    file counts where it has the hash of the file.
+    In a folder only the files that its certificate names are read. A certificate in the folder of a file counts if it
+    has the hash of the file.
 
     Raises
     ------
     DataError
-        Where there is no release, a file of it cannot be read, or is not the one of which the certificate has the hash.
+        If there is no release, a file cannot be read, or a file does not have the hash that the certificate states.
     """
+    # A file or a database table has at most a certificate, which must have its hash.
     folder = Path(path)
     if not folder.is_dir():
         frame = read(path, delimiter=delimiter, encoding=encoding)
         return ReadRelease(
             frame=frame, counterfeits=None, certificate=_beside(folder), empty_is_missing=_empty_is_missing(str(path))
         )
+    # A folder: its certificate names the files that belong to the release.
     path = folder / "certificate.json"
     certificate = read_certificate(path) if path.exists() else {}
     named = _named_files(certificate)
@@ -103,32 +105,33 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
 
 
 def _empty_is_missing(name: str) -> bool:
-    """Return whether an empty text of a file or a database table is read as a missing value."""
+    """Check whether an empty text in a file or a database table is a missing value."""
     return "://" not in name and not name.lower().endswith((".parquet", ".pq", ".arrow", ".feather", ".ipc"))
 
 
 def columns_said(certificate: Mapping[str, Any], role: str) -> tuple[str, ...]:
-    """Return the columns that have a role ("quasi_identifiers", "sensitive") by a certificate."""
+    """List the columns with a role ("quasi_identifiers", "sensitive") by a certificate."""
     return tuple((certificate.get("columns") or {}).get(role) or ())
 
 
 def find_published(path: str | Path) -> tuple[str | Path, Mapping[str, Any]]:
-    """Return the file of a published table, and the certificate of that very file; empty where there is none.
+    """Find the file of a published table and the certificate of this file (empty if there is none).
 
     Parameters
     ----------
     path : str or Path
-        The folder of a release, or a file; any other source is returned as it is.
+        The folder of a release, or a file; any other source is returned unchanged.
 
     Raises
     ------
     DataError
-        Where a file of a release folder is missing, or is not the one that its certificate names.
+        If a file of a release folder is missing, or is not the one that its certificate names.
     """
     folder = Path(path)
     if not folder.is_dir():
         return path, _beside(folder)
     certificate = read_certificate(folder / "certificate.json") if (folder / "certificate.json").is_file() else {}
+    # Without a certificate the folder must hold a table under one of the known names.
     named = _named_files(certificate)
     if not named and not any((folder / name).is_file() for name in _NAMES):
         return path, {}  # a table in several files
@@ -138,10 +141,11 @@ def find_published(path: str | Path) -> tuple[str | Path, Mapping[str, Any]]:
 
 
 def _beside(path: Path) -> Mapping[str, Any]:
-    """Return the certificate beside a file, where it is of this very file."""
+    """Read the certificate in the folder of a file, if it has the hash of this file."""
     certificate = path.with_name("certificate.json")
     if not path.is_file() or not certificate.is_file():
         return {}
+    # A broken certificate in the folder of another file is ignored.
     try:
         facts = read_certificate(certificate)
     except DataError:
@@ -150,20 +154,21 @@ def _beside(path: Path) -> Mapping[str, Any]:
 
 
 def _named_files(certificate: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the files that a certificate names, with what it says of each."""
+    """Map the file names in a certificate to their entries."""
     output = certificate.get("output")
     files = output.get("files") if isinstance(output, dict) else None
     return dict(files) if isinstance(files, dict) else {}
 
 
 def _is_named(path: Path, named: Mapping[str, Any]) -> bool:
-    """Return whether a file is the one that a certificate names: whether it has that file's hash."""
+    """Check whether a file has the hash that a certificate states."""
     said = named.get(path.name)
     return isinstance(said, dict) and said.get("sha256") == file_digest(path)
 
 
 def _table_name(folder: Path, named: Mapping[str, Any]) -> str:
-    """Return the name of the file with the published table."""
+    """Find the name of the file with the published table."""
+    # Without a certificate any known name counts, as long as there is only one.
     found = [name for name in _NAMES if (name in named if named else (folder / name).exists())]
     if not found:
         raise DataError(f"The folder '{folder}' holds no table of a release ({', '.join(_NAMES)}). Name its file.")
@@ -176,7 +181,7 @@ def _table_name(folder: Path, named: Mapping[str, Any]) -> str:
 
 
 def _check_file(path: Path, named: Mapping[str, Any]) -> None:
-    """Check that a file is there, and is the one of the certificate, where there is one."""
+    """Check that a file exists and is the one that the certificate names, if there is a certificate."""
     if not path.is_file():
         raise DataError(f"The file '{path}', which the certificate beside it names, is not there.")
     if named and not _is_named(path, named):
@@ -192,7 +197,7 @@ def read_certificate(path: Path) -> dict[str, Any]:
     Raises
     ------
     DataError
-        Where it cannot be read, or is none.
+        If the file cannot be read, or is not a certificate.
     """
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
@@ -204,18 +209,18 @@ def read_certificate(path: Path) -> dict[str, Any]:
 
 
 def read_release(path: Path) -> pl.DataFrame:
-    """Read a table that shoal wrote: nothing has to be guessed."""
+    """Read a table that shoal wrote, whose format is known."""
     return read(path, delimiter=",", encoding="utf-8") if path.suffix == ".csv" else read(path)
 
 
 def read_counterfeits(path: Path) -> pl.DataFrame:
-    """Read the groups with counterfeits; a file without one is no error."""
+    """Read the number of counterfeits of each group; a file without groups is valid."""
     import polars as pl
 
     return pl.read_csv(path, schema_overrides={"group_id": pl.Int64, "count": pl.Int64})
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
+    """Compute the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

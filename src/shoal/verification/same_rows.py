@@ -1,7 +1,7 @@
-"""Whether cells with counts are the rows of a table: compared by a sum of keyed hashes, not by counting once more.
+"""Check that cells with multiplicities are the rows of a table, by sums of keyed hashes instead of another count.
 
-Rows that have values of their own beside their cells are compared in the same way, those of a release with those of the
-table that it was made of, and those of its files with those of the release.
+Rows with values of their own in addition to their cells are compared in the same way: those of a release with those of
+its source table, and those of the written files with those of the release.
 """
 
 from __future__ import annotations
@@ -24,30 +24,31 @@ if TYPE_CHECKING:
 __all__ = ["RowSums", "check_same_rows"]
 
 _BLOCK = 1 << 20
-"""Rows that are hashed at a time."""
+"""Number of rows that are hashed at a time."""
 
 
 def check_same_rows(cells: pl.DataFrame, times: NDArray[np.int64], table: pl.DataFrame) -> None:
-    """Check that some rows, each so many times, are the rows of a table in any order.
+    """Check that rows with multiplicities are the rows of a table in any order.
 
-    A number of 64 bits is made of each row, by a hash whose key is drawn here, and these numbers are added up, those of
-    the cells as often as each is published. Tables with other rows, or with a row more or less often, have the same sum
-    with a probability of about one in 2**64, whatever made them: nothing is grouped, sorted, encoded or counted here.
+    Each row is hashed to 64 bits with a random key, and the hashes are added up, weighted by the multiplicities. Tables
+    with other rows, or with a row more or less often, have the same sum with a probability of about one in 2**64.
+    Nothing is grouped, sorted, encoded or counted, so an error in these steps cannot repeat itself here.
 
     Parameters
     ----------
     cells : polars.DataFrame
         The rows of the input that a release publishes.
     times : int64 array
-        How often it publishes each.
+        Multiplicity of each row.
     table : polars.DataFrame
-        The input; its columns of these names are compared.
+        The input; only the columns with names of `cells` are compared.
 
     Raises
     ------
     ReleaseUnsafeError
-        Where they are other rows, or other numbers of them.
+        If the rows or their multiplicities differ.
     """
+    # The keys are secret until now, so no table can be made to collide.
     key, other = secrets.randbits(64), secrets.randbits(64)
     same = times.shape == (cells.height,) and bool((times >= 1).all()) and int(times.sum()) == table.height
     if not same or _summed(cells, times, key, other) != _summed(table[cells.columns], None, key, other):
@@ -58,10 +59,10 @@ def check_same_rows(cells: pl.DataFrame, times: NDArray[np.int64], table: pl.Dat
 
 
 def _summed(rows: pl.DataFrame, times: NDArray[np.int64] | None, key: int, other: int) -> int:
-    """Return the sum of the hashes of rows, modulo 2**64, each as often as it stands in the table."""
+    """Add up the hashes of rows modulo 2**64, weighted by their multiplicities."""
     total = 0
     for first in range(0, rows.height, _BLOCK):
-        # Hashed twice: what comes of combining columns is not mixed well enough for sums.
+        # Hashed twice, because the combination of columns is not mixed well enough for sums.
         hashes = rows[first : first + _BLOCK].hash_rows(key).hash(other).to_numpy()
         if times is not None:
             hashes = hashes * times[first : first + _BLOCK].astype(np.uint64)
@@ -71,15 +72,15 @@ def _summed(rows: pl.DataFrame, times: NDArray[np.int64] | None, key: int, other
 
 @dataclass(frozen=True, repr=False)
 class RowSums:
-    """Sums of keyed hashes of rows that have two parts: a cell, which many of them share, and values of their own.
+    """Sums of keyed hashes of rows that consist of a cell, which many rows share, and values of their own.
 
-    Tables with other rows, with a row more or less often, or with the values of one row beside the cell of another,
-    have the same sum with a probability of about one in 2**64, whatever made them: the keys are drawn here. Nothing is
-    grouped, sorted or joined. Declared categories are compared as text.
+    Tables with other rows, with a row more or less often, or with the values of one row next to the cell of another,
+    have the same sum with a probability of about one in 2**64, because the keys are random. Nothing is grouped, sorted
+    or joined. Declared categories are compared as text.
     """
 
     keys: tuple[int, ...] = field(default_factory=lambda: tuple(secrets.randbits(64) for _ in range(4)))
-    """Of the hashes of cells, of values, and of both together."""
+    """Random keys: one for cells, one for values, and two for the combination."""
 
     def of_cells(
         self,
@@ -88,17 +89,17 @@ class RowSums:
         values: pl.DataFrame | None,
         places: NDArray[np.integer],
     ) -> tuple[int, int]:
-        """Return the number of rows, and the sum of their hashes, of cells that are there so many times each.
+        """Sum the hashes of rows given as cells with multiplicities; return the number of rows and the sum.
 
         Parameters
         ----------
         cells : polars.DataFrame
         times : int64 array
-            How many rows have each cell.
+            Number of rows of each cell.
         values : polars.DataFrame, optional
-            None: the places themselves are compared.
+            If None, the positions themselves are compared.
         places : integer array
-            Which row of the values each row has, cell after cell.
+            The row of `values` of each row, cell after cell.
         """
         import polars as pl
 
@@ -106,8 +107,9 @@ class RowSums:
         begins = ends - times
         hashes, rows = self._hashed(cells, self.keys[0]), int(times.sum())
         if len(places) != rows:
-            return len(places), -1  # the sum of no rows
+            return len(places), -1  # no rows have this sum
 
+        # A block may begin and end within the rows of a cell; two threads share the blocks.
         def summed(first: int) -> int:
             last = min(first + _BLOCK, rows)
             low, high = np.searchsorted(ends, [first, last - 1], side="right")
@@ -121,7 +123,7 @@ class RowSums:
             return len(places), sum(pool.map(summed, range(0, rows, _BLOCK))) % 2**64
 
     def of_rows(self, pieces: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> tuple[int, int]:
-        """Return the number and the sum of rows that come in pieces: their cells, and the values beside them."""
+        """Sum the hashes of rows given in chunks of cells and values; return the number of rows and the sum."""
         rows, total = 0, 0
         for cells, values in pieces:
             rows += cells.height
@@ -131,7 +133,7 @@ class RowSums:
     def _sum(self, cells: NDArray[np.uint64], values: NDArray[np.uint64]) -> int:
         import polars as pl
 
-        # Hashed twice, as above.
+        # Hashed twice, as in `_summed`.
         mixed = pl.DataFrame({"cells": cells, "values": values}).hash_rows(self.keys[2]).hash(self.keys[3])
         return int(mixed.to_numpy().sum(dtype=np.uint64))
 
@@ -139,6 +141,7 @@ class RowSums:
         import polars as pl
 
         text = (pl.Categorical, pl.Enum)
+        # Categories have codes of their own in each table, so their text is hashed.
         plain = [
             (column.cast(pl.String) if column.dtype in text else column).alias(str(at))
             for at, column in enumerate(rows)

@@ -1,7 +1,7 @@
-"""Where numbers, dates and times lie that are written in cells: exact positions, which can be compared.
+"""Exact, comparable positions of the numbers, dates and times that cells are written with.
 
-Numbers lie where their decimal digits say (`0.1` is a tenth), dates and times at their nanoseconds from 1970 on.
-Nothing here rounds.
+Numbers have the position of their decimal digits (`0.1` is a tenth), dates and times that of their nanoseconds since
+1970. Nothing is rounded here.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ __all__ = ["Position", "Scale", "is_plain_number", "moment_of", "number_of", "pe
 Position: TypeAlias = int | Fraction
 """A number, or nanoseconds."""
 Scale: TypeAlias = Literal["number", "date", "time", "text"]
-"""What the values of a column are: numbers, dates (with or without a time), times of a day, or text without any order
-that it says itself."""
+"""The kind of a column's values: numbers, dates (with or without a time), times of a day, or text without a natural
+order."""
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?|-?[0-9]+/0*[1-9][0-9]*")
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?")
 _LONGEST = 400
-"""Longer runs of digits are no numbers that anybody measured."""
+"""Largest number of characters of a number; longer runs of digits are not measurements."""
 _DATE = r"(-?[0-9]{3,6})-([0-9]{2})-([0-9]{2})"
 _CLOCK = r"([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
 _MOMENT = re.compile(rf"{_DATE}(?:[T ]{_CLOCK}(Z|[-+][0-9]{{2}}:?[0-9]{{2}})?)?")
@@ -33,7 +33,7 @@ _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def number_of(text: str) -> Fraction | None:
-    """Return the number that a text is: `12`, `-0.5`, `1e+20`, `1/3`; None where it is none.
+    """Parse a number such as `12`, `-0.5`, `1e+20` or `1/3`; None if the text is not a number.
 
     Examples
     --------
@@ -46,12 +46,12 @@ def number_of(text: str) -> Fraction | None:
 
 
 def is_plain_number(text: str) -> bool:
-    """Return whether a text is a number and nothing else: `007` and `+1` may be codes."""
+    """Check whether a text can only be a number: `007` and `+1` may be codes."""
     return len(text) <= _LONGEST and _PLAIN_NUMBER.fullmatch(text) is not None
 
 
 def moment_of(text: str, scale: Scale = "date") -> int | None:
-    """Return where a date (midnight, as it starts), a date with a time, or a time of a day lies; None for others.
+    """Parse a date (at midnight), a date with a time, or a time of a day to its position; None for others.
 
     Examples
     --------
@@ -69,12 +69,13 @@ def moment_of(text: str, scale: Scale = "date") -> int | None:
         return None
     if hours is None:
         return days * _DAY
+    # A time with a zone is moved to UTC.
     clock = _clock(hours, minutes, seconds, digits)
     return None if clock is None else days * _DAY + clock - _offset(zone)
 
 
 def period_of(text: str) -> tuple[int, int] | None:
-    """Return where a year, a quarter or a month starts, and where the next one does; None for others.
+    """Parse a year, quarter or month to the positions of its start and of the next one's start; None for others.
 
     Examples
     --------
@@ -86,6 +87,7 @@ def period_of(text: str) -> tuple[int, int] | None:
     if found is None:
         return None
     year, quarter, month = int(found[1]), found[2], found[3]
+    # The first month, and the number of months.
     first, months = 1, 12
     if quarter is not None:
         first, months = 3 * int(quarter) - 2, 3
@@ -93,16 +95,19 @@ def period_of(text: str) -> tuple[int, int] | None:
         first, months = int(month), 1
     if not 1 <= first <= 12:
         return None
+    # The next period may start in the next year.
     after = first + months
     start, stop = _days(year, first, 1), _days(year + (after > 12), (after - 1) % 12 + 1, 1)
     return None if start is None or stop is None else (start * _DAY, stop * _DAY)
 
 
 def _days(year: int, month: int, day: int) -> int | None:
-    """Return the days from 1970-01-01 to a date of the Gregorian calendar; None where there is no such date."""
+    """Count the days from 1970-01-01 to a date of the Gregorian calendar; None if the date does not exist."""
+    # Proleptic Gregorian calendar, also beyond the range of `datetime`.
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     if not 1 <= month <= 12 or not 1 <= day <= _DAYS[month - 1] + (leap and month == 2):
         return None
+    # Days before this date in its year, then days of all years before; 1970-01-01 is day 719,162.
     before = sum(_DAYS[: month - 1]) + (leap and month > 2) + day - 1
     past = year - 1
     return 365 * past + past // 4 - past // 100 + past // 400 + before - 719_162

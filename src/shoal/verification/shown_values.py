@@ -1,13 +1,13 @@
-"""Exact values of few records: no end of an interval is one, and no member of a set.
+"""Check that no end of an interval and no member of a set is the exact value of few records.
 
-An end may be a value that enough records of the table have. Else it must be that of a cell of the public grid in which
-enough records lie, the least (or the greatest) of its rows among them: a month, a quarter, a year, 10, 20, 50, ...
+An end may be a value that enough records share. Otherwise it must be an end of a cell of the public grid that contains
+enough records, among them the lowest (or highest) row of the interval: a month, a quarter, a year, 10, 20, 50, ...
 years, or 1, 2, 5, 10, ... units of a number. The first and the last cell of a table may be joined with the next one,
-and cells of numbers that have too few records on their side of zero reach to both sides of it. Of other values with an
-order, enough must lie from the end to the value. All cells that end at the same place hold one another: the widest
-decides.
+and cells of numbers with too few records on their side of zero extend to both sides of it. Between ordered values
+without a grid, enough records must lie from the end to the lowest (or highest) row. Cells with a common end are nested,
+so the widest decides.
 
-It shares nothing with recoding: neither the grid nor the counts.
+The module shares no code with recoding: neither the grid nor the counts.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ __all__ = ["check_shown_values"]
 _DAY = 86_400 * 10**9
 _EPOCH = date(1970, 1, 1).toordinal()
 _CLOCK = (_DAY, 3_600 * 10**9, 60 * 10**9)
-"""Cells of dates with a time below a month, the widest first."""
+"""Widths of cells of dates with a time, below a month and in descending order."""
 _YEARS = 10_000
 _COUNTED_IN_NANOSECONDS = (1 << 63) // _DAY - 1
-"""Days before and after 1970 that dates in nanoseconds can have, with their cells."""
+"""Largest distance from 1970, in days, of dates in nanoseconds together with their cells."""
 
 
 def check_shown_values(
@@ -61,25 +61,26 @@ def check_shown_values(
     published : polars.DataFrame
         The release.
     original : polars.DataFrame
-        The microdata, as they came.
+        The raw microdata.
     rows : integer array
         The row of the microdata that each published row stands for.
     meanings : mapping of column to Meaning
-        The quasi-identifiers, and what is said of their cells. Those that show no values as they were are not checked.
+        The quasi-identifiers and how their cells are interpreted. Columns that show no exact values are skipped.
     least : int
-        The records that a value must have to be shown, or the cell of an end.
+        Smallest number of records of a value that is shown, or of the cell of an end.
     star : str
-        How a suppressed cell is written.
+        The symbol of a suppressed cell.
     times : int64 array, optional
-        How often each published row stands in the release, where that is not once.
+        Multiplicity of each published row, if it is not 1.
 
     Raises
     ------
     ReleaseUnsafeError
-        Names the columns with such ends or members, and how many there are; never a cell.
+        If there are such ends or members. The message names the columns and the numbers, never a cell.
     """
     each = np.ones(published.height, dtype=np.int64) if times is None else times
     places = pl.Series(np.asarray(rows, dtype=np.uint32))
+    # Only columns whose cells show exact values are checked.
     failed = []
     for name, meaning in meanings.items():
         if meaning.shows_values or meaning.ends_at_values:
@@ -94,7 +95,7 @@ def check_shown_values(
 
 
 class _Shown:
-    """What the cells of a column show of its values."""
+    """The values that the cells of a column reveal."""
 
     def __init__(
         self, shown: pl.Series, true: pl.Series, each: NDArray[np.int64], meaning: Meaning, star: str, least: int
@@ -105,6 +106,7 @@ class _Shown:
         labels = [*written(cells).to_list(), None]
         self._column = ReadColumn(shown.name, labels, self._cell_codes, meaning=meaning, star=star, scale=values.scale)
         self._ranks = values.ranks(value_codes)
+        # Cumulative number of records by rank, so that each range is counted in constant time.
         self._below = np.append(0, np.cumsum(_sums(self._ranks, each, values.size + 1)[: values.size]))
         self._least = least
         self._grid = None if meaning.has_names else _grid_of(values, distinct)
@@ -112,9 +114,10 @@ class _Shown:
         self._of_classes = meaning.ends_at_values
 
     def failing(self) -> int:
-        """Return how many different ends and members are exact values of few records."""
+        """Count the distinct ends and members that are exact values of few records."""
         if self._of_classes and not (isinstance(self._grid, _Numbers) or (self._grid and self._grid.whole)):
             return 0  # without a grid, or an order between overlapping intervals, classes stay as they are
+        # Collect the distinct ends on either side, with the cells that have them, and the members.
         ends: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
         members: set[str] = set()
         for code, label in enumerate(self._column.labels):
@@ -126,6 +129,7 @@ class _Shown:
                     side.setdefault(str(atom), []).append(code)
             elif cell.kind == "set":
                 members.update(map(str, cell.atoms))
+        # Of all cells with an end, the lowest (or highest) row decides, because cells with a common end are nested.
         extremes = self._extremes
         lows, highs = (
             sum(
@@ -138,13 +142,13 @@ class _Shown:
         return lows + highs + sum(self._records_of(text) < self._least for text in members)
 
     def _stands_alone(self, label: str) -> bool:
-        """Return whether a cell is a value of the column or a code of it, whatever it reads like."""
+        """Check whether a cell is a value of the column or a code, however it is spelled."""
         known = self._values.scale == "text" and label in self._values.known
         return known or self._column.meaning.named(label) is not None
 
     @cached_property
     def _extremes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The least and the greatest rank of the rows with each label; of a label without rows in the wrong order."""
+        """The lowest and the highest rank of the rows of each label; reversed for labels without rows."""
         count = len(self._column.labels)
         low, high = np.full(count, self._values.size + 1, dtype=np.int64), np.full(count, -1, dtype=np.int64)
         np.minimum.at(low, self._cell_codes, self._ranks)
@@ -152,22 +156,25 @@ class _Shown:
         return low, high
 
     def _records(self, start: int, stop: int) -> int:
-        """Return the records with the ranks from one to below another."""
+        """Count the records with ranks from `start` to below `stop`."""
         return int(self._below[max(stop, start)] - self._below[start])
 
     def _records_of(self, text: str) -> int:
-        """Return the records with a member of a set."""
+        """Count the records that a member of a set covers."""
         ranks = {rank for part in self._column.members(text) for rank in ranks_of(part, self._values).listed().tolist()}
         return sum(self._records(rank, rank + 1) for rank in ranks if rank < self._values.size)
 
     def _may_end(self, text: str, rank: int, *, upper: bool) -> bool:
-        """Return whether an interval may end there; `rank` is that of the last of its rows on that side."""
+        """Check whether an interval may have this end; `rank` is that of its last row on this side."""
+        # A value that enough records share may be shown.
         found = ranks_of(self._column.inner(text), self._values)
         if self._records(found.low, found.stop) >= self._least:
             return True
+        # Without a grid, enough records must lie between the end and the last row.
         if self._grid is None:
             start, stop = (rank, found.stop) if upper else (found.low, rank + 1)
             return found.low < found.stop and self._records(start, stop) >= self._least
+        # Otherwise a cell of the grid with this end must hold the row and enough records.
         position = self._values.position_of(text)
         if position is None:
             return False
@@ -179,16 +186,18 @@ class _Shown:
         )
 
     def _cells(self, end: Position, rank: int, *, upper: bool) -> Iterable[tuple[int, int]]:
-        """Yield the ranks from and to below which the cells lie that may have such an end."""
+        """Yield the rank ranges of the cells that may have such an end."""
         assert self._grid is not None
         size = self._values.size
         for cell in self._grid.widest(end, upper=upper):
             start, stop = self._between(cell, upper=upper)
             yield start, stop
+            # The first and the last cell of the table may be joined with the next one.
             if (stop == size) if upper else (start == 0):
                 yield self._between(cell.joined(upper=upper), upper=upper)
+        # With too few records on this side of zero, a cell may extend to the other side.
         if isinstance(self._grid, _Numbers):
-            # Cells of whole numbers end before zero: it is not among the values below.
+            # Cells of whole numbers end before zero, so zero is not among the values below.
             zero = self._values.below(0)[int(upper and not self._grid.whole)]
             start, stop = (0, zero) if rank < zero else (zero, size)
             if self._records(start, stop) < self._least:
@@ -196,7 +205,7 @@ class _Shown:
                 yield from () if around is None else (self._between(around, upper=upper),)
 
     def _between(self, cell: _Cell, *, upper: bool) -> tuple[int, int]:
-        """Return the ranks in a cell: one of an upper end has what lies at its end, unless it ends with whole units."""
+        """Compute the rank range of a cell; a cell with an upper end includes it, unless values are whole units."""
         assert self._grid is not None
         shut = int(upper and not self._grid.whole)
         start = 0 if cell.start is None else self._values.below(cell.start)[shut]
@@ -211,7 +220,7 @@ def _sums(codes: NDArray[np.integer], each: NDArray[np.int64], size: int) -> NDA
 
 @dataclass(frozen=True, kw_only=True)
 class _Cell:
-    """Where a cell starts, where the next one does, and where those beside them do; None is beyond all values."""
+    """The start of a cell, of its neighbours and of the next cell; None lies beyond all values."""
 
     before: Position | None
     start: Position | None
@@ -219,17 +228,17 @@ class _Cell:
     after: Position | None
 
     def joined(self, *, upper: bool) -> _Cell:
-        """Return the cell with the one before it, where it has an upper end, else with the one behind it."""
+        """Join the cell with the previous one if it has an upper end, and otherwise with the next one."""
         start, stop = (self.before, self.stop) if upper else (self.start, self.after)
         return _Cell(before=None, start=start, stop=stop, after=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Numbers:
-    """Cells of 1, 2 or 5 times a power of ten, counted from 0."""
+    """Cells with widths of 1, 2 or 5 times a power of ten, counted from 0."""
 
     whole: bool
-    """Whether values are whole numbers, so that cells end before the next one starts."""
+    """Whether values are integers, so that cells end one unit before the next one starts."""
 
     def widest(self, end: Position, *, upper: bool) -> Iterable[_Cell]:
         """Yield the widest cell with an end."""
@@ -243,7 +252,8 @@ class _Numbers:
             yield _Cell(before=None, start=bound, stop=bound + width, after=bound + 2 * width)
 
     def around_zero(self, end: Position, *, upper: bool) -> _Cell | None:
-        """Return the cell with an end that reaches as far to the other side of zero."""
+        """Compute the cell with this end that extends equally far to the other side of zero."""
+        # The end must be its own widest divisor, and lie on its own side of zero.
         reach = abs(Fraction(end + (upper and self.whole)))
         if reach == 0 or _widest_divisor(reach) != reach or (end > 0) != upper:
             return None
@@ -251,9 +261,10 @@ class _Numbers:
 
 
 def _widest_divisor(number: Fraction) -> Fraction | None:
-    """Return the largest of 1, 2, 5, 10, 20, ... (and 0.5, 0.2, ...) of which a decimal is a multiple; None of 0."""
+    """Find the largest of 1, 2, 5, 10, 20, ... (and 0.5, 0.2, ...) that divides a decimal; None for 0."""
     if number == 0:
         return None
+    # The largest power of ten that divides the number, then the largest digit.
     power = Fraction(1)
     while number % power:
         power /= 10
@@ -267,11 +278,12 @@ class _Dates:
     """Months, quarters, years, 10, 20, 50, ... years, counted from year 0; minutes, hours and days of moments."""
 
     whole: bool
-    """Whether values are days."""
+    """Whether values are dates without a time."""
 
     def widest(self, end: Position, *, upper: bool) -> Iterable[_Cell]:
         """Yield the widest cell with an end."""
         bound = int(end) + _DAY * (upper and self.whole)
+        # An end at the start of a month has cells of months and years, any other end has cells of the clock.
         months = _month_at(bound)
         if months is not None:
             if months == 12 and self.whole:  # there is no year 0
@@ -291,11 +303,11 @@ class _Dates:
 
 
 _MONTHS = (*(12 * digit * power for power in (1_000, 100, 10) for digit in (10, 5, 2)), 120, 12, 3, 1)
-"""The months in the cells of dates, the widest first."""
+"""Widths of cells of dates in months, in descending order."""
 
 
 def _month_at(position: int) -> int | None:
-    """Return the month that starts at a position, counted from January of year 0; None where none does."""
+    """Find the month that starts at a position, counted from January of year 0; None if none does."""
     day, rest = divmod(position, _DAY)
     ordinal = day + _EPOCH
     if rest or ordinal < 1:
@@ -309,20 +321,21 @@ def _month_at(position: int) -> int | None:
 
 
 def _start_of(month: int) -> int | None:
-    """Return where a month starts; None where that is beyond all dates."""
+    """Compute the start of a month; None if it is beyond all dates."""
     if month >= 12 * _YEARS:
         return None if month > 12 * _YEARS else (date.max.toordinal() + 1 - _EPOCH) * _DAY
     return None if month < 12 else (date(month // 12, month % 12 + 1, 1).toordinal() - _EPOCH) * _DAY
 
 
 def _grid_of(values: Values, distinct: pl.Series) -> _Numbers | _Dates | None:
-    """Return the grid of a column; None where its values have an order and no grid."""
+    """Choose the grid of a column; None if its values have an order but no grid."""
     kind = distinct.dtype
     if values.scale == "number":
         numbers = () if kind.is_integer() else map(number_of, values.texts)
         return _Numbers(whole=all(number is not None and number.denominator == 1 for number in numbers))
     if values.scale != "date" or not values.size:
         return None
+    # Dates outside the calendar, or outside the range of nanoseconds, have no grid.
     days = not isinstance(kind, pl.Datetime)
     reach = _COUNTED_IN_NANOSECONDS if isinstance(kind, pl.Datetime) and kind.time_unit == "ns" else 1 << 62
     first, stop = max(1 - _EPOCH, -reach) * _DAY, min(date.max.toordinal() + 1 - _EPOCH, reach) * _DAY

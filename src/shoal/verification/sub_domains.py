@@ -1,4 +1,4 @@
-"""The values that a cell stands for: the sub-domains that cells are read as."""
+"""Sub-domains: the sets of values that cells stand for."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class Everything:
     """Every value of the column."""
 
     missing: bool = True
-    """Whether the value may be missing, too: under a star it may."""
+    """Whether a missing value is included, as under a star."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """Some values, one by one."""
+    """Individual values."""
 
     texts: tuple[str | None, ...]
-    """How they are written; None is a missing one. Numbers are equal where they are equal in size."""
+    """The values as text; None is a missing value. Numbers are compared by size, not by spelling."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,16 +32,16 @@ class Span:
     """All numbers (or dates, or times) between two positions."""
 
     low: Position | None
-    """The lower end; None where there is none."""
+    """The lower end; None if open."""
     high: Position | None
-    """The upper end; None where there is none."""
+    """The upper end; None if open."""
     low_included: bool = True
     high_included: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class Between:
-    """All values between two sub-domains in an order that the cells do not tell: that of declared categories."""
+    """All values between two sub-domains in an order that cells do not determine, as in declared categories."""
 
     low: SubDomain | None
     high: SubDomain | None
@@ -51,10 +51,10 @@ class Between:
 
 @dataclass(frozen=True, kw_only=True)
 class Masked:
-    """All values that have some characters in their places."""
+    """All values with given characters in given positions."""
 
     text: str
-    """The characters, and a star in each place where any may stand; stars at the end may stand for nothing."""
+    """The characters, and a star in each position of any character; stars at the end may stand for none."""
     star: str
 
 
@@ -69,14 +69,14 @@ SubDomain: TypeAlias = Everything | Listed | Span | Between | Masked | AnyOf
 
 
 def hull(low: Span | None, high: Span | None, *, low_included: bool = True, high_included: bool = True) -> Span:
-    """Return all positions from where one span begins to where another ends.
+    """Compute the span from the start of one span to the end of another.
 
     Parameters
     ----------
     low, high : Span, optional
         The ends of an interval: single positions, or spans as in `["[20, 30)", "[30, 40)"]`.
     low_included, high_included : bool
-        Whether an end that is a single position belongs to the interval. One that is a span does.
+        Whether an end that is a single position belongs to the interval. An end that is a span always does.
     """
     alone_low = low is not None and low.low is not None and low.low == low.high
     alone_high = high is not None and high.low is not None and high.low == high.high

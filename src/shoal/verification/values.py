@@ -1,7 +1,7 @@
-"""The true values of a column in their natural order, and where a position lies among them.
+"""The true values of a column in their natural order, and the ranks of positions among them.
 
-Numbers that are equal have one rank, however they are written, and so have dates. Nothing of the encoding of tables is
-used here: a reader who has a table before him would put its values in order like this.
+Equal numbers have one rank, however they are written, and so have equal dates. The encoding of tables is not used here:
+a reader of the table would order its values in the same way.
 """
 
 from __future__ import annotations
@@ -26,25 +26,30 @@ if TYPE_CHECKING:
 __all__ = ["Values", "coded", "scale_of", "written"]
 
 _SMALL_RANGE = 1 << 16
+"""Largest range of integers, dates and categories that are their own codes."""
 _LARGEST_WHOLE = 1 << 62
+"""Integers stay below this bound, so that differences fit into 64 bits."""
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000}
 _DAY = 86_400 * 10**9
 _MANY, _FEW = 20_000, 1_000
+"""More values than `_MANY` are searched by position, and fewer texts than `_FEW` are handled in Python."""
 _DIGITS = r"^-?(0|[1-9][0-9]{0,17})$"
 _DECIMAL = r"^-?(0|[1-9][0-9]{0,99})(\.[0-9]{1,99})?$"
 _ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9].*)?$"
 
 
 def coded(series: pl.Series) -> tuple[NDArray[Any], pl.Series]:
-    """Return a code per row and the value of each code, in any order; a missing value has the code behind the last.
+    """Encode a column: compute a code per row, and the value of each code, in any order.
 
-    Integers, dates and categories of a small range come with every value of it, whether it occurs or not.
+    A missing value has the code after the last one. Integers, dates and categories of a small range have a code for
+    every value of the range, whether it occurs or not.
     """
     if series.dtype.is_float():
         series = series.fill_nan(None)
     kind = series.dtype
     if series.null_count() == len(series):
         return np.zeros(len(series), dtype=np.int32), series.head(0)
+    # Types with few possible values are their own codes.
     if isinstance(kind, pl.Enum):
         return _filled(series.to_physical(), 0, len(kind.categories)), kind.categories.cast(kind)
     if kind == pl.Boolean:
@@ -57,7 +62,7 @@ def coded(series: pl.Series) -> tuple[NDArray[Any], pl.Series]:
             return _filled(physical, low, high - low + 1), values
     if kind in (pl.Categorical, pl.Int128, pl.UInt128) or kind.is_object() or kind.is_nested():
         series = cell_text(series)
-    if series.dtype == pl.String:  # as fast as Arrow, whose import takes long
+    if series.dtype == pl.String:  # as fast as Arrow, and does not import it
         values = series.drop_nulls().unique()
         places = series.cast(pl.Enum(values)).to_physical().cast(pl.Int32)
     else:
@@ -68,10 +73,10 @@ def coded(series: pl.Series) -> tuple[NDArray[Any], pl.Series]:
 
 
 def _filled(physical: pl.Series, low: int, missing: int) -> NDArray[Any]:
-    """Return integers, less the lowest one, in a type that has room for the code of a missing value."""
+    """Shift integers to start at 0, in a type that has room for the code of a missing value."""
     kind = np.uint8 if missing < 1 << 8 else np.int32
     numbers = (physical.fill_null(low) if physical.null_count() else physical).to_numpy()
-    # Modulo the width of the type: a difference that is small comes out right, whatever the signs are.
+    # Unsigned arithmetic modulo the width of the type: small differences are exact for all signs.
     codes: NDArray[Any] = (numbers - numbers.dtype.type(low)).view(f"u{numbers.itemsize}").astype(kind)
     if physical.null_count():
         codes[physical.is_null().to_numpy()] = missing
@@ -79,9 +84,9 @@ def _filled(physical: pl.Series, low: int, missing: int) -> NDArray[Any]:
 
 
 def written(values: pl.Series) -> pl.Series:
-    """Return how a release writes values: `39`, `0.5`, `True`, `2020-01-31T12:00:00`.
+    """Format values as a release writes them: `39`, `0.5`, `True`, `2020-01-31T12:00:00`.
 
-    A float that has an exponent may be written in another way: compare its number, too.
+    Floats with an exponent may be written in another way, so their numbers must be compared as well.
     """
     kind = values.dtype
     if kind == pl.Boolean:
@@ -94,7 +99,7 @@ def written(values: pl.Series) -> pl.Series:
 
 
 def scale_of(values: pl.Series) -> Scale:
-    """Return the scale that the distinct values of a column have: text is numbers, or dates, where all of it is."""
+    """Detect the scale of a column's distinct values: text is numbers, or dates, if all of it is."""
     kind = values.dtype
     if kind.is_numeric():
         return "number"
@@ -104,7 +109,7 @@ def scale_of(values: pl.Series) -> Scale:
         return "time"
     if kind != pl.String or not len(values):
         return "text"
-    # The first one tells of most columns of names that they are that.
+    # The first value rules out most columns of names.
     first = values[0] or ""
     if _is_number(first) and (values.str.contains(_DIGITS).all() or all(map(_is_number, values))):
         return "number"
@@ -118,14 +123,14 @@ def _is_number(text: str) -> bool:
 
 
 class Values:
-    """The distinct values of a column, and the order that they have.
+    """The distinct values of a column, and their order.
 
     Parameters
     ----------
     distinct : polars.Series
-        The values, each once or more often; one that is missing counts as a missing value.
+        The values, possibly repeated; null is a missing value.
     scale : Scale, optional
-        What they are to be read as; by default what they are. Those that are nothing of the kind come last.
+        The scale on which the values are interpreted; by default their own. Values that are not on it come last.
 
     Examples
     --------
@@ -140,15 +145,15 @@ class Values:
         self.distinct = distinct
         """The values, in the order of their codes."""
         self.scale: Scale = scale_of(distinct) if scale is None else scale
-        """What they are."""
+        """The scale of the values."""
         kind = distinct.dtype
         self.ordered = self.scale != "text" or isinstance(kind, pl.Enum) or kind.is_temporal()
-        """Whether their ranks are an order that means something."""
+        """Whether the order of the ranks is meaningful."""
         ranks, self._items = _ranked(distinct.drop_nulls() if distinct.null_count() else distinct, self.scale)
         self.placed = len(self._items)
-        """How many ranks have a position on the scale; the first ones. Without a scale none has."""
+        """Number of ranks with a position on the scale, which come first; 0 for text."""
         self.size = int(ranks.max(initial=-1)) + 1
-        """How many ranks there are, without that of a missing value."""
+        """Number of ranks, without that of a missing value."""
         self.rank_of_code: NDArray[np.int32] = ranks
         """The rank of each code."""
         if distinct.null_count():
@@ -157,22 +162,23 @@ class Values:
 
     @property
     def missing(self) -> int:
-        """The rank of a missing value, behind all others."""
+        """The rank of a missing value, after all others."""
         return self.size
 
     def __len__(self) -> int:
         return self.size + 1
 
     def ranks(self, codes: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Return the rank of each row, given its code."""
+        """Look up the rank of each row, given its code."""
         return np.asarray(np.append(self.rank_of_code, np.int32(self.missing))[codes])
 
     def below(self, position: Position) -> tuple[int, int]:
-        """Return how many ranks lie below a position, and how many do not lie above it."""
+        """Count the ranks below a position, and those not above it."""
         return self._items.below(position)
 
     def find(self, text: str) -> int:
-        """Return the rank of a text, as a value or as an equal number or date; -1 where there is none."""
+        """Find the rank of a text, as a value or as an equal number or date; -1 if there is none."""
+        # A dictionary of all values pays off only for small columns; a search among positions finds equal numbers, too.
         position = self.position_of(text) if self._many else None
         if position is None:
             rank = self.known.get(text)
@@ -185,9 +191,9 @@ class Values:
         return low if low < high else -1
 
     def find_written(self, texts: pl.Series) -> NDArray[np.int64]:
-        """Return the rank of each text that reads just like a value; -1 for any other.
+        """Find the rank of each text that is spelled exactly like a value; -1 for any other.
 
-        Where there are many values and few texts, those on a scale are left for `below` to find.
+        If there are many values and few texts, texts with a position are left to `below`.
         """
         if not self._many:
             return np.array([self.known.get(text, -1) for text in texts], dtype=np.int64)
@@ -203,36 +209,36 @@ class Values:
         return len(self.distinct) > _MANY
 
     def position_of(self, text: str) -> Position | None:
-        """Return where a text lies on the scale of the values; None where it has no place there."""
+        """Look up the position of a text on the scale of the values; None if it has none."""
         if self.scale == "number":
             return number_of(text)
         return None if self.scale == "text" else moment_of(text, self.scale)
 
     @cached_property
     def texts(self) -> pl.Series:
-        """How the values are written, by code; whole floats like integers."""
+        """The text of the values by code, in which whole floats are written like integers."""
         return cell_text(self.distinct) if self.distinct.dtype.is_float() else written(self.distinct)
 
     @cached_property
     def known(self) -> dict[str, int]:
         """The rank of each value by its text."""
         known = dict(zip(written(self.distinct).to_list(), self.rank_of_code.tolist(), strict=True))
-        if self.distinct.dtype == pl.Boolean:  # as files write truth values that were not recoded
+        if self.distinct.dtype == pl.Boolean:  # files write truth values in lower case
             known |= {text.lower(): rank for text, rank in known.items()}
         return known
 
     @cached_property
     def _rank_of_plain_text(self) -> dict[str, int]:
-        """Ranks by what is left of a text without a decimal or a time of day that says nothing (`30.0`)."""
+        """Ranks by text without a redundant fraction or time of day (`30.0`)."""
         plain = (text.removesuffix(".0").removesuffix("T00:00:00") for text in self.known)
         return dict(zip(plain, self.known.values(), strict=True))
 
 
 def _ranked(values: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], _Positions]:
-    """Return the rank of each value, and the positions of the ranks that have one."""
+    """Rank the values, and collect the positions of the ranks that have one."""
     kind = values.dtype
     if not len(values) or scale == "text":
-        # Declared categories and durations in their order, text in that of its characters.
+        # Declared categories and durations have their own order, text that of its characters.
         return _dense(values), _Positions([], int)
     if scale == "number" and kind.is_numeric():
         items = values.unique().sort()
@@ -240,7 +246,10 @@ def _ranked(values: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], _Positi
             return _dense(values), _Floats(items)
         if kind.is_integer() or kind.is_decimal():
             return _dense(values), _Positions(items, int if kind.is_integer() else Fraction)
-        return _dense(values), _Positions(items.cast(pl.String), Fraction)  # a float is what is printed for it
+        return _dense(values), _Positions(
+            items.cast(pl.String), Fraction
+        )  # a float stands for the decimal that is printed for it
+    # Dates and times have positions in nanoseconds in every unit.
     if scale == "date" and kind == pl.Date:
         return _dense(values), _Positions(values.unique().sort().to_physical(), _DAY.__mul__)
     if scale == "date" and isinstance(kind, pl.Datetime):
@@ -251,7 +260,8 @@ def _ranked(values: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], _Positi
 
 
 def _ranked_texts(texts: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], _Positions]:
-    """Return the same for text that says numbers, dates or times; what says nothing of the kind comes last."""
+    """Rank text that holds numbers, dates or times; text without a position comes last."""
+    # Polars parses integers and decimals of moderate length; other text is parsed one by one.
     if scale == "number" and texts.str.contains(_DIGITS).all():
         numbers = texts.cast(pl.Int64)
         return _dense(numbers), _Positions(numbers.unique().sort(), int)
@@ -271,9 +281,10 @@ def _ranked_texts(texts: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], _P
 
 
 def _ranked_decimals(texts: pl.Series) -> tuple[NDArray[np.int32], _Positions]:
-    """Return the same for decimal numbers: floats sort them, but for those that are one float, which are compared."""
+    """Rank decimal numbers: floats sort them, and exact fractions those that share a float."""
     floats = texts.cast(pl.Float64).to_numpy()
     order = np.argsort(floats, kind="stable")
+    # Runs of numbers that share a float are sorted again, exactly.
     starts = np.flatnonzero(np.diff(floats[order], prepend=-np.inf, append=np.inf))
     new = np.zeros(len(order), dtype=np.bool_)
     new[starts[:-1]] = True
@@ -289,6 +300,7 @@ def _ranked_decimals(texts: pl.Series) -> tuple[NDArray[np.int32], _Positions]:
 
 
 def _dense(values: pl.Series) -> NDArray[np.int32]:
+    # For few texts a plain sort is faster than the setup of a rank.
     if values.dtype == pl.String and len(values) < _FEW:
         texts = values.to_list()
         place_of = {text: rank for rank, text in enumerate(sorted(set(texts)))}
@@ -297,7 +309,7 @@ def _dense(values: pl.Series) -> NDArray[np.int32]:
 
 
 class _Positions(Sequence[Position]):
-    """Exact positions of different values in their order, each computed when it is looked at: a search looks at few."""
+    """Exact positions of distinct values in ascending order, computed on access: a binary search needs few."""
 
     def __init__(self, values: Sequence[Any] | pl.Series, exact: Callable[[Any], Position]) -> None:
         self._values = values
@@ -305,11 +317,11 @@ class _Positions(Sequence[Position]):
         self._at: Callable[[Any], Any] = values.__getitem__
         if isinstance(values, pl.Series) and values.dtype.is_integer():
             numbers = values.to_numpy()
-            if numbers.dtype.kind in "iu":  # a search looks at an element of an array far sooner
+            if numbers.dtype.kind in "iu":  # elements of an array are accessed much faster
                 self._at = numbers.item
 
     def below(self, position: Position) -> tuple[int, int]:
-        """Return how many values lie below a position, and how many do not lie above it."""
+        """Count the values below a position, and those not above it."""
         low = bisect_left(self, position)
         return low, low + (low < len(self) and self[low] == position)
 
@@ -321,18 +333,19 @@ class _Positions(Sequence[Position]):
 
 
 class _Floats(_Positions):
-    """The same for floats, each of which is the decimal number that is printed for it."""
+    """Positions of floats, each of which stands for the decimal number that is printed for it."""
 
     def __init__(self, values: pl.Series) -> None:
         self._floats = values.to_numpy()
         super().__init__(values, lambda value: Fraction(repr(value)))
 
     def below(self, position: Position) -> tuple[int, int]:
-        """Return the same as for others: rounding keeps the order but for ties, of which there is one at most."""
+        """Count the values below a position, and those not above it, with a search among floats."""
         try:
             near = float(position)
         except OverflowError:
             return (0, 0) if position < 0 else (len(self), len(self))
+        # Rounding keeps the order except for ties, and at most one value ties with the position.
         low, high = (int(np.searchsorted(self._floats, near, side)) for side in ("left", "right"))
         if low == high:
             return low, high

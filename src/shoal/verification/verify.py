@@ -1,4 +1,4 @@
-"""The check of a release from its published cells alone; what fails it is not published."""
+"""Verify a release from its published cells alone; a release that fails is not published."""
 
 from __future__ import annotations
 
@@ -40,45 +40,47 @@ def verify(
 ) -> Achieved:
     """Check that every group of a release satisfies every model, and measure what the release achieves.
 
-    Only a return means that the release is safe; whatever goes wrong, an error is raised.
+    The release is safe only if the function returns; in every other case it raises an error.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        The release, as its readers will see it.
+        The release as its readers will see it.
     quasi_identifiers, sensitive : sequence of str
         Roles of its columns.
     requirement : Requirement
-        The models, asked of these sensitive attributes.
+        The models, and the sensitive attributes that they apply to.
     published : sequence of str, optional
-        The columns that the release may have, in their order; by default the quasi-identifiers and the sensitive ones.
+        The allowed columns in their order; by default the quasi-identifiers and the sensitive attributes.
     populations : sequence of Population, optional
-        What the whole release holds (`count_population`), where `frame` is a part of it: some of its groups, each
-        complete.
+        The values of the whole release (`count_population`) if `frame` is a part of it that consists of complete
+        groups.
     fitting : Fitting, optional
-        Counts the people of the population who fit groups, where a model asks for that.
+        Function that counts the people of the population who fit groups, if a model needs it.
     times : int64 array, optional
-        How often each row stands in the release, where `frame` has rows that are alike only once.
+        Multiplicity of each row, if `frame` holds distinct rows only.
     units : polars.DataFrame, optional
-        Private: whose each row of `frame` is, one column for each kind of unit that is protected (`number_units`).
+        Private: the unit of each row of `frame`, one column for each protected kind of unit (`number_units`).
 
     Returns
     -------
     Achieved
-        The privacy that was measured of the published cells alone.
+        The privacy measured from the published cells alone.
 
     Raises
     ------
     ReleaseUnsafeError
-        Names the model that fails and the number of groups that fail it, or what the whole release has instead, or the
-        columns that must not be there.
+        If the release fails. The message names the model and the number of failing groups, or the measured value of
+        the whole release, or the columns that are not allowed.
     """
+    # Columns are checked first, because nothing else may be read from a table with others.
     _check_columns(frame.columns, [*quasi_identifiers, *sensitive] if published is None else list(published))
     if tuple(requirement.sensitive) != tuple(sensitive):
         raise ReleaseUnsafeError(
-            f"The release was to be checked for {_listed(sensitive)}, but the requirement speaks of "
+            f"The release cannot be checked for {_listed(sensitive)}, because the requirement applies to "
             f"{_listed(requirement.sensitive)}. Nothing was published."
         )
+    # Judgement and measurement use the same counts.
     counts = count_groups(frame, quasi_identifiers, sensitive, populations, times=times)
     people = _people(frame, quasi_identifiers, requirement, fitting)
     of_units = _of_units(frame, quasi_identifiers, requirement, units, times)
@@ -110,17 +112,18 @@ def _of_units(
 def _people(
     frame: pl.DataFrame, quasi_identifiers: Sequence[str], requirement: Requirement, fitting: Fitting | None
 ) -> PeopleCounts | None:
-    """Count the people who fit each group, where a model asks for that."""
+    """Count the people who fit each group, if a model needs it."""
     if requirement.population is None:
         return None
     if fitting is None:
         raise ReleaseUnsafeError(
-            "The release was to be checked against a population that is not there. Nothing was published."
+            "The release cannot be checked because the population is missing. Nothing was published."
         )
     return people_of_groups(frame, quasi_identifiers, fitting)
 
 
 def _check_columns(found: Sequence[str], allowed: Sequence[str]) -> None:
+    # An extra column is reported first: it may hold identifiers.
     extra = [name for name in found if name not in allowed]
     if extra:
         raise ReleaseUnsafeError(
@@ -134,11 +137,13 @@ def _check_columns(found: Sequence[str], allowed: Sequence[str]) -> None:
 
 def _check_models(counts: Sequence[GroupCounts], requirement: Requirement, people: PeopleCounts | None = None) -> None:
     if not requirement.models:
-        raise ReleaseUnsafeError("The release was to be checked for no model at all. Nothing was published.")
+        raise ReleaseUnsafeError("The release cannot be checked without a model. Nothing was published.")
+    # A model that is neither of groups nor of the whole release would be skipped below.
     if len(requirement.group_models) + len(requirement.table_models) != len(requirement.parts):
-        raise ReleaseUnsafeError("The release was to be checked for a model of no known kind. Nothing was published.")
+        raise ReleaseUnsafeError("The release cannot be checked for a model of unknown kind. Nothing was published.")
     for whole in requirement.table_models:
         _check_release(whole, counts[0], people)
+    # Models of groups are checked for each sensitive attribute, if they need one.
     for model in requirement.group_models:
         asked = requirement.positions_of(model)
         if not asked:
@@ -155,10 +160,10 @@ def _check_models(counts: Sequence[GroupCounts], requirement: Requirement, peopl
 
 
 def _check_release(model: TableModel, groups: GroupCounts, people: PeopleCounts | None) -> None:
-    """Check the release as a whole, all of its groups together."""
+    """Check a model of the whole release."""
     if int(groups.sizes.sum()) != groups.population.rows:
         raise ReleaseUnsafeError(
-            model, " is asked of the release as a whole and cannot be checked for a part. Nothing was published."
+            model, " applies to the release as a whole and cannot be checked for a part. Nothing was published."
         )
     release = ReleaseCounts.of(groups.sizes, people)
     if refused_release(model, release):
@@ -166,13 +171,14 @@ def _check_release(model: TableModel, groups: GroupCounts, people: PeopleCounts 
 
 
 def refused_release(model: TableModel, release: ReleaseCounts) -> bool:
-    """Return whether a model of the whole release does not accept a release."""
-    # An answer that is not a truth value is no answer.
+    """Check whether a release fails a model of the whole release."""
+    # A result that is not a truth value counts as a failure.
     return model.satisfied(release) is not True
 
 
 def refused(model: GroupModel, groups: GroupCounts) -> NDArray[np.bool_]:
-    """Return which groups a model does not accept; all of them where it gives no truth value for each."""
+    """Flag the groups that fail a model; all of them if the model does not return a truth value for each."""
+    # A model with a broken result must not pass.
     accepted = model.acceptable(groups)
     if accepted.shape != groups.sizes.shape or accepted.dtype != np.bool_:
         return np.ones(groups.sizes.shape, dtype=np.bool_)

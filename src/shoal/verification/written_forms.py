@@ -1,7 +1,7 @@
-"""Dates and numbers as people write them, in the form in which cells and questions are compared.
+"""Rewrite dates and numbers from local notations to the one in which cells and queries are compared.
 
-A certificate says how columns were written (`parameters.read_as`): `{"dates": "%d.%m.%Y"}`, or
-`{"decimal": ",", "thousands": "."}`. What is in that form becomes a date as ISO 8601 has it, or a number with a point.
+A certificate states the notation of columns (`parameters.read_as`): `{"dates": "%d.%m.%Y"}`, or `{"decimal": ",",
+"thousands": "."}`. Dates become ISO 8601, and numbers get a decimal point.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["in_plain_form"]
 
 
 def in_plain_form(text: str, form: Mapping[str, str]) -> str:
-    """Return a date or a number that is written in a form as others are; any other text as it is.
+    """Rewrite a date or a number from the given notation to the common one; any other text is returned unchanged.
 
     Examples
     --------
@@ -23,12 +23,14 @@ def in_plain_form(text: str, form: Mapping[str, str]) -> str:
     >>> in_plain_form("-1.234,5", {"decimal": ",", "thousands": "."})
     '-1234.5'
     """
+    # Text that does not match the notation, such as a star, is not a date.
     if "dates" in form:
         try:
             moment = datetime.strptime(text, form["dates"].replace("%-", "%"))
         except ValueError:
             return text
         return moment.date().isoformat() if moment.time() == time() else moment.isoformat()
+    # Thousands must be grouped correctly: `1.23` is not a number with separators.
     decimal, thousands = re.escape(form.get("decimal", ".")), form.get("thousands", "")
     grouped = rf"[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}})+|" if thousands else ""
     if re.fullmatch(rf"-?(?:{grouped}[0-9]+)(?:{decimal}[0-9]+)?", text) is None:
