@@ -236,7 +236,7 @@ def test_cells_of_which_nobody_says_what_they_are() -> None:
     values = {"meanings": declared_meanings(["zip"], None, cells={"zip": "values"})}
     assert counted(prefixes, "zip = 10456", **values) == (0, 0)
     mixed = pl.DataFrame({"age": ["20-29", "grown up"], "s": ["a"] * 2})
-    with pytest.raises(NotUnderstoodError, match="1 of the values that its cells show are names, beside intervals"):
+    with pytest.raises(NotUnderstoodError, match="1 of the values that its cells show are names, next to intervals"):
         counted(mixed, "age > 20")
     assert counted(mixed, "s = a") == (2, 2), "what is not asked for need not be understood"
 

@@ -95,10 +95,10 @@ def test_periods_against_dates(cells, said, expected):
 
 
 def test_years_are_periods_beside_dates_and_numbers_beside_numbers():
-    assert column(["2003", "2004"], beside=pl.Series(["2003-07-01"])).scale == "date"
-    assert column(["2003", "2004"], beside=pl.Series([1999])).scale == "number"
+    assert column(["2003", "2004"], true_values=pl.Series(["2003-07-01"])).scale == "date"
+    assert column(["2003", "2004"], true_values=pl.Series([1999])).scale == "number"
     assert column(["2003", "2004"]).scale == "number"
-    assert column(["10456", "2139"], beside=pl.Series(["2003-07-01"])).scale == "number"
+    assert column(["10456", "2139"], true_values=pl.Series(["2003-07-01"])).scale == "number"
 
 
 def test_codes_keep_their_leading_zeros():
@@ -162,14 +162,14 @@ def test_times_in_sets_are_times_although_names_of_nodes_are_read_as_text():
 
 def test_declared_categories_lie_in_their_order():
     sizes = pl.Series("x", ["S", "L", "XL", "M"], dtype=pl.Enum(["S", "M", "L", "XL"]))
-    assert covered(column(["[S, L]"], beside=sizes), sizes) == [{"S", "M", "L"}]
+    assert covered(column(["[S, L]"], true_values=sizes), sizes) == [{"S", "M", "L"}]
     assert column(["[S, L]"]).problem.order_only
 
 
 @pytest.mark.parametrize(
     ("cells", "said", "why"),
     [
-        (["20-29", "child"], None, "1 of the values that its cells show are names, beside intervals"),
+        (["20-29", "child"], None, "1 of the values that its cells show are names, next to intervals"),
         (["[20, 29]", "2003-Q1"], None, "numbers and dates at once"),
         (["[S, L]", "M"], None, "nothing says in which order"),
         (["class 1", "flu"], {"coarsening": "labels"}, "1 of its distinct cells are names of classes"),
@@ -229,7 +229,7 @@ def test_what_a_certificate_says():
     tuned = declared_meanings(names, {**parameters, "tuned": True})  # how, readers are not told
     assert [tuned[name].kind for name in names] == ["prefix", "points", "points", "", ""]
     assert [tuned[name].tuned for name in names] == [False, False, False, True, True]
-    with pytest.raises(ParameterError, match="'cells' parameter must say"):
+    with pytest.raises(ParameterError, match="'cells' parameter must give"):
         Meaning.of(3)
 
 

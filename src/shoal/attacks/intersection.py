@@ -238,10 +238,10 @@ def intersection_attack(
     # Join each release with its people, whose values take the form of the release.
     for number, (release, people) in enumerate(zip(releases, populations, strict=True)):
         progress("read", number, len(releases))
-        understood = read_table(release, names, star=star, meanings=meanings[number], beside=people)
+        understood = read_table(release, names, star=star, meanings=meanings[number], true_values=people)
         understood.require()
         same = convert_to_form(understood, people)
-        understood = read_table(release, names, star=star, meanings=meanings[number], beside=same)
+        understood = read_table(release, names, star=star, meanings=meanings[number], true_values=same)
         joins.append(_join_release(understood, same))
     ids = [people.get_column(identifier).cast(pl.String) for people in populations]
     found = []

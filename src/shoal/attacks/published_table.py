@@ -90,7 +90,7 @@ class PublishedTable:
             trees=self.reading.get("hierarchies"),
             cells=self.reading.get("cells"),
         )
-        understood = read_table(self.frame, self.names, star=self.star, meanings=meanings, beside=beside)
+        understood = read_table(self.frame, self.names, star=self.star, meanings=meanings, true_values=beside)
         understood.require()
         return understood
 

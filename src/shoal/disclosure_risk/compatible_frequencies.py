@@ -76,7 +76,7 @@ def count_compatible(
     DataError
         If the population is smaller than the table, or some rows of the table are compatible with too few people.
     """
-    read = read_table(table, table.columns, star=star, meanings=meanings, beside=population)
+    read = read_table(table, table.columns, star=star, meanings=meanings, true_values=population)
     read.require()
     cells = [column.codes[classes.first_rows] for column in read.columns.values()]
     # Two cells overlap if they share a witness value; a cell without any value is an error.
@@ -141,7 +141,7 @@ def make_people_counter(
 
     def fit(groups: pl.DataFrame, rows: NDArray[np.int64]) -> PeopleCounts:
         names = groups.columns
-        read = read_table(groups, names, star=star, meanings=meanings, beside=population[names])
+        read = read_table(groups, names, star=star, meanings=meanings, true_values=population[names])
         read.require()
         if population.height < int(rows.sum()):
             raise DataError(_describe_too_few(population.height, int(rows.sum())))

@@ -160,7 +160,9 @@ def _nodes_of(
             alone, of_value, count, method=recoding, star=star, hierarchies=own, spell_out=True, least=least
         ).columns
         cells = shown.labels.gather(shown.group_codes).alias(name)
-        read = read_table(cells.to_frame(), [name], star=star, meanings=meanings, beside=other.dictionary.to_frame())
+        read = read_table(
+            cells.to_frame(), [name], star=star, meanings=meanings, true_values=other.dictionary.to_frame()
+        )
         read.require()
         placed, ranks = read[name].values(other.dictionary.alias(name))
         covered = place(read[name], placed)

@@ -107,7 +107,7 @@ class ReadColumn:
         The symbol of a suppressed cell.
     scale : Scale, optional
         The scale of the values, if known; by default it is detected from all cells.
-    beside : Scale, optional
+    true_scale : Scale, optional
         The scale of the true values that the cells will be compared with: cells that are years (`2003`) are periods
         if the true values are dates.
     """
@@ -121,7 +121,7 @@ class ReadColumn:
         meaning: Meaning,
         star: str = "*",
         scale: Scale | None = None,
-        beside: Scale | None = None,
+        true_scale: Scale | None = None,
     ) -> None:
         self.name = name
         self.labels = labels
@@ -138,7 +138,7 @@ class ReadColumn:
         if scale is None:
             self.scale: Scale = "text"
             """The scale of the values."""
-            self.problem = self._decide(beside)
+            self.problem = self._decide(true_scale)
         else:
             self.scale = scale
 
@@ -295,7 +295,7 @@ class ReadColumn:
         values = Values(self.meaning.transformed(distinct), self.scale)
         return values, values.ranks(codes)
 
-    def _decide(self, beside: Scale | None) -> ReadingProblem | None:
+    def _decide(self, true_scale: Scale | None) -> ReadingProblem | None:
         """Detect the scale of the values from all cells; return the reason if this fails."""
         # Reasons to refuse the column before its cells are interpreted, the most specific first.
         opaque = sum(self._is_opaque(label) for label in self.labels if label is not None)
@@ -312,11 +312,11 @@ class ReadColumn:
         if self.meaning.scale is not None:
             self.scale = self.meaning.scale
         else:
-            decided = self._stated_scale() or found.scale(beside)
+            decided = self._stated_scale() or found.scale(true_scale)
             if decided is None and not self.meaning.climbed:
                 return self._problem(found.doubt())
             self.scale = decided or "text"
-            if self.scale == "text" and found.scale(beside) == "time":
+            if self.scale == "text" and found.scale(true_scale) == "time":
                 self.scale = "time"  # untouched times may be written with more digits than those in sets
             if self.meaning.climbed and self.scale == "text":
                 self.foreign = False  # the nodes are sets of names; all other cells are values
@@ -413,14 +413,14 @@ class _Atoms:
                 elif atom is not None:
                     into.append(atom)
 
-    def scale(self, beside: Scale | None) -> Scale | None:
+    def scale(self, true_scale: Scale | None) -> Scale | None:
         """Detect the common scale of all parts; None if they differ although some need an order."""
         texts = [*self.values, *self.ends]
         if not texts:
             return "text"
         # Years alone are numbers, unless the true values are dates.
         years = all(_YEAR.fullmatch(text) for text in texts)
-        if all(map(_is_dated, texts)) and (not years or (self.loose and beside == "date")):
+        if all(map(_is_dated, texts)) and (not years or (self.loose and true_scale == "date")):
             return "date"
         # Numbers with leading zeros or signs are codes, unless they end intervals.
         numbers = [number_of(text) is not None for text in texts]
@@ -439,7 +439,7 @@ class _Atoms:
         placed = [number_of(text) is not None or loose_cell(text) or _is_dated(text) for text in self.values]
         named = len(placed) - sum(map(bool, placed))
         if named:
-            return f"{named} of the values that its cells show are names, beside intervals"
+            return f"{named} of the values that its cells show are names, next to intervals"
         return "its cells show numbers and dates at once, or intervals of both"
 
 
@@ -536,7 +536,9 @@ def _stands_for_several(found: SubDomain, scale: str) -> bool:
     return True
 
 
-def read_column(column: pl.Series, meaning: Meaning, *, star: str = "*", beside: pl.Series | None = None) -> ReadColumn:
+def read_column(
+    column: pl.Series, meaning: Meaning, *, star: str = "*", true_values: pl.Series | None = None
+) -> ReadColumn:
     """Read the cells of a published column.
 
     Parameters
@@ -547,7 +549,7 @@ def read_column(column: pl.Series, meaning: Meaning, *, star: str = "*", beside:
         How the cells are interpreted; `Meaning()` if nothing is declared.
     star : str
         The symbol of a suppressed cell.
-    beside : polars.Series, optional
+    true_values : polars.Series, optional
         True values that the cells will be compared with.
     """
     # Only cells that occur are interpreted; dates and numbers are first rewritten in the common notation.
@@ -562,9 +564,14 @@ def read_column(column: pl.Series, meaning: Meaning, *, star: str = "*", beside:
         place_of[codes],
         meaning=meaning,
         star=star,
-        beside=None if beside is None else scale_of(coded(beside)[1]),
+        true_scale=None if true_values is None else scale_of(coded(true_values)[1]),
     )
-    if found.problem is not None and found.problem.order_only and beside is not None and Values(beside.head(0)).ordered:
+    if (
+        found.problem is not None
+        and found.problem.order_only
+        and true_values is not None
+        and Values(true_values.head(0)).ordered
+    ):
         found.problem = None  # the true values have a natural order
     return found
 
@@ -575,7 +582,7 @@ def read_table(
     *,
     star: str = "*",
     meanings: Mapping[str, Meaning] | None = None,
-    beside: pl.DataFrame | None = None,
+    true_values: pl.DataFrame | None = None,
 ) -> ReadTable:
     """Read columns of a published table.
 
@@ -589,7 +596,7 @@ def read_table(
         The symbol of a suppressed cell.
     meanings : mapping of column to Meaning, optional
         How columns are interpreted (`declared_meanings`).
-    beside : polars.DataFrame, optional
+    true_values : polars.DataFrame, optional
         A table of true values with these columns.
     """
     return ReadTable(
@@ -598,7 +605,9 @@ def read_table(
                 frame.get_column(name),
                 (meanings or {}).get(name, Meaning()),
                 star=star,
-                beside=None if beside is None or name not in beside.columns else beside.get_column(name),
+                true_values=None
+                if true_values is None or name not in true_values.columns
+                else true_values.get_column(name),
             )
             for name in names
         }

@@ -105,7 +105,7 @@ def _computable(frame: pl.DataFrame, certificate: Mapping[str, Any], types: Type
     meanings = declared_meanings(names, parameters)
     frame = frame.with_columns(_in_common_form(frame.get_column(name), star) for name in names)
     beside = pl.DataFrame(schema={name: types[name] for name in names if name in types})  # years are dates beside dates
-    read = read_table(frame, names, star=star, meanings=meanings, beside=beside)
+    read = read_table(frame, names, star=star, meanings=meanings, true_values=beside)
     columns: list[pl.Series] = []
     categories: dict[str, Categories] = {}
     for column in frame:
