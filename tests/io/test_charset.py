@@ -70,7 +70,7 @@ def test_what_is_not_utf_8_is_read_rightly_and_said(text, encoding, caplog):
     ],
 )
 def test_who_is_not_sure_refuses(text, encoding):
-    with pytest.raises(DataError, match=r"line 2 is the first.*nobody can be sure\. Name it, as in") as raised:
+    with pytest.raises(DataError, match=r"line 2 is the first.*Name it, as in") as raised:
         utf8(text.encode(encoding))
     assert "name" not in str(raised.value)
     assert utf8(text.encode(encoding), encoding) == text

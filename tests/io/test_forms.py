@@ -182,7 +182,7 @@ def test_intervals_make_a_whole_column_canonical_and_stars_do_not():
         ({"dates": {"a": "dd.mm.yyyy"}}, ParameterError, "one of strptime, as in dates="),
         ({"dates": {"a": "%d.%m"}}, DataError, "other values than dates of the format '%d.%m', the first in row 1"),
         ({"dates": {"a": "%d/%m/%Y"}}, DataError, r"the format '%d/%m/%Y', the first in row 1 \(line 2"),
-        ({"dates": {"n": "%d.%m.%Y"}}, ParameterError, "is no text: its dates need no format"),
+        ({"dates": {"n": "%d.%m.%Y"}}, ParameterError, "is not text: its dates need no format"),
     ],
 )
 def test_wrong_words(options, error, message):

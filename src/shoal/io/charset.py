@@ -1,4 +1,4 @@
-"""From the bytes of a text file to UTF-8, the encoding given or detected."""
+"""Decode text files to UTF-8, with a given or detected encoding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["encoding_of", "to_utf8"]
 
 _log = logging.getLogger(__name__)
 
-# The longer mark first: that of UTF-32 starts with that of UTF-16.
+# Longer marks first, because the mark of UTF-32 starts with that of UTF-16.
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -22,16 +22,19 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _BLOCK = 1 << 20
+"""Number of bytes that are decoded at a time."""
 _SAMPLE = 1 << 16
+"""Number of bytes from which an encoding is detected."""
 _LARGE_SAMPLE = 1 << 24
+"""Number of bytes in which damage of UTF-8 is looked for."""
 
 
 def to_utf8(data: bytes, *, encoding: str | None, source: str) -> bytes:
-    """Return a text file's bytes as UTF-8 without a byte order mark.
+    """Convert a text file's bytes to UTF-8 without a byte order mark.
 
-    A byte order mark decides; else UTF-8 if the bytes are valid UTF-8; else the encoding that makes plausible words of
-    them, which is logged as a warning. Where no encoding does, or several do and read differently, it must be named. A
-    file that is UTF-8 but for a few bytes is damaged, not another encoding.
+    A byte order mark determines the encoding. Otherwise it is UTF-8 if the bytes are valid UTF-8, and else the encoding
+    in which the text has plausible words, which is logged as a warning. If no encoding qualifies, or if several do and
+    differ in their text, the caller must name it. A file that is UTF-8 except for a few bytes is damaged.
 
     Parameters
     ----------
@@ -45,12 +48,13 @@ def to_utf8(data: bytes, *, encoding: str | None, source: str) -> bytes:
     Raises
     ------
     ParameterError
-        Where there is no such encoding.
+        If there is no such encoding.
     DataError
-        Where the bytes cannot be text in that encoding, or it is not clear which one it is; names the line.
+        If the bytes are not text in that encoding, or if the encoding is ambiguous. The message names the line.
     """
     if encoding is None:
         encoding = encoding_of(data, source)
+    # UTF-8 is only checked; other encodings are decoded and encoded again.
     try:
         codec = codecs.lookup(encoding).name
         if codec in {"utf-8", "utf-8-sig", "ascii"}:
@@ -66,18 +70,19 @@ def to_utf8(data: bytes, *, encoding: str | None, source: str) -> bytes:
             f"{source} holds half characters (surrogates) when read as {encoding}. Name its encoding."
         ) from None
     except UnicodeDecodeError as error:
+        # Only the number of the line, because its text may hold cells.
         line = data[: error.start].decode(encoding, "ignore").count("\n") + 1
         hint = "It may be damaged; else name its encoding."
     raise DataError(f"Line {line} of {source} is not valid {encoding} text. {hint}")
 
 
 def encoding_of(data: bytes, source: str) -> str:
-    """Return the encoding of a text file, found by its byte order mark or by what it looks like; see `to_utf8`."""
+    """Detect the encoding of a text file by its byte order mark, or else by its text; see `to_utf8`."""
     return next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), None) or _detect(data, source)
 
 
 def _check_utf8(data: bytes, codec: str) -> None:
-    """Decode block by block: a whole file as `str` may take four times its size."""
+    """Decode block by block, because a whole file as `str` may take four times its size."""
     if data.isascii():
         return
     decoder = codecs.getincrementaldecoder(codec)()
@@ -86,7 +91,7 @@ def _check_utf8(data: bytes, codec: str) -> None:
         try:
             decoder.decode(data[start:end], final=end == len(data))
         except UnicodeDecodeError as error:
-            # The decoder's text ends where the block does, but may start with bytes kept from the block before.
+            # The decoder's input ends with the block, but may start with bytes kept from the previous block.
             at = end - (len(error.object) - error.start)
             raise UnicodeDecodeError(codec, data, at, at + 1, error.reason) from None
 
@@ -97,18 +102,19 @@ def _detect(data: bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         sample = _telling_lines(data, error.start)
     else:
+        # ISO 2022 is valid ASCII, and is recognized by its escape sequences.
         if b"\x1b$" not in data[:_SAMPLE]:
             return "utf-8"
         sample = data[:_SAMPLE]
     if _looks_like_damaged_utf8(data):
-        return "utf-8"  # and the caller's decoding names the line
+        return "utf-8"  # the caller's decoding then reports the line
+    # A guess is used only if it is the only plausible one.
     found = likely_encodings(sample)
     if len(found) != 1:
         what = f"may be {' or '.join(found)}" if found else "is none that is known"
         line = data.count(b"\n", 0, _first_odd(data)) + 1
         raise DataError(
-            f"{source} is not UTF-8 (line {line} is the first that is not), and its encoding {what}: nobody can be "
-            "sure. Name it, as in ",
+            f"{source} is not UTF-8 (line {line} is the first that is not), and its encoding {what}. Name it, as in ",
             Suggestion("encoding", "cp932"),
             ".",
         )
@@ -117,7 +123,7 @@ def _detect(data: bytes, source: str) -> str:
 
 
 def _looks_like_damaged_utf8(data: bytes) -> bool:
-    """Return whether at least as many characters beyond ASCII are UTF-8 as are not: other encodings hardly look so."""
+    """Check whether most characters beyond ASCII are valid UTF-8, which is unlikely in any other encoding."""
     lines = b"\n".join(line for line in data[:_LARGE_SAMPLE].split(b"\n") if not line.isascii())
     as_utf8 = lines.decode("utf-8", "replace")
     broken = as_utf8.count("\ufffd")
@@ -133,7 +139,7 @@ def _first_odd(data: bytes) -> int:
 
 
 def _telling_lines(data: bytes, first: int) -> bytes:
-    """Return lines that hold bytes beyond ASCII, from around the start of the file and around the first odd byte."""
+    """Collect lines with bytes beyond ASCII from the start of the file and around the first such byte."""
     start = max(0, first - _SAMPLE // 2)
     pieces = (data[:_SAMPLE] + b"\n" + data[start : start + _SAMPLE] if start else data[:_SAMPLE]).split(b"\n")
     return b"\n".join(line for line in pieces if not line.isascii())

@@ -1,4 +1,4 @@
-"""Files that are packed: gzip and Zstandard, recognized by how they start."""
+"""Unpack files compressed with gzip or Zstandard, recognized by their first bytes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ __all__ = ["ENDINGS", "unpacked"]
 
 _MARKS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 ENDINGS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
-"""What the names of packed files end in."""
+"""Name endings of compressed files."""
 
 
 def unpacked(content: bytes, name: str) -> bytes:
-    """Return what a file holds: unpacked where it starts like a packed one, or its name says that it is one.
+    """Unpack a file if its first bytes or its name belong to a compressed format, and return its content.
 
     Raises
     ------
     DataError
-        Where it cannot be unpacked.
+        If it cannot be unpacked.
     """
+    # The first bytes are more reliable than the name.
     kind = next((kind for kind, mark in _MARKS.items() if content.startswith(mark)), None)
     kind = kind or next((kind for ending, kind in ENDINGS.items() if name.lower().endswith(ending)), None)
     if kind is None:

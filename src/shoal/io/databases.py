@@ -1,4 +1,4 @@
-"""Tables and queries of databases. No message shows a URL: it may hold a password."""
+"""Read tables and queries from databases. No message shows a URL, because it may hold a password."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["database_source", "read_database"]
 
-# "::" divides the URL from what is read; one in brackets belongs to an IPv6 address.
+# "::" separates the URL from the table or query; within brackets it belongs to an IPv6 address.
 _SOURCE = re.compile(r"(?P<url>(?P<scheme>[A-Za-z][\w+.-]*)://(?:\[[^\]]*\]|(?!::).)*)(?:::(?P<what>.*))?", re.DOTALL)
 _QUERY = re.compile(r"\s*(?:select|with|values)\b", re.IGNORECASE)
 _SQLITE_FILE = "sqlite:///"
@@ -26,12 +26,12 @@ _SQLITE_FILE = "sqlite:///"
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DatabaseSource:
-    """A database and what to read of it."""
+    """A database, and the table or query to read."""
 
     url: str
     """An SQLAlchemy URL; it may hold a password."""
     what: str
-    """A table, perhaps with its schema ("health.patients"), or a query."""
+    """A table, optionally with its schema ("health.patients"), or a query."""
 
     @property
     def is_query(self) -> bool:
@@ -40,7 +40,7 @@ class DatabaseSource:
 
     @property
     def shown(self) -> str:
-        """What a message may say of the database: its kind."""
+        """The kind of the database, which is all that messages may show of it."""
         return f"The {self.url.split(':', 1)[0]} database"
 
     def __repr__(self) -> str:
@@ -48,12 +48,12 @@ class DatabaseSource:
 
 
 def database_source(source: object) -> DatabaseSource | None:
-    """Return a database source where the text looks like one (`scheme://...::what`), else None.
+    """Parse a database source such as `scheme://...::what`; None if the text has another form.
 
     Raises
     ------
     DataError
-        Where a URL does not say what to read.
+        If a URL does not name a table or a query.
     """
     match = _SOURCE.fullmatch(source) if isinstance(source, str) else None
     if match is None:
@@ -61,7 +61,7 @@ def database_source(source: object) -> DatabaseSource | None:
     what = (match["what"] or "").strip()
     if not what:
         raise DataError(
-            f"The {match['scheme']} URL does not say what to read. Add '::' and a table or a query: "
+            f"The {match['scheme']} URL does not name what to read. Add '::' and a table or a query: "
             "'sqlite:///file.db::patients', for example."
         )
     return DatabaseSource(url=match["url"], what=what)
@@ -70,13 +70,13 @@ def database_source(source: object) -> DatabaseSource | None:
 def read_database(source: DatabaseSource) -> pl.DataFrame:
     """Read a table, or the result of a query.
 
-    SQLite files need nothing but Python; they are opened for reading only. Other databases need their
-    driver (for PostgreSQL the extra `postgresql`).
+    SQLite files are opened read-only and need no driver. Other databases need their driver (for PostgreSQL the extra
+    `postgresql`).
 
     Raises
     ------
     DataError
-        Where the database, the table or the driver is missing, or the query fails.
+        If the database, the table or the driver is missing, or if the query fails.
     """
     if source.url.startswith(_SQLITE_FILE):
         return _read_sqlite(source)
@@ -90,7 +90,7 @@ def _read_sqlite(source: DatabaseSource) -> pl.DataFrame:
     if not path.is_file():
         raise DataError(f"There is no database file '{path}'.")
     try:
-        # A URI, because a plain path would make a file that is not there, and could change one that is.
+        # A read-only URI, because a plain path would create a missing file and could change an existing one.
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
             query = source.what
             if not source.is_query:
@@ -118,6 +118,7 @@ def _read_with_sqlalchemy(source: DatabaseSource) -> pl.DataFrame:
         raise DataError(
             f"The URL of a database is not understood ({kind}). Its form is dialect://user@host/name."
         ) from None
+    # A failure to connect has another remedy than a failed query.
     connected = False
     try:
         with engine.connect() as connection:
@@ -150,7 +151,7 @@ def _check_table(source: DatabaseSource, name: str, known: Sequence[str]) -> Non
 
 
 def _failed(source: DatabaseSource, kind: str, *, connected: bool = True) -> DataError:
-    # What the driver says may quote the URL, or a cell.
+    # The message of the driver may quote the URL or a cell, so only its kind is shown.
     if not connected:
         return DataError(
             f"{source.shown} cannot be reached ({kind}). Check the host, the name, the user and the password."
@@ -173,6 +174,7 @@ def _frame(names: list[str], rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
 def _column(name: str, values: Sequence[Any]) -> pl.Series:
     import polars as pl
 
+    # Databases return Python values: a column needs one type, or integers and floats.
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
         values = [None if value is None else float(value) for value in values]

@@ -1,8 +1,8 @@
-"""Dates in text: the format that all values of a column are written in, if there is one and one only.
+"""Detect the format of dates in text: the only one that all values of a column share.
 
-German dates have dots (`31.12.1980`), British and American ones slashes or hyphens and differ in what comes first, ISO
-dates start with the year; each may have a time behind it. A format fits a column where it reads every value; where
-two do and read different days, only the publisher knows.
+German dates have dots (`31.12.1980`), British and American ones have slashes or hyphens and differ in their order, ISO
+dates start with the year; a time may follow. A format fits a column if it parses every value. If two formats fit and
+differ in the dates, only the publisher can decide.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _NUMERIC = (
 _NAMED = rf"{_DAY}\.?[ -]{_MONTH_NAME}[ -][0-9]{{2,4}}|{_MONTH_NAME} {_DAY},? [0-9]{{4}}"
 _TIME = r"(?:[T ][0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?: ?[AaPp][Mm])?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
 LOOKS_LIKE_A_DATE = rf"^(?:{_NUMERIC}|{_NAMED}){_TIME}$"
-"""What a date looks like, readable or not."""
+"""Pattern of text that looks like a date, whether it can be parsed or not."""
 
 _DATE_PARTS = (
     (r"^[0-9]{4}-", ("%Y-%m-%d",)),
     (r"^[0-9]{4}/", ("%Y/%m/%d",)),
     (r"^[0-9]{4}\.", ("%Y.%m.%d",)),
-    # With dots the day comes first wherever dates are written so.
+    # Dates with dots have the day first in every country that uses them.
     (r"^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}", ("%d.%m.%Y",)),
     (r"^[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}", ("%d/%m/%Y", "%m/%d/%Y")),
     (r"^[0-9]{1,2}-[0-9]{1,2}-[0-9]{4}", ("%d-%m-%Y", "%m-%d-%Y")),
@@ -43,7 +43,8 @@ _DATE_PARTS = (
     (r"^[A-Za-z]+ [0-9]{1,2}, ", ("%b %d, %Y", "%B %d, %Y")),
     (r"^[A-Za-z]+ [0-9]{1,2} ", ("%b %d %Y", "%B %d %Y")),
 )
-"""What the first value starts like, and the formats of days that then may be meant."""
+"""Patterns of the first value, and the possible formats of dates for each."""
+# The end of the first value, and the possible formats of its time.
 _TIMES = (
     (r"[0-9]$", ("%H:%M", "%H:%M:%S", "%H:%M:%S%.f")),
     (r"[0-9]Z$", ("%H:%MZ", "%H:%M:%SZ", "%H:%M:%S%.fZ")),
@@ -56,7 +57,7 @@ _CLOCK = re.compile(r"%[HIMSTRpfs]|%\.")
 
 @dataclass(frozen=True, kw_only=True)
 class _Reading:
-    """A format, and what it makes of a column."""
+    """A format, and a column parsed with it."""
 
     pattern: str
     values: pl.Series
@@ -95,21 +96,22 @@ def _with_times(days: tuple[str, ...], first: str) -> list[str]:
 
 
 def _reading(text: pl.Series, pattern: str) -> _Reading | None:
-    """Return what a format reads, where it reads every value; its days and months padded as they are written."""
+    """Parse a column with a format; None if a value does not fit. Padding of days and months is detected."""
     values = read_dates(text, pattern)
     if values.null_count() > text.null_count():
         return None
     day, blank, time = pattern.partition("T" if "T%" in pattern else " %H")
     midnight = _MIDNIGHT.get(blank.removeprefix(" ").removeprefix("T") + time)
     if midnight is not None and values.drop_nulls().dt.time().eq(dt.time()).all():
-        # Dates with a time that says nothing, as spreadsheets export them.
+        # Dates with a constant time of midnight, as spreadsheets export them.
         pattern, values = f"{day}{blank[0]}{midnight}", values.dt.date()
     return _Reading(pattern=spelled_format(text.unique(), pattern), values=values)
 
 
 def spelled_format(text: pl.Series, pattern: str) -> str:
-    """Return the format with which every value is written as it is; the padded one where there is none."""
+    """Find the padding of a format that reproduces every value; fully padded if there is none."""
     pattern = pattern.replace("%-", "%")
+    # Days, months and hours may be padded with a zero or not, independently of one another.
     choices = [(part, f"%-{part[1]}") for part in ("%d", "%m", "%H", "%I") if part in pattern]
     for chosen in product(*choices):
         form = pattern
@@ -121,10 +123,9 @@ def spelled_format(text: pl.Series, pattern: str) -> str:
 
 
 def read_dates(text: pl.Series, pattern: str) -> pl.Series:
-    """Return text as dates, or as times where the format has a clock in it; what does not fit it is missing.
+    """Parse text to dates, or to times if the format has a time; values that do not fit are missing.
 
-    A year of two digits is the last one that has been, or is, in that form: nobody is born, or admitted, in years to
-    come.
+    A year of two digits is the latest such year that is not in the future, because microdata describe past events.
     """
     import polars as pl
 
@@ -133,6 +134,7 @@ def read_dates(text: pl.Series, pattern: str) -> pl.Series:
         read = text.str.to_datetime(plain, strict=False, time_unit="us", ambiguous="null")
     else:
         read = text.str.to_date(plain, strict=False)
+    # Polars puts some two-digit years into the future.
     if "%y" in plain:
         later = read.dt.year() > dt.date.today().year
         read = pl.select(pl.when(later).then(pl.lit(read).dt.offset_by("-100y")).otherwise(pl.lit(read))).to_series()
@@ -140,5 +142,5 @@ def read_dates(text: pl.Series, pattern: str) -> pl.Series:
 
 
 def written_dates(values: pl.Series, pattern: str) -> pl.Series:
-    """Return dates or times as text in a format; `read_dates` reads them back."""
+    """Format dates or times as text; `read_dates` parses them back."""
     return values.dt.to_string(pattern)

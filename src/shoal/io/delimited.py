@@ -1,7 +1,7 @@
-"""Delimited text: every column as text, and an error with a line number for whatever is not a table.
+"""Read delimited text: every column as text, with errors that name the line if the file is not a table.
 
-Polars parses; what it would silently mend (rows that are too short, repeated names) is found beforehand, by arithmetic
-on the positions of delimiters, quotation marks and line ends.
+Polars parses the text. Faults that it would silently repair (short rows, repeated names) are found beforehand, by
+arithmetic on the positions of delimiters, quotation marks and line ends.
 """
 
 from __future__ import annotations
@@ -27,24 +27,26 @@ if TYPE_CHECKING:
 __all__ = ["DELIMITERS", "check_delimited", "read_delimited"]
 
 DELIMITERS = (",", ";", "\t", "|")
-"""Delimiters that are detected; the first wins where two explain a file equally well."""
+"""Delimiters that are detected; the first one wins a tie."""
 
 _log = logging.getLogger(__name__)
 
 _BLOCK = 1 << 22
+"""Number of bytes that are checked at a time."""
 _SAMPLE = 1 << 16
+"""Number of bytes from which the delimiter is detected."""
 _QUOTE, _LINE_FEED, _RETURN = 0x22, 0x0A, 0x0D
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DelimitedText:
-    """A table of text, and how its file was written."""
+    """A table of text columns, and the format of its file."""
 
     frame: pl.DataFrame
     encoding: str
-    """The encoding that was given or found."""
+    """The encoding, given or detected."""
     delimiter: str
-    """What separates fields: given or found."""
+    """The separator of fields, given or detected."""
 
     def __repr__(self) -> str:
         return f"DelimitedText(rows={self.frame.height}, encoding={self.encoding!r}, delimiter={self.delimiter!r})"
@@ -55,8 +57,8 @@ def read_delimited(
 ) -> DelimitedText:
     """Read delimited text with a header (RFC 4180, any line ends).
 
-    A field that is empty, in quotation marks or not, is missing. Empty lines at the end are ignored; a table of one
-    column may have empty lines anywhere: missing values.
+    An empty field is missing, whether it has quotation marks or not. Empty lines at the end are ignored. In a table of
+    one column, empty lines are missing values.
 
     Parameters
     ----------
@@ -72,8 +74,9 @@ def read_delimited(
     Raises
     ------
     DataError
-        Where the file is not a table of text; names the line (from 1), never a cell.
+        If the file is not a table of text. The message names the line (from 1), never a cell.
     """
+    # Everything is decided on UTF-8 text: NUL bytes, line ends, delimiter, names, then the records.
     encoding = encoding_of(content, source) if encoding is None else encoding
     text = to_utf8(content, encoding=encoding, source=source)
     if b"\0" in text:
@@ -90,26 +93,28 @@ def read_delimited(
         _log.debug("The fields of %s are taken to be delimited by %r.", source, delimiter)
     header = _header(text)
     names = _names(header, delimiter, source)
+    # In a table of one column, trailing empty lines are missing values.
     if len(names) > 1 and text.endswith((b"\n\n", b"\n\r\n")):
         text = text.rstrip(b"\r\n")
     rows = _check_records(text, delimiter, len(names), source)
     if rows == 0:
-        raise NoRowsError(f"{source} has column names but no row: it is a table of nobody.")
+        raise NoRowsError(f"{source} has a header but no rows.")
     frame = _parse(text, delimiter, names, header.count("\n") + 1, source)
+    # The check and the parser must agree on the records, or cells would be lost silently.
     if frame.height != rows:
-        raise InternalError(f"{rows} rows were counted in a delimited file and {frame.height} read")
+        raise InternalError(f"{rows} rows of a delimited file were counted, but {frame.height} were read")
     return DelimitedText(frame=frame, encoding=encoding.removesuffix("-sig"), delimiter=delimiter)
 
 
 def _parse(text: bytes, delimiter: str, names: list[str], skip: int, source: str) -> pl.DataFrame:
-    """Parse a text that was checked, without the lines of its header."""
+    """Parse a checked text, without the lines of its header."""
     import polars as pl
 
     body = 0
     for _ in range(skip):
         body = text.index(b"\n", body) + 1
     if text.startswith(codecs.BOM_UTF8, body):
-        # Polars drops a mark that comes first after the lines that it skips; here it is a part of a cell.
+        # Polars drops a byte order mark after the skipped lines, although it is a part of a cell there.
         text = text[:body] + codecs.BOM_UTF8 + text[body:]
     try:
         return pl.read_csv(
@@ -127,7 +132,8 @@ def _parse(text: bytes, delimiter: str, names: list[str], skip: int, source: str
 
 
 def _detect_delimiter(text: bytes) -> str:
-    """Return the delimiter that gives most records of a sample as many fields as the header, and the most fields."""
+    """Detect the delimiter by the share of records with as many fields as the header, then by their number."""
+    # Only whole lines count; the last line of the sample may be cut.
     sample = text[:_SAMPLE]
     if len(text) > _SAMPLE and b"\n" in sample:
         sample = sample[: sample.rindex(b"\n")]
@@ -143,7 +149,8 @@ def _detect_delimiter(text: bytes) -> str:
 
 
 def _header(text: bytes) -> str:
-    """Return the first record, without the end of its line."""
+    """Extract the first record, without its line end."""
+    # A line end within quotation marks belongs to a name.
     end = text.find(b"\n")
     while end >= 0 and text.count(b'"', 0, end) % 2:
         end = text.find(b"\n", end + 1)
@@ -163,7 +170,7 @@ def _names(header: str, delimiter: str, source: str) -> list[str]:
         )
     first = {name: place for place, name in reversed([*enumerate(names, start=1)])}
     repeated = [(first[name], place) for place, name in enumerate(names, start=1) if first[name] != place]
-    if repeated:  # by their places: in a file without a line of names they are cells
+    if repeated:  # identified by position, because names are cells if the header is missing
         shown = ", ".join(f"{one} and {other}" for one, other in repeated[:5])
         raise DataError(
             f"Column names are repeated in line 1 of {source}: those of columns {shown}"
@@ -174,21 +181,22 @@ def _names(header: str, delimiter: str, source: str) -> list[str]:
 
 
 def _check_records(text: bytes, delimiter: str, width: int, source: str) -> int:
-    """Check that every record has as many fields as the header, and return the number of rows."""
+    """Check that every record has as many fields as the header, and count the rows."""
+    # Text without quotation marks needs a single pass over delimiters and line ends.
     if width > 1 and b'"' not in text and b"\r" not in text:
         records = _count_plain_records(text, delimiter, width)
-        if records is not None:  # else what is wrong is looked for
+        if records is not None:  # otherwise the slower count finds the fault
             return records - 1
     return _count_records(_blocks(text, delimiter, source), delimiter, width, source) - 1
 
 
 def _count_plain_records(text: bytes, delimiter: str, width: int) -> int | None:
-    """Count the lines of a text without quotation marks; None unless each has as many fields, and ends."""
+    """Count the lines of a text without quotation marks; None unless all are terminated and have the same width."""
     content, records, fields = np.frombuffer(text, dtype=np.uint8), 0, 0
     for start in range(0, len(content), _BLOCK):
         block = content[start : start + _BLOCK]
         ends = block[(block == ord(delimiter)) | (block == _LINE_FEED)] == _LINE_FEED
-        # Every end of a field is one of a line where its number is a multiple of the width, and nowhere else.
+        # Exactly the field ends whose numbers are multiples of the width must be line ends.
         first = (width - 1 - fields) % width
         records += len(ends[first::width])
         if not ends[first::width].all() or np.count_nonzero(ends) != len(ends[first::width]):
@@ -198,10 +206,11 @@ def _count_plain_records(text: bytes, delimiter: str, width: int) -> int | None:
 
 
 def _count_records(blocks: Iterable[_Block], delimiter: str, width: int, source: str) -> int:
-    """Check that every record of successive blocks has so many fields, and return how many records there are."""
+    """Check that every record of successive blocks has the given width, and count the records."""
     records, lines = 0, 0
     for block in blocks:
         fields, starts = block.records()
+        # The first record with another width is reported by its line.
         wrong = np.flatnonzero(fields != width)
         if len(wrong):
             first = wrong[0]
@@ -226,13 +235,14 @@ def _blocks(text: bytes, delimiter: str, source: str) -> Iterator[_Block]:
 def _whole_blocks(
     piece_of: Callable[[int, int], NDArray[np.uint8]], length: int, delimiter: str, source: str
 ) -> Iterator[_Block]:
-    """Cut bytes, of which pieces are asked for by where they start and their size, into blocks of whole records."""
+    """Cut bytes, fetched by start and size, into blocks of whole records."""
     start, size, lines = 0, _BLOCK, 0
     while start < length:
         piece = piece_of(start, size)
         at_end = start + size >= length
         if at_end and piece[-1] != _LINE_FEED:
             piece = np.append(piece, np.uint8(_LINE_FEED))
+        # A block starts with a record, so quotation marks are balanced before it.
         block = _Block.of(piece, delimiter)
         fault = block.fault()
         if fault is not None:
@@ -244,7 +254,7 @@ def _whole_blocks(
             raise DataError(f"Line {line} of {source} has a quotation mark that is opened and never closed.")
         whole = block.whole_records()
         if len(whole.content) == 0:
-            # A record longer than the block.
+            # The record is longer than the block: double the block.
             size *= 2
             continue
         yield whole
@@ -254,30 +264,31 @@ def _whole_blocks(
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedText:
-    """A file of delimited text that was checked from its first byte to its last, and not kept."""
+    """A file of delimited text that was checked completely, but is not kept in memory."""
 
     names: tuple[str, ...]
     """Its columns."""
     delimiter: str
-    """What separates fields: given or found."""
+    """The separator of fields, given or detected."""
     header_lines: int
-    """Lines of the record of names."""
+    """Number of lines of the header."""
     rows: int
-    """Records behind it."""
+    """Number of records after the header."""
 
 
 def check_delimited(path: Path, *, delimiter: str | None = None) -> CheckedText:
     """Check that a file is a table of delimited text as `read_delimited` reads it, without keeping it in memory.
 
-    It is in UTF-8 with lines that end in a line feed, and has no empty line.
+    The file must be in UTF-8, its lines must end in a line feed, and it may have no empty line.
 
     Raises
     ------
     DataError
-        Where it is not; names the line (from 1), never a cell.
+        If it is not. The message names the line (from 1), never a cell.
     """
     source, length = f"'{path.name}'", path.stat().st_size
     with path.open("rb") as file:
+        # The header and the delimiter are read from the start of the file.
         sample = file.read(_SAMPLE)
         start = len(codecs.BOM_UTF8) if sample.startswith(codecs.BOM_UTF8) else 0
         text = sample[start:]
@@ -290,6 +301,7 @@ def check_delimited(path: Path, *, delimiter: str | None = None) -> CheckedText:
         except UnicodeDecodeError:
             raise _not_utf8(source) from None
         names = _names(header, delimiter, source)
+        # Blocks may overlap, so only new bytes are decoded and checked.
         decoder = codecs.getincrementaldecoder("utf-8")()
         decoded = 0
 
@@ -297,7 +309,7 @@ def check_delimited(path: Path, *, delimiter: str | None = None) -> CheckedText:
             nonlocal decoded
             file.seek(start + at)
             piece = file.read(size)
-            fresh = piece[decoded - at :]  # a piece begins with what the one before it ended with
+            fresh = piece[decoded - at :]  # a block begins with the end of the previous one
             try:
                 decoder.decode(fresh, final=start + at + len(piece) >= length)
             except UnicodeDecodeError:
@@ -310,7 +322,7 @@ def check_delimited(path: Path, *, delimiter: str | None = None) -> CheckedText:
         blocks = _whole_blocks(piece_of, length - start, delimiter, source)
         rows = _count_records(blocks, delimiter, len(names), source) - 1
     if rows == 0:
-        raise NoRowsError(f"{source} has column names but no row: it is a table of nobody.")
+        raise NoRowsError(f"{source} has a header but no rows.")
     return CheckedText(names=tuple(names), delimiter=delimiter, header_lines=header.count("\n") + 1, rows=rows)
 
 
@@ -322,16 +334,16 @@ def _not_utf8(source: str) -> DataError:
 
 @dataclass(frozen=True, kw_only=True)
 class _Block:
-    """Some records as bytes, and where in them are the bytes that mean something."""
+    """Records as bytes, with the positions of delimiters, quotation marks and line ends."""
 
     content: NDArray[np.uint8]
     delimiter: int
     marks: NDArray[np.intp]
-    """Where the delimiters, quotation marks and line ends are."""
+    """Positions of the delimiters, quotation marks and line ends."""
     kinds: NDArray[np.uint8]
-    """What each mark is."""
+    """The byte at each of these positions."""
     outside: NDArray[np.bool_]
-    """Whether each mark is outside quotation marks: an opening one is not, a closing one is."""
+    """Whether each mark is outside of quotation marks; an opening one is not, a closing one is."""
 
     @classmethod
     def of(cls, content: NDArray[np.uint8], delimiter: str) -> _Block:
@@ -339,15 +351,16 @@ class _Block:
         found = (content == ord(delimiter)) | (content == _QUOTE) | (content == _LINE_FEED) | (content == _RETURN)
         marks = np.flatnonzero(found)
         kinds = content[marks]
+        # An even number of quotation marks up to a position means outside.
         outside = np.cumsum(kinds == _QUOTE, dtype=np.uint8) & 1 == 0
         return cls(content=content, delimiter=ord(delimiter), marks=marks, kinds=kinds, outside=outside)
 
     def lines_before(self, at: int) -> int:
-        """Return the number of line ends before a byte."""
+        """Count the line ends before a byte."""
         return int(np.count_nonzero(self.content[:at] == _LINE_FEED))
 
     def whole_records(self) -> _Block:
-        """Return the part up to the last end of a record."""
+        """Restrict the block to whole records."""
         ends = np.flatnonzero((self.kinds == _LINE_FEED) & self.outside)
         count = int(ends[-1]) + 1 if len(ends) else 0
         return _Block(
@@ -359,7 +372,7 @@ class _Block:
         )
 
     def records(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return how many fields each record has, and where it starts."""
+        """Compute the number of fields and the start of each record."""
         dividing = ((self.kinds == self.delimiter) | (self.kinds == _LINE_FEED)) & self.outside
         ends = np.flatnonzero(self.kinds[dividing] == _LINE_FEED)
         starts = np.zeros(len(ends), dtype=np.intp)
@@ -367,15 +380,15 @@ class _Block:
         return np.diff(ends, prepend=-1), starts
 
     def unclosed(self) -> int | None:
-        """Return where the quotation mark is that is open at the end."""
+        """Find the quotation mark that is still open at the end; None if all are closed."""
         quotes = self.marks[self.kinds == _QUOTE]
         return int(quotes[-1]) if len(quotes) % 2 else None
 
     def fault(self) -> tuple[int, str] | None:
-        """Return the first byte that no record may have where it is, and what is wrong; None where all is well."""
+        """Find the first misplaced byte, and describe the fault; None if there is none."""
         quotes = self.marks[self.kinds == _QUOTE]
-        # Whole fields are quoted: a mark opens after a delimiter or line end, and closes before one. A doubled mark,
-        # which stands for itself, closes and opens again.
+        # Only whole fields are quoted: a mark opens after a delimiter or line end, and closes before one. An escaped mark,
+        # which is doubled, closes and opens again.
         opening, closing = quotes[::2], quotes[1::2]
         before, after = self.content[opening - 1], self._after(closing)
         before[opening == 0] = _LINE_FEED
@@ -385,6 +398,7 @@ class _Block:
                 closing[(after != self.delimiter) & (after != _LINE_FEED) & (after != _QUOTE) & (after != _RETURN)],
             )
         )
+        # A carriage return must be a part of a line end.
         returns = self.marks[(self.kinds == _RETURN) & self.outside]
         lone = returns[self._after(returns) != _LINE_FEED]
         if len(strange) and (len(lone) == 0 or strange.min() < lone[0]):
@@ -394,7 +408,7 @@ class _Block:
         return None
 
     def _after(self, positions: NDArray[np.intp]) -> NDArray[np.uint8]:
-        """Return the bytes after some; a line feed after the last one, whose successor is in the next block."""
+        """Look up the bytes after given positions; the last one is followed by a line feed."""
         after = self.content[np.minimum(positions + 1, len(self.content) - 1)]
         after[positions == len(self.content) - 1] = _LINE_FEED
         return after

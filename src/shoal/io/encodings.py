@@ -1,8 +1,8 @@
-"""Which encoding a text that is not UTF-8 is in: the one that makes plausible words of its bytes, if there is one.
+"""Find the encoding of a text that is not UTF-8: the one in which its words are plausible, if there is one.
 
-An encoding is plausible where the words with letters beyond ASCII read like words: of one script, with capitals at the
-start or throughout, with the accents of one language, with the characters of everyday Chinese, Japanese or Korean.
-Where several encodings are plausible and read differently, nobody can be sure.
+An encoding is plausible if the words with letters beyond ASCII look like words: of one script, with capitals at the
+start or throughout, with the accents of one language, or with the characters of everyday Chinese, Japanese or Korean.
+If several encodings are plausible and differ in their text, the encoding is ambiguous.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _LATIN: Mapping[str, Sequence[str]] = {
     "mac_roman": _WESTERN,
     "cp852": _CENTRAL,
 }
-"""Encodings of the Latin script, and the letters of languages that are written in them; likelier ones first."""
+"""Encodings of the Latin script, with the letters of languages that use them; likelier ones first."""
 _SCRIPTS: Mapping[str, str] = {
     **dict.fromkeys(("cp1251", "koi8_r", "iso8859_5", "cp866", "mac_cyrillic"), "CYRILLIC"),
     **dict.fromkeys(("cp1253", "iso8859_7"), "GREEK"),
     **dict.fromkeys(("cp1255",), "HEBREW"),
     **dict.fromkeys(("cp1256", "iso8859_6"), "ARABIC"),
 }
-"""Encodings of one other alphabet."""
+"""Encodings of a single other alphabet."""
 _IDEOGRAPHIC: Mapping[str, tuple[str, int, int]] = {
     "cp932": ("euc_jp", 0xB0, 0xCF),
     "euc_jp": ("euc_jp", 0xB0, 0xCF),
@@ -58,22 +58,22 @@ _IDEOGRAPHIC: Mapping[str, tuple[str, int, int]] = {
     "big5": ("big5", 0xA4, 0xC6),
     "cp949": ("euc_kr", 0xB0, 0xC8),
 }
-"""Encodings of two bytes, and where the everyday characters are: a standard and its first and last row of these."""
+"""Encodings of two bytes, with a standard and its first and last row of everyday characters."""
 _ENOUGH = 0.9
-"""Share of plausible words from which on an encoding is a candidate."""
+"""Smallest share of plausible words of a candidate."""
 _ABOUT = 0.02
-"""Shares that differ by less are about the same."""
+"""Largest difference of shares that count as equal."""
 _CLEARLY = 0.15
-"""By how much a language must fit better in one encoding than in another one."""
+"""Smallest lead in coherence of an encoding that is chosen by its language."""
 _PUNCTUATION = frozenset(
     "\u00a0¡¢£¥§«»¿©®°±²³µ·¹º¼½¾×–—‘’‚“”„†•…‰‹›€™、。・「」『』（）：；，！？～ー々〇〒【】《》"  # noqa: RUF001
 )
-_BESIDE_LETTERS = frozenset("¡¿«»‘’‚“”„–—‹›·²³µº…、。・「」『』（）：；，！？～ー々〇【】《》")  # noqa: RUF001
+_NEXT_TO_LETTERS = frozenset("¡¿«»‘’‚“”„–—‹›·²³µº…、。・「」『』（）：；，！？～ー々〇【】《》")  # noqa: RUF001
 _FULL_WIDTH = ("HIRAGANA", "KATAKANA", "CJK", "HANGUL", "FULLWIDTH", "IDEOGRAPHIC")
 
 
 def likely_encodings(sample: bytes) -> list[str]:
-    """Return the encodings that a text may be in: one where that is sure, several where it is not, or none.
+    """List the possible encodings of a text: one if it is certain, several if it is ambiguous, or none.
 
     Parameters
     ----------
@@ -82,6 +82,7 @@ def likely_encodings(sample: bytes) -> list[str]:
     """
     if b"\x1b$" in sample and sample.isascii():
         return ["iso2022_jp"]
+    # Candidates have enough plausible words; of encodings with the same text only the first is kept.
     readings: dict[str, tuple[float, str]] = {}
     for name in (*_LATIN, *_SCRIPTS, *_IDEOGRAPHIC):
         text = _decoded(sample, name)
@@ -89,10 +90,13 @@ def likely_encodings(sample: bytes) -> list[str]:
             share = _plausible_share(name, text)
             if share >= _ENOUGH and text not in (other for _, other in readings.values()):
                 readings[name] = (share, text)
+    # Candidates about as good as the best one compete, by language if need be.
     best = max((share for share, _ in readings.values()), default=0.0)
     names = [name for name, (share, _) in readings.items() if share >= best - _ABOUT]
     if len(names) > 1 and all(name in _LATIN for name in names):
-        return [max(names, key=lambda name: readings[name][0])]  # the likelier one: what differs are accents
+        return [
+            max(names, key=lambda name: readings[name][0])
+        ]  # they differ in accents only, so the likelier one is chosen
     return names if len(names) < 2 else _by_language(sample, names)
 
 
@@ -104,43 +108,46 @@ def _decoded(sample: bytes, name: str) -> str | None:
 
 
 def _plausible_share(name: str, text: str) -> float:
-    """Return the share of plausible words, or everyday ideographs, among those that are not plain ASCII."""
+    """Compute the share of plausible words, or everyday ideographs, among those that are not plain ASCII."""
     judged: list[bool] = []
     at = 0
     for (letters, _), run in groupby(text, key=_kind):
         word = "".join(run)
         at += len(word)
         if not word.isascii():
-            beside = text[max(at - len(word) - 1, 0) : at - len(word)] + text[at : at + 1]
+            neighbours = text[max(at - len(word) - 1, 0) : at - len(word)] + text[at : at + 1]
+            # Ideographs are judged one by one, because they have no words between blanks.
             if letters and name in _IDEOGRAPHIC and not _oddly_mixed(word):
                 judged += [_is_everyday(name, one) for one in word if not one.isascii()]
             else:
-                judged.append(_is_plausible(name, word, beside, letters=letters))
+                judged.append(_is_plausible(name, word, neighbours, letters=letters))
     return sum(judged) / len(judged) if judged else 0.0
 
 
 def _kind(character: str) -> tuple[bool, bool]:
-    """Return whether a character is a letter or belongs to one, and whether it is another one of ASCII."""
+    """Classify a character: whether it belongs to a word, and whether it is another ASCII character."""
     letter = character.isalpha() or unicodedata.combining(character) > 0
     return letter, not letter and character.isascii()
 
 
-def _is_plausible(name: str, word: str, beside: str, *, letters: bool) -> bool:
-    """Judge a run of letters, some of them beyond ASCII, or of other characters, given what stands beside it."""
+def _is_plausible(name: str, word: str, neighbours: str, *, letters: bool) -> bool:
+    """Judge a run of letters, some of them beyond ASCII, or a run of other characters, given its neighbours."""
+    # Punctuation and signs: fewer of them occur next to letters.
     if not letters:
-        allowed = _BESIDE_LETTERS if any(one.isalpha() for one in beside) else _PUNCTUATION
+        allowed = _NEXT_TO_LETTERS if any(one.isalpha() for one in neighbours) else _PUNCTUATION
         return all(one in allowed for one in word)
     if name in _IDEOGRAPHIC or _strange_capital(word):
         return False
     if name in _SCRIPTS:
         return all(unicodedata.name(one, "").startswith(_SCRIPTS[name]) for one in word)
     accents = {one for one in word.lower() if not one.isascii() and one != "\u0307"}  # the dot of a Turkish capital i
+    # Longer words of languages with accents have plain letters as well.
     plain = len(word) < 3 or any(one.isascii() for one in word)
     return plain and any(accents <= set(alphabet) for alphabet in _LATIN[name])
 
 
 def _strange_capital(word: str) -> bool:
-    """Return whether a capital stands after the first letter of a word with small ones, one of the two beyond ASCII."""
+    """Check whether a capital beyond ASCII follows the first letter of a lower-case word."""
     return any(
         (one.islower() and other.isupper()) or (one.isupper() and other.islower() and at > 0)
         for at, (one, other) in enumerate(pairwise(word))
@@ -149,7 +156,7 @@ def _strange_capital(word: str) -> bool:
 
 
 def _oddly_mixed(word: str) -> bool:
-    """Return whether one ideograph stands among small Latin letters, or narrow kana alone or among Latin ones."""
+    """Check whether a single ideograph is among lower-case letters, or narrow kana are alone or among letters."""
     plain = [one for one in word if one.isascii()]
     half = any(unicodedata.name(one, "").startswith("HALFWIDTH") for one in word)
     if half:
@@ -159,7 +166,7 @@ def _oddly_mixed(word: str) -> bool:
 
 @cache
 def _is_everyday(name: str, character: str) -> bool:
-    """Return whether a character is one that most texts of a language are made of."""
+    """Check whether most texts of the language use a character."""
     standard, first, last = _IDEOGRAPHIC[name]
     called = unicodedata.name(character, "")
     japanese = standard == "euc_jp"
@@ -167,6 +174,7 @@ def _is_everyday(name: str, character: str) -> bool:
         return japanese
     if called.startswith("FULLWIDTH"):
         return True
+    # Hangul belongs to Korean only, and other characters to their standard's common rows.
     if called.startswith("HANGUL") != (standard == "euc_kr") or not called.startswith(_FULL_WIDTH):
         return False
     try:
@@ -176,7 +184,7 @@ def _is_everyday(name: str, character: str) -> bool:
 
 
 def _by_language(sample: bytes, names: Sequence[str]) -> list[str]:
-    """Return the encoding in which the text fits a language clearly better than in all others, else all of them."""
+    """Choose the encoding whose text fits a language clearly better than the others; all of them if none does."""
     from charset_normalizer import from_bytes
 
     coherence = dict.fromkeys(names, 0.0)

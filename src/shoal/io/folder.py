@@ -1,4 +1,4 @@
-"""A folder of results that appears whole or not at all, alone or together with a private one beside it."""
+"""Write a folder of results that appears completely or not at all, optionally together with a private folder."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ __all__ = [
 _SIGNS_OF_OURS = ("certificate.json", "result.json")
 _PRIVATE = ".private"
 _STAGED, _BOTH, _ASIDE = "shoal-new", "shoal-both", "shoal-old"
-"""Purposes of hidden folders: one that will appear; one that will appear after its private one; one that was there."""
+"""Purposes of hidden folders: to appear, to appear after its private folder, and to keep the previous folder."""
 _REMOVALS, _IN_VAIN = 20, 3
-"""How often the removal of a folder is tried, a tenth of a second apart: in all, and in a row without any change."""
+"""Attempts to remove a folder, a tenth of a second apart: in total, and in succession without any change."""
 
 
 def private_folder(target: str | Path) -> Path:
-    """Return the folder beside an output folder that only the publisher may see: `out.private` for `out`."""
+    """Name the folder next to an output folder that only the publisher may see: `out.private` for `out`."""
     target = Path(target)
     return target.with_name(target.name + _PRIVATE)
 
 
 def staged_private_folder(staged: Path, target: Path) -> Path:
-    """Return the hidden private folder that belongs to a hidden folder of a target (`StagedFolder.path`)."""
+    """Name the hidden private folder that belongs to a hidden folder of a target (`StagedFolder.path`)."""
     return _places(target, staged.name[-8:], both=True)[1].staged
 
 
@@ -62,25 +62,25 @@ def write_folder(
     force: bool = False,
     check: Callable[[Path], object] | None = None,
 ) -> Path:
-    """Write a folder that appears whole or not at all, and the private one beside it, if there is one, with it.
+    """Write a folder that appears completely or not at all, together with its private folder if there is one.
 
-    The files are written to hidden folders beside the target, brought to the disk, checked, and then the folders get
-    their names, the private one first. A crash at any moment leaves the old folders or the new ones, or is finished by
-    the next call for the same target: it puts back an old folder that had no name at that moment, gives a new folder
-    its name whose private one has it already, and removes what else an earlier crash left.
+    The files are written to hidden folders next to the target, flushed to the disk and checked. Then the folders are
+    renamed, the private one first. A crash at any moment leaves the old folders or the new ones, or is repaired by the
+    next call for the same target: it restores an old folder that was set aside, renames a new folder if its private
+    one was renamed already, and removes other remains of the crash.
 
     Parameters
     ----------
     target : str or Path
-        The folder. Folders above it are made where they are missing.
+        The folder. Missing parent folders are created.
     files : mapping of str to callable
-        For each file name a function that writes the file to the path that it is given, or a folder of files there.
+        For each file name, a function that writes a file, or a folder of files, to the given path.
     private : mapping of str to callable, optional
-        The same for the files of `private_folder(target)`, which nobody but its owner can read. They are written last.
+        The same for the files of `private_folder(target)`, which only their owner can read. They are written last.
     force : bool, default False
         Replace existing folders, if they look like ours: empty, or with a `certificate.json` or `result.json`.
     check : callable, optional
-        Called with the path of the hidden folder once all files are in it. Nothing is published where it raises.
+        Called with the path of the hidden folder after all files are written. If it raises, nothing is published.
 
     Returns
     -------
@@ -90,8 +90,8 @@ def write_folder(
     Raises
     ------
     OutputError
-        Where a folder exists and may not be replaced, or cannot be written (no space, no permission). The old folders,
-        if any, are as they were. What a file's function or `check` raises else passes through.
+        If a folder exists and may not be replaced, or cannot be written (no space, no permission). Old folders are left
+        unchanged. Other exceptions of the functions and of `check` are passed on.
     """
     with staged_folder(target, files, private=private, force=force, check=check) as staged:
         staged.publish()
@@ -100,11 +100,11 @@ def write_folder(
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
-    """A folder that is about to appear: its names now and then, and that of the old one meanwhile."""
+    """The names of a folder in one attempt: target, hidden name, and hidden name of the previous folder."""
 
     target: Path
     token: str
-    """Eight hexadecimal digits: what belongs to one attempt."""
+    """Eight hexadecimal digits that identify the attempt."""
     purpose: str = _STAGED
     private: bool = False
 
@@ -118,7 +118,7 @@ class _Place:
 
 
 def _places(target: Path, token: str, *, both: bool) -> tuple[_Place, ...]:
-    """Return the places of one attempt, that of the public folder first."""
+    """List the places of one attempt, that of the public folder first."""
     if not both:
         return (_Place(target=target, token=token),)
     return (
@@ -129,37 +129,37 @@ def _places(target: Path, token: str, *, both: bool) -> tuple[_Place, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class StagedFolder:
-    """A folder whose files are written and on the disk, under a hidden name; so is its private one, if it has one."""
+    """A folder written to the disk under a hidden name, together with its private folder if it has one."""
 
     places: tuple[_Place, ...]
-    """Where it is and will be, and its private one."""
+    """The place of the folder, and that of its private folder."""
     force: bool
-    """Whether it replaces an existing one."""
+    """Whether it replaces an existing folder."""
     shown: str
     """The target as the caller gave it."""
     _mode: int
-    """Who may do what with the folder once it has its name; until then nobody but its owner can look into it."""
+    """Permissions of the folder once it is renamed; until then only its owner can access it."""
     _removal: ExitStack
-    """Removes what has no name at the end."""
+    """Removes the hidden folders at the end."""
 
     def leave(self) -> None:
-        """Keep the hidden folders as a crash would: what was noted of them elsewhere could not be taken back."""
+        """Keep the hidden folders, as a crash would, because external notes of them cannot be undone."""
         self._removal.pop_all()
 
     @property
     def path(self) -> Path:
-        """The hidden folder, beside the target."""
+        """The hidden folder, next to the target."""
         return self.places[0].staged
 
     @property
     def target(self) -> Path:
-        """The folder that it will be."""
+        """The folder to be published."""
         return self.places[0].target
 
     def publish(self) -> None:
-        """Give the folder its name, and the private one its name just before."""
+        """Rename the folder to its target, and the private one immediately before."""
         with _explaining(self.shown, self.target.parent):
-            # First: whoever finishes a crash after it only gives the folder its name.
+            # First, because the repair after a crash only renames the folder.
             self.path.chmod(self._mode)
             _publish(self.places, force=self.force)
 
@@ -173,10 +173,10 @@ def staged_folder(
     force: bool = False,
     check: Callable[[Path], object] | None = None,
 ) -> Iterator[StagedFolder]:
-    """Write a folder under a hidden name, which it keeps until its `publish` is called.
+    """Write a folder under a hidden name, which it keeps until `publish` is called.
 
-    For callers who must note elsewhere, before the folder appears, that it is about to. The parameters are those of
-    `write_folder`. A folder that was not published is removed at the end.
+    For callers that must record elsewhere, before the folder appears, that it is about to appear. The parameters are
+    those of `write_folder`. A folder that was not published is removed at the end.
 
     Yields
     ------
@@ -185,6 +185,7 @@ def staged_folder(
     shown = str(target)
     both = private is not None
     target = _resolved(target, shown)
+    # Parents created here are removed again if nothing is published.
     created = [parent for parent in target.parents if not parent.exists()]
     try:
         with _explaining(shown, target.parent):
@@ -194,6 +195,7 @@ def staged_folder(
         places = _places(target, secrets.token_hex(4), both=both)
         with _staging(places, shown) as (removal, mode):
             with _explaining(shown, target.parent):
+                # Private files last: they may describe the public ones.
                 for place, content in zip(places, (files, private or {}), strict=False):
                     _fill(place, content)
                 if check is not None:
@@ -207,14 +209,14 @@ def staged_folder(
 
 
 def check_free(target: str | Path, *, private: bool = True, force: bool = False, remove: bool = True) -> None:
-    """Say before the work, rather than after it, that an output folder cannot be written, or the private one beside it.
+    """Check before the work, rather than after it, that an output folder and its private folder can be written.
 
-    What a crash left beside it is finished as by `sweep_folder`, which also takes `remove`.
+    Remains of a crash are repaired as by `sweep_folder`, which also takes `remove`.
 
     Raises
     ------
     OutputError
-        As `write_folder` raises it.
+        If they cannot be written; see `write_folder`.
     """
     shown = str(target)
     target = _resolved(target, shown)
@@ -224,17 +226,17 @@ def check_free(target: str | Path, *, private: bool = True, force: bool = False,
 
 
 def sweep_folder(target: Path, *, remove: bool = True) -> bool:
-    """Finish what a crash left beside a folder, and return whether there was anything.
+    """Repair the remains of a crash next to a folder, and report whether there were any.
 
-    What `write_folder` does first for the same target: a new folder gets its name where its private one has it, an old
-    folder that had no name gets it back, and hidden folders that no living process writes are removed.
+    `write_folder` does this first for the same target: a new folder is renamed if its private one was, an old folder
+    that was set aside is restored, and hidden folders that no living process writes are removed.
 
     Parameters
     ----------
     target : Path
         The folder.
     remove : bool, default True
-        Whether hidden folders are removed. While one is there, it shows that the folder did not appear.
+        Whether hidden folders are removed. A hidden folder shows that the folder did not appear.
     """
     before = _leftovers(target)
     with suppress(OSError):
@@ -243,14 +245,14 @@ def sweep_folder(target: Path, *, remove: bool = True) -> bool:
 
 
 def is_being_written(target: Path, *, own: Path | None = None) -> bool:
-    """Return whether a living process writes a folder under a hidden name; False if the system cannot tell (Windows).
+    """Check whether a living process writes a folder under a hidden name; False on systems without locks (Windows).
 
     Parameters
     ----------
     target : Path
         The folder.
     own : Path, optional
-        A hidden folder that does not count: the caller writes it.
+        A hidden folder that is ignored, because the caller writes it.
     """
     if not has_locks():
         return False
@@ -258,6 +260,7 @@ def is_being_written(target: Path, *, own: Path | None = None) -> bool:
     for path in _leftovers(target):
         if aside in path.name or (own is not None and path.name[-8:] == own.name[-8:]):
             continue
+        # A lock that can be taken belongs to no living process.
         lock = take_lock(path)
         if lock is None and path.exists():
             return True
@@ -273,7 +276,7 @@ def _resolved(target: str | Path, shown: str) -> Path:
     with _explaining(shown, path.parent):
         path = path.resolve()
     if not path.name:
-        raise OutputError(f"'{shown}' is the root of the file system, and no output folder. Name one within it.")
+        raise OutputError(f"'{shown}' is the root of the file system, not an output folder. Name a folder within it.")
     return path
 
 
@@ -311,6 +314,7 @@ def _refuse_one(target: Path, *, force: bool, shown: str) -> None:
 
 
 def _fill(place: _Place, files: Files) -> None:
+    """Write files into a hidden folder, and flush each of them to the disk."""
     for name, write in files.items():
         if name == ".." or Path(name).name != name:
             raise InternalError(f"'{name}' is not a plain file name")
@@ -329,7 +333,7 @@ def _fill(place: _Place, files: Files) -> None:
 
 
 def _publish(places: Sequence[_Place], *, force: bool) -> None:
-    """Give folders their names, the public one last: once it has it, there is no way back."""
+    """Rename the folders, the public one last: after that there is no way back."""
     try:
         for place in places:
             if force and place.target.exists():
@@ -345,7 +349,7 @@ def _publish(places: Sequence[_Place], *, force: bool) -> None:
 
 
 def _take_back(places: Sequence[_Place]) -> None:
-    """Take the name from a new private folder whose public one did not get it, and give old folders theirs back."""
+    """Undo the renaming of a private folder whose public one was not renamed, and restore old folders."""
     for place in places:
         if place.private and not place.staged.exists():
             place.target.rename(place.staged)
@@ -354,25 +358,27 @@ def _take_back(places: Sequence[_Place]) -> None:
 
 
 def _recover(target: Path, *, remove: bool = True) -> None:
-    """Finish what earlier crashes interrupted."""
+    """Repair the remains of earlier crashes."""
     if target.parent.is_dir():
         for token in sorted({path.name[-8:] for path in _leftovers(target)}):
             _finish(target, token, remove=remove)
 
 
 def _finish(target: Path, token: str, *, remove: bool) -> None:
-    """Finish an attempt that no living process is making."""
+    """Repair one attempt, unless a living process is still making it."""
     public, private = _places(target, token, both=True)
-    # In the order in which they are removed: a public one without its private one would seem to be about to appear.
+    # In the order of removal: a public folder without its private one would look as if it was about to appear.
     staged = [path for path in (public.staged, _hidden(target, _STAGED, token), private.staged) if path.exists()]
     locks = [take_lock(path) for path in staged]
     try:
         if has_locks() and None in locks:
             return
+        # The private folder was renamed and the public one was not: the crash came between both.
         halfway = public.staged.exists() and not private.staged.exists()
         if halfway and private.target.exists() and not public.target.exists():
             public.staged.rename(public.target)
         for place in (public, private):
+            # An old folder is removed once the new one has its name, and restored otherwise.
             if place.aside.exists() and place.target.exists():
                 _remove(place.aside)
             elif place.aside.exists():
@@ -387,10 +393,10 @@ def _finish(target: Path, token: str, *, remove: bool) -> None:
 
 @contextmanager
 def _staging(places: Sequence[_Place], shown: str) -> Iterator[tuple[ExitStack, int]]:
-    """Make hidden folders, the private one first, and remove what is still there at the end, the private one last.
+    """Create hidden folders, the private one first, and remove the remaining ones at the end, the private one last.
 
-    What is in them is not verified yet, so only their owner can look into them. The mode that the public one will have
-    is yielded beside what removes them: that of a new folder.
+    Their content is not verified yet, so only their owner can access them. Yields the stack that removes them, and the
+    mode of a new folder, which the public one will get.
     """
     locks = []
     removal = ExitStack()
@@ -399,7 +405,7 @@ def _staging(places: Sequence[_Place], shown: str) -> Iterator[tuple[ExitStack, 
             for place in reversed(places):
                 place.staged.mkdir(0o700 if place.private else 0o777)
                 removal.callback(_remove, place.staged)
-                mode = stat.S_IMODE(place.staged.stat().st_mode)  # the public one is the last
+                mode = stat.S_IMODE(place.staged.stat().st_mode)  # the public folder is the last one
                 place.staged.chmod(0o700)
                 locks.append(take_lock(place.staged))
         yield removal, mode
@@ -415,7 +421,7 @@ def _hidden(target: Path, purpose: str, token: str) -> Path:
 
 
 def _leftovers(target: Path) -> list[Path]:
-    """Return the hidden folders of a target and of its private one."""
+    """List the hidden folders of a target and of its private folder."""
     names = "|".join(re.escape(place.name) for place in (target, private_folder(target)))
     ours = re.compile(rf"\.({names})\.({_STAGED}|{_BOTH}|{_ASIDE})-[0-9a-f]{{8}}")
     with suppress(OSError):
@@ -424,13 +430,14 @@ def _leftovers(target: Path) -> list[Path]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder. A writer that has not seen yet that it was stopped may put a file there meanwhile: once more."""
+    """Remove a folder, repeatedly, because a writer that is being stopped may still create a file."""
     before: dict[str, int] = {}
     in_vain = 0
     for _ in range(_REMOVALS):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
             return
+        # Give up when nothing changes any more: then no writer is at work, and the system refuses.
         now = _state(folder)
         in_vain = in_vain + 1 if now == before else 1
         if in_vain == _IN_VAIN:
@@ -440,7 +447,7 @@ def _remove(folder: Path) -> None:
 
 
 def _state(folder: Path) -> dict[str, int]:
-    """Return when something was put into each folder, or taken out of it, last."""
+    """Map each folder to the time of its last change."""
     state = {}
     for path, _, _ in os.walk(folder):
         with suppress(OSError):
@@ -449,7 +456,7 @@ def _state(folder: Path) -> dict[str, int]:
 
 
 def to_disk(path: Path) -> None:
-    """Wait until the disk has a file, or the names in a folder."""
+    """Flush a file, or the names in a folder, to the disk."""
     if path.is_dir() and os.name == "nt":  # pragma: no cover
         return
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
@@ -461,7 +468,7 @@ def to_disk(path: Path) -> None:
 
 @contextmanager
 def _explaining(shown: str, where: Path) -> Iterator[None]:
-    """Turn an error of the operating system into one that says what to do."""
+    """Convert an error of the operating system into an `OutputError` with advice."""
     try:
         yield
     except OSError as error:

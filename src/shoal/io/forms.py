@@ -1,8 +1,8 @@
-"""What text means: columns of dates and numbers that are written as people write them, and the way back.
+"""Parse text columns of dates and numbers in local notations, and format them again.
 
-Tables of text (CSV files, most frames from them) hold `31.12.1980` and `1.234,5`. Such columns become dates, and
-numbers as programs write them, before a table is anonymized: they are ordered then, have intervals, years and bins.
-What is published untouched is written again as it was. A form says how a column is written, and nothing of its cells.
+Tables of text (CSV files, most frames from them) have cells such as `31.12.1980` and `1.234,5`. Before a table is
+anonymized, such columns become dates and canonical numbers, so that they have an order, intervals, years and bins.
+Cells that are published unchanged are formatted as before. A form is the notation of a column, and reveals no cell.
 """
 
 from __future__ import annotations
@@ -37,67 +37,67 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 _HEAD = 256
-"""Values that are looked at before a whole column is."""
+"""Number of values that are tried before a whole column is."""
 _MOST = 0.5
-"""Share of these that look like dates in a column of dates."""
+"""Smallest share of these values that look like dates in a column of dates."""
 _ISO = ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S")
-"""Formats that need no word: nobody could mean something else."""
+"""Unambiguous formats, which are not logged."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DateForm:
-    """How the dates of a column are written."""
+    """The notation of the dates of a column."""
 
     pattern: str
-    """The format, as `strftime` has it."""
+    """The format, as in `strftime`."""
 
     def to_dict(self) -> dict[str, str]:
-        """Return the form as it appears in a certificate."""
+        """Convert the form to its entry in a certificate."""
         return {"dates": self.pattern}
 
     def read(self, text: pl.Series) -> pl.Series:
-        """Return the dates."""
+        """Parse dates."""
         return read_dates(text, self.pattern)
 
     def written(self, dates: pl.Series) -> pl.Series:
-        """Return the dates as they were written."""
+        """Format dates in this notation."""
         return written_dates(dates, self.pattern)
 
     def spelled_as(self, text: pl.Series) -> DateForm:
-        """Return the form with zeros before days and months as some of the dates have them.
+        """Adapt the padding of days and months to given dates.
 
-        Dates that are not among these do not decide; where they differ among themselves, zeros are written.
+        Other dates have no influence. If the padding of the given dates differs, days and months are padded.
         """
         return DateForm(pattern=spelled_format(text.unique(), self.pattern))
 
 
 Forms = Mapping[str, DateForm | NumberForm]
-"""How columns are written, by their names."""
+"""The notations of columns by name."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Understood:
-    """A table whose columns of text became what they mean."""
+    """A table whose text columns were parsed."""
 
     frame: pl.DataFrame
     """The table; columns with a form are dates, times, or text of canonical numbers."""
     forms: Forms
-    """How these columns were written."""
+    """The notations of these columns."""
     ambiguous: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Columns that may mean several things, and which: formats of dates, or decimal signs."""
+    """Columns with several possible notations: formats of dates, or decimal signs."""
     unread: Mapping[str, Fact] = field(default_factory=dict)
-    """Columns that look like dates and were not read, and why not, without a cell."""
+    """Columns that look like dates but were not parsed, with the reason; never a cell."""
 
     def __repr__(self) -> str:
         return f"Understood(forms={len(self.forms)}, ambiguous={len(self.ambiguous)}, unread={len(self.unread)})"
 
     def check(self) -> None:
-        """Ask where a column may mean several things, and warn where one looks like dates and was not read.
+        """Raise an error for ambiguous columns, and warn about columns that look like dates but were not parsed.
 
         Raises
         ------
         DataError
-            Names the column, and how to say what it means.
+            If a column is ambiguous. The message names the column and the option that resolves it.
         """
         for name, meanings in self.ambiguous.items():
             if set(meanings) <= set(SIGNS):
@@ -128,7 +128,7 @@ class Understood:
 
 
 def format_of(name: str, pattern: str) -> Suggestion:
-    """Return how to say the format of the dates of a column."""
+    """Suggest an option for the date format of a column."""
     return Suggestion("dates", f"{name}={pattern}", python=f"dates={{{name!r}: {pattern!r}}}")
 
 
@@ -139,25 +139,25 @@ def understand(
     dates: Mapping[str, str] | None = None,
     decimal: str | None = None,
 ) -> Understood:
-    """Turn columns of text into the dates and numbers that they mean.
+    """Parse columns of text that hold dates or numbers.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        The table. It is not changed; columns that are no text stay as they are.
+        The table, which is not changed. Only columns of text are parsed.
     names : iterable of str
-        The columns to understand; others stay as they are, to the letter.
+        The columns to parse; others are left unchanged.
     dates : mapping of column to format, optional
-        How the dates of columns are written ("%d.%m.%Y"); found out by default.
+        Date formats of columns ("%d.%m.%Y"); detected by default.
     decimal : {",", "."}, optional
-        What stands before decimals; found out by default.
+        The decimal sign; detected by default.
 
     Raises
     ------
     ParameterError
-        A format or the decimal sign is none, or is named for a column that is no text.
+        If a format or the decimal sign is invalid, or is given for a column that is not text.
     DataError
-        A column does not have the format that was named; says in which row it has another.
+        If a column does not have the given format. The message names the first row.
     """
     import polars as pl
 
@@ -168,6 +168,7 @@ def understand(
         for name in names
         if frame.schema[name] in (pl.String, pl.Categorical) and frame.get_column(name).null_count() < frame.height
     }
+    # Dates first, by the given format or by the only one that fits.
     made: dict[str, pl.Series] = {}
     forms: dict[str, DateForm | NumberForm] = {}
     ambiguous: dict[str, tuple[str, ...]] = {}
@@ -183,6 +184,7 @@ def understand(
                 ambiguous[name] = tuple(pattern for pattern, _ in found)
             else:
                 unread[name] = _why_unread(column)
+    # The remaining columns may be numbers; all of them together decide on the decimal sign.
     rest = [column for name, column in text.items() if name not in {*forms, *ambiguous, *unread}]
     numbers, either = number_forms(rest, decimal)
     forms |= numbers
@@ -207,11 +209,11 @@ def _check(frame: pl.DataFrame, dates: Mapping[str, str], decimal: str | None) -
                 f"The format of the dates of '{name}' must be one of strptime, as in ", format_of(name, "%d.%m.%Y"), "."
             )
         if frame.schema[name] not in (pl.String, pl.Categorical) and not frame.schema[name].is_temporal():
-            raise ParameterError(f"The column '{name}' is no text: its dates need no format.")
+            raise ParameterError(f"The column '{name}' is not text: its dates need no format.")
 
 
 def looks_like_dates(column: pl.Series) -> bool:
-    """Return whether most of the first values of a column of text look like dates, readable or not."""
+    """Check whether most of the first values of a text column look like dates, valid or not."""
     import polars as pl
 
     if column.dtype != pl.String:
@@ -244,7 +246,7 @@ def _read_as_asked(column: pl.Series, pattern: str) -> pl.Series:
 
 
 def _why_unread(column: pl.Series) -> Fact:
-    """Return why a column that looks like dates is not read as such."""
+    """Explain why a column that looks like dates was not parsed."""
     odd = ~column.str.contains(LOOKS_LIKE_A_DATE).fill_null(value=True)
     others = int(odd.sum())
     asked = format_of(column.name, "%d.%m.%Y" if column.str.contains("[0-9]{4}").any() else "%d.%m.%y")
@@ -254,17 +256,17 @@ def _why_unread(column: pl.Series) -> Fact:
 
 
 def as_written(frame: pl.DataFrame, forms: Forms, *, star: str) -> pl.DataFrame:
-    """Return a published table with its dates and numbers as they were written, in columns that show nothing else.
+    """Format the dates and numbers of a published table as in the input, in columns that hold nothing else.
 
-    Stars may stand among them. A column with intervals, sets or nodes shows dates as ISO 8601 and numbers as programs
-    write them in all of its cells, so that readers have one form to read.
+    Stars are allowed. A column with intervals, sets or nodes has ISO 8601 dates and canonical numbers in all of its
+    cells, so that it has a single notation.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        The table as it was verified.
+        The verified table.
     forms : mapping
-        How columns of the input were written.
+        The notations of the columns of the input.
     star : str
         The symbol of a suppressed cell.
     """
@@ -277,7 +279,7 @@ def as_written(frame: pl.DataFrame, forms: Forms, *, star: str) -> pl.DataFrame:
 
 
 def reads_alike(came: pl.DataFrame, meant: pl.DataFrame, forms: Forms) -> bool:
-    """Return whether the values of a table read as they came, where its columns of text are dates and numbers now."""
+    """Check whether parsing left the spelling of all values unchanged, as for ISO dates."""
     return all(
         isinstance(form, DateForm)
         and form.pattern == "%Y-%m-%d"
@@ -291,6 +293,7 @@ def _rewritten(column: pl.Series, form: DateForm | NumberForm, star: str) -> pl.
 
     if column.dtype.is_temporal():
         return form.written(column) if isinstance(form, DateForm) else None
+    # A column with any other cell than values and stars keeps the canonical notation.
     values = column.unique().cast(pl.String).drop_nulls()
     values = values.filter(values != star)
     canonical = values if isinstance(form, NumberForm) else _iso(values)
@@ -302,12 +305,12 @@ def _rewritten(column: pl.Series, form: DateForm | NumberForm, star: str) -> pl.
     rewritten = column.cast(pl.String).replace(values, written)
     if not isinstance(column.dtype, pl.Enum):
         return rewritten
-    # The same type that the column has where its text was not understood.
+    # The type that the column would have without parsing.
     return rewritten.cast(pl.Enum(column.dtype.categories.replace(values, written)))
 
 
 def _iso(values: pl.Series) -> pl.Series:
-    """Return the dates or times that text is in ISO 8601; missing where it is none."""
+    """Parse ISO 8601 dates or times; other text is missing."""
     dates = values.str.to_date("%Y-%m-%d", strict=False)
     if dates.null_count() == 0:
         return dates

@@ -1,4 +1,4 @@
-"""Small delimited files without a header, line by line: hierarchies, matrices of distances, lists of patterns."""
+"""Read and write small delimited files without a header: hierarchies, matrices of distances, lists of patterns."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _CANDIDATES = (";", *(delimiter for delimiter in DELIMITERS if delimiter != ";")
 def read_lines(
     path: str | os.PathLike[str], *, delimiter: str | None = None, encoding: str | None = None
 ) -> list[tuple[int, list[str]]]:
-    """Read the fields of every line that is not empty, with its number (from 1).
+    """Read the fields of every line that is not empty, together with its number (from 1).
 
     Parameters
     ----------
     path : str or path
         A file small enough to be held as Python lists.
     delimiter : str, optional
-        One ASCII character. None takes one that divides all lines into equally many fields, `;` where several do (ARX
-        writes hierarchies with it), and where none does, the one that the first line has most often.
+        One ASCII character. None selects the one that divides all lines into equally many fields; `;` if there are
+        several (ARX writes hierarchies with it), and the most frequent one of the first line if there is none.
     encoding : str, optional
         The encoding's name; None detects it.
 
@@ -43,7 +43,7 @@ def read_lines(
     Raises
     ------
     DataError
-        Where the file cannot be read, or quotation marks do not match; names the line, never a field.
+        If the file cannot be read, or quotation marks do not match. The message names the line, never a field.
     """
     path = Path(path).expanduser()
     source = f"'{path.name}'"
@@ -53,6 +53,7 @@ def read_lines(
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
         raise DataError(f"'{path}' cannot be read: {reason}.") from error
     text = to_utf8(content, encoding=encoding, source=source).decode("utf-8", errors="strict")
+    # The text is checked before it is parsed: the parser would fail without the name of the file.
     if "\0" in text:
         raise DataError(f"{source} holds a NUL byte: it is not plain text.")
     first = next((line for line in text.split("\n") if line.strip()), "")
@@ -68,7 +69,7 @@ def read_lines(
 
 
 def _dividing(text: str) -> str | None:
-    """Return the first delimiter that divides all lines with text into equally many fields, two or more; else None."""
+    """Find the first delimiter that divides all lines with text into equally many fields, two or more."""
     for delimiter in _CANDIDATES:
         try:
             records = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -81,9 +82,9 @@ def _dividing(text: str) -> str | None:
 
 
 def write_lines(path: str | os.PathLike[str], rows: Sequence[Sequence[str]], *, delimiter: str = ";") -> None:
-    """Write rows of fields as delimited text in UTF-8; `read_lines` reads them back."""
-    # The writer leaves a lone carriage return without quotation marks, and the reader takes it for a line end. Fields
-    # with another delimiter are quoted, so that no reader takes that one for the file's.
+    """Write rows of fields as delimited UTF-8 text; `read_lines` parses it back."""
+    # The writer does not quote a lone carriage return, although the reader takes it for a line end. Fields with another
+    # delimiter are quoted as well, so that no reader mistakes it for the delimiter of the file.
     special = {"\r", *_CANDIDATES}
     quotes_needed = any(special & set(field) for row in rows for field in row)
     with Path(path).open("w", encoding="utf-8", newline="") as file:
