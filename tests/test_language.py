@@ -35,7 +35,6 @@ UNFINISHED = {
     "engines",
     "findings",
     "grouping",
-    "io",
     "joins",
     "pipeline",
     "release",

@@ -272,7 +272,7 @@ def test_sources_that_are_no_tables_say_so(people: pl.DataFrame, tmp_path: Path)
 
     people.write_parquet(tmp_path / "one.parquet")
     (tmp_path / "notes.txt").write_text("x")
-    refused(tmp_path, "beside its Parquet files")
+    refused(tmp_path, "that are not Parquet")
     refused(tmp_path / "none.parquet", "no file")
     (tmp_path / "table.xlsx").write_text("x")
     refused(tmp_path / "table.xlsx", "read in pieces")

@@ -231,7 +231,7 @@ def test_text_that_is_no_unicode(kind):
     """The error that Python raises holds the cell; ours must not lead to it."""
     cells = pd.Series(np.array(["CELL\ud800", "b"], dtype=object), dtype=object)
     column = cells if kind is object else pd.Series(pd.Categorical(pd.Index(cells, dtype=object)))
-    with pytest.raises(DataError, match="'name' holds text that is no Unicode") as raised:
+    with pytest.raises(DataError, match="'name' holds text that is not Unicode") as raised:
         open_frame(pd.DataFrame({"name": column}))
     assert raised.value.__context__ is None
 

@@ -169,7 +169,7 @@ def test_results_of_formulas_and_mixed_columns(book) -> None:
         ([["a", None], [1, 2]], DataError, "Column 2 of 2 has no name"),
         ([["note", None], ["a", "b"], [1, 2]], DataError, "Column 2 of 2 has no name"),
         ([["a", "b"], [1, 2], [None, None], [SECRET, 4]], DataError, "Row 3 of the table in the sheet 'one'"),
-        ([["a", "b"]], NoRowsError, "has no row"),
+        ([["a", "b"]], NoRowsError, "has a header but no rows"),
         ([], DataError, "nothing in its first row"),
     ],
 )

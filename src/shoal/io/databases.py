@@ -94,6 +94,7 @@ def _read_sqlite(source: DatabaseSource) -> pl.DataFrame:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
             query = source.what
             if not source.is_query:
+                # A table is checked against the list of tables, so that its name cannot inject SQL.
                 listed = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
                 _check_table(source, source.what, [name for (name,) in listed])
                 query = 'SELECT * FROM "{}"'.format(source.what.replace('"', '""'))
@@ -138,6 +139,7 @@ def _read_with_sqlalchemy(source: DatabaseSource) -> pl.DataFrame:
 def _whole_table(source: DatabaseSource, inspector: Inspector) -> Select[Any]:
     import sqlalchemy
 
+    # Only existing tables are read, and names are quoted by SQLAlchemy.
     schema, _, name = source.what.rpartition(".")
     _check_table(source, name, inspector.get_table_names(schema or None) + inspector.get_view_names(schema or None))
     return sqlalchemy.select(sqlalchemy.text("*")).select_from(sqlalchemy.table(name, schema=schema or None))

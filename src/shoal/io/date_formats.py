@@ -88,6 +88,7 @@ def date_formats(text: pl.Series) -> list[tuple[str, pl.Series]]:
 
 
 def _with_times(days: tuple[str, ...], first: str) -> list[str]:
+    # Without a time, the formats of dates are tried alone; otherwise combined with those of times.
     clock = re.search(r"([T ])[0-9]{1,2}:", first)
     if clock is None:
         return list(days)

@@ -168,6 +168,7 @@ def _names(header: str, delimiter: str, source: str) -> list[str]:
         raise DataError(
             f"Column {names.index('') + 1} of {len(names)} has no name in line 1 of {source}. Give every column a name."
         )
+    # The first position of each name; later ones are repetitions.
     first = {name: place for place, name in reversed([*enumerate(names, start=1)])}
     repeated = [(first[name], place) for place, name in enumerate(names, start=1) if first[name] != place]
     if repeated:  # identified by position, because names are cells if the header is missing
@@ -361,6 +362,7 @@ class _Block:
 
     def whole_records(self) -> _Block:
         """Restrict the block to whole records."""
+        # A line end within quotation marks does not end a record.
         ends = np.flatnonzero((self.kinds == _LINE_FEED) & self.outside)
         count = int(ends[-1]) + 1 if len(ends) else 0
         return _Block(
@@ -373,6 +375,7 @@ class _Block:
 
     def records(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Compute the number of fields and the start of each record."""
+        # Fields end at delimiters and line ends outside of quotation marks.
         dividing = ((self.kinds == self.delimiter) | (self.kinds == _LINE_FEED)) & self.outside
         ends = np.flatnonzero(self.kinds[dividing] == _LINE_FEED)
         starts = np.zeros(len(ends), dtype=np.intp)
@@ -387,8 +390,8 @@ class _Block:
     def fault(self) -> tuple[int, str] | None:
         """Find the first misplaced byte, and describe the fault; None if there is none."""
         quotes = self.marks[self.kinds == _QUOTE]
-        # Only whole fields are quoted: a mark opens after a delimiter or line end, and closes before one. An escaped mark,
-        # which is doubled, closes and opens again.
+        # Only whole fields are quoted: a mark opens after a delimiter or line end, and closes before one. Doubled marks
+        # are escaped ones: they close and open again.
         opening, closing = quotes[::2], quotes[1::2]
         before, after = self.content[opening - 1], self._after(closing)
         before[opening == 0] = _LINE_FEED

@@ -187,6 +187,7 @@ def _by_language(sample: bytes, names: Sequence[str]) -> list[str]:
     """Choose the encoding whose text fits a language clearly better than the others; all of them if none does."""
     from charset_normalizer import from_bytes
 
+    # The coherence with a language is the last evidence for or against an encoding.
     coherence = dict.fromkeys(names, 0.0)
     for match in from_bytes(sample, cp_isolation=list(names)):
         for name in _same(match.encoding, names):

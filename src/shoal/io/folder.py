@@ -274,6 +274,7 @@ def _resolved(target: str | Path, shown: str) -> Path:
         raise OutputError("The name of the output folder holds a NUL character. Choose another name.")
     path = Path(target).expanduser()
     with _explaining(shown, path.parent):
+        # Symbolic links are resolved now, so that the hidden folder is on the same file system.
         path = path.resolve()
     if not path.name:
         raise OutputError(f"'{shown}' is the root of the file system, not an output folder. Name a folder within it.")
@@ -302,12 +303,14 @@ def _refuse_one(target: Path, *, force: bool, shown: str) -> None:
             ".",
         )
     with _explaining(shown, target):
+        # Only empty folders and outputs of shoal are replaced.
         names = os.listdir(target)
     if names and not any(sign in names for sign in _SIGNS_OF_OURS):
         raise OutputError(
             f"'{shown}' does not look like an output of shoal (it has no {' or '.join(_SIGNS_OF_OURS)}), so it is not "
             "replaced, even with force. Choose another folder, or remove it yourself."
         )
+    # The working directory cannot be replaced under a running shell.
     here = Path.cwd()
     if target == here or target in here.parents:
         raise OutputError(f"'{shown}' is the folder that you are in, or above it, and is not replaced. Choose another.")
@@ -316,6 +319,7 @@ def _refuse_one(target: Path, *, force: bool, shown: str) -> None:
 def _fill(place: _Place, files: Files) -> None:
     """Write files into a hidden folder, and flush each of them to the disk."""
     for name, write in files.items():
+        # A name must not lead out of the hidden folder.
         if name == ".." or Path(name).name != name:
             raise InternalError(f"'{name}' is not a plain file name")
         path = place.staged / name
@@ -431,6 +435,7 @@ def _leftovers(target: Path) -> list[Path]:
 
 def _remove(folder: Path) -> None:
     """Remove a folder, repeatedly, because a writer that is being stopped may still create a file."""
+    # The removal is repeated as long as it makes progress.
     before: dict[str, int] = {}
     in_vain = 0
     for _ in range(_REMOVALS):

@@ -115,6 +115,7 @@ class Understood:
                 format_of(name, meanings[0]),
                 ".",
             )
+        # Columns that were not parsed stay text, which the caller may not expect.
         for why in self.unread.values():
             _log.warning(Phrase(Sentence(why)))
         for name, form in self.forms.items():
@@ -161,6 +162,7 @@ def understand(
     """
     import polars as pl
 
+    # Only columns of text with at least one value are candidates.
     asked = dict(dates or {})
     _check(frame, asked, decimal)
     text = {
@@ -196,6 +198,7 @@ def understand(
 def _check(frame: pl.DataFrame, dates: Mapping[str, str], decimal: str | None) -> None:
     import polars as pl
 
+    # Options of the caller are checked before any column is parsed.
     if decimal is not None and decimal not in SIGNS:
         raise ParameterError.refusing("read", "decimal", "',' or '.'", got=spoken(decimal))
     for name, pattern in dates.items():
@@ -227,6 +230,7 @@ def looks_like_dates(column: pl.Series) -> bool:
 def _read_as_asked(column: pl.Series, pattern: str) -> pl.Series:
     import polars as pl
 
+    # An invalid format, or one without a complete date, is the caller's mistake.
     try:
         read = read_dates(column, pattern)
     except pl.exceptions.PolarsError:
@@ -236,6 +240,7 @@ def _read_as_asked(column: pl.Series, pattern: str) -> pl.Series:
             f"The format of the dates of '{column.name}' must be one of strptime with a day, a month and a year, as "
             f"'%d.%m.%Y'. Got {pattern!r}."
         )
+    # The message names the row, never the value.
     wrong = (read.is_null() & column.is_not_null()).arg_max()
     if read.null_count() > column.null_count() and wrong is not None:
         raise DataError(

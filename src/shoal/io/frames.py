@@ -1,4 +1,4 @@
-"""Frames of other libraries: any frame becomes a Polars frame, and a release the caller's kind of frame."""
+"""Convert frames of other libraries to Polars, and releases back to the caller's kind of frame."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 __all__ = ["PANDAS_INDEX", "Restorer", "open_frame", "without_pandas_index"]
 
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
-"""Names of the columns in which pandas keeps an unnamed index in Arrow and Parquet."""
+"""Names of the columns in which pandas stores an unnamed index in Arrow and Parquet."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Restorer:
-    """Makes the caller's kind of frame of a Polars frame. It knows the types of columns, and no cell."""
+    """Converts a Polars frame to the caller's kind of frame. It holds the types of columns, and no cell."""
 
     kinds: Mapping[str, pl.DataType] = field(default_factory=dict)
-    """The Polars types that the columns were opened with."""
+    """The Polars types of the columns when the frame was opened."""
     natives: Mapping[str, Any] = field(default_factory=dict)
-    """Their native types."""
+    """The native types of the columns."""
 
     def __call__(self, frame: pl.DataFrame) -> Any:
-        """Return the caller's kind of frame: columns whose Polars type is still the same get their native type back.
+        """Convert a frame; columns whose Polars type is unchanged get their native type back.
 
         Categories that do not occur are dropped.
         """
         return frame
 
     def of(self, published: pl.DataFrame) -> Restorer:
-        """Return what restores this frame, and knows nothing of other columns or of categories that it has not."""
+        """Restrict the restorer to the columns and categories of a published frame."""
         natives = {
             column.name: self._occurring(self.natives[column.name], column)
             for column in published
@@ -50,15 +50,15 @@ class Restorer:
         return replace(self, kinds={name: published.schema[name] for name in natives}, natives=natives)
 
     def with_categories(self, frame: pl.DataFrame, ordered: Mapping[str, bool]) -> Restorer:
-        """Return what restores a frame of which some columns are declared categories, whether these have an order."""
+        """Extend the restorer by columns of declared categories, each with a flag if they are ordered."""
         return self
 
     def _occurring(self, native: Any, column: pl.Series) -> Any:
-        """Return a native type without what a column has no value of."""
+        """Restrict a native type to the values that occur in a column."""
         return native
 
-    def _telling(self, frame: pl.DataFrame, natives: Mapping[str, Any]) -> Restorer:
-        """Return the same with native types of some columns more."""
+    def _with_natives(self, frame: pl.DataFrame, natives: Mapping[str, Any]) -> Restorer:
+        """Extend the restorer by native types of more columns."""
         kinds = {**self.kinds, **{name: frame.schema[name] for name in natives}}
         return replace(self, kinds=kinds, natives={**self.natives, **natives})
 
@@ -66,7 +66,9 @@ class Restorer:
         import polars as pl
 
         opened, kind = self.kinds.get(column.name), column.dtype
-        if isinstance(opened, pl.Enum) and isinstance(kind, pl.Enum):  # of which some may not be published
+        if isinstance(opened, pl.Enum) and isinstance(
+            kind, pl.Enum
+        ):  # possibly without categories that are not published
             return set(kind.categories) <= set(opened.categories)
         return opened == kind
 
@@ -76,19 +78,19 @@ class Restorer:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OpenedFrame(Unpicklable):
-    """A caller's frame as Polars, with the way back."""
+    """A caller's frame as Polars, with the conversion back."""
 
     frame: pl.DataFrame
-    """The columns of the caller's frame. A pandas index is not among them."""
+    """The columns of the caller's frame, without a pandas index."""
     restore: Restorer
-    """Makes the caller's kind of frame of a Polars frame: a Polars, pandas (with a fresh index), Arrow, ... one."""
+    """Converts a Polars frame to the caller's kind of frame, such as Polars, pandas (with a fresh index) or Arrow."""
 
     def __repr__(self) -> str:
         return f"OpenedFrame(rows={self.frame.height}, columns={self.frame.width})"
 
 
 def open_frame(data: Any) -> OpenedFrame:
-    """Open a frame of whatever library the caller uses.
+    """Open a frame of any supported library.
 
     Parameters
     ----------
@@ -99,17 +101,18 @@ def open_frame(data: Any) -> OpenedFrame:
     Raises
     ------
     ColumnError
-        Where column names are repeated or are not text.
+        If column names are repeated or are not text.
     DataError
-        Where it is no such frame, or a column mixes types.
+        If it is not such a frame, or if a column mixes types.
     """
     import polars as pl
 
+    # Frames of Polars are taken as they are; the conversion back does nothing.
     if isinstance(data, pl.LazyFrame):
         data = data.collect()
     if isinstance(data, pl.DataFrame):
         return OpenedFrame(frame=data, restore=Restorer())
-    # A frame of a library that was never imported cannot be here: do not import it to find out.
+    # A frame of a library that was never imported cannot occur, so the library is not imported for the check.
     pandas, pyarrow = sys.modules.get("pandas"), sys.modules.get("pyarrow")
     if pandas is not None and isinstance(data, pandas.DataFrame):
         return _open_pandas(data)
@@ -119,11 +122,12 @@ def open_frame(data: Any) -> OpenedFrame:
 
 
 def without_pandas_index(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a frame without the columns in which pandas keeps an unnamed index: they are row numbers, not data."""
+    """Drop the columns in which pandas stores an unnamed index, because they are row numbers, not data."""
     return frame.drop([name for name in frame.columns if PANDAS_INDEX.fullmatch(name)])
 
 
 def _check_names(names: Sequence[Any]) -> None:
+    # Names that are not text cannot be columns of a file.
     odd = [name for name in names if not isinstance(name, str)]
     if odd:
         raise ColumnError(
@@ -140,8 +144,9 @@ def _open_pandas(data: pd.DataFrame) -> OpenedFrame:
     import polars as pl
 
     _check_names(list(data.columns))
+    # Each column is converted by itself, so that an error can name it.
     columns = [_column_from_pandas(data[name]) for name in data.columns]
-    # Without a column a Polars frame would lose the number of rows: such a frame is refused later, as empty.
+    # Without columns the number of rows is lost, but such a frame is rejected later as empty.
     frame = pl.DataFrame(columns)
     return OpenedFrame(
         frame=frame, restore=_PandasRestorer(kinds=dict(frame.schema), natives=dict(data.dtypes.items()))
@@ -167,7 +172,7 @@ class _PandasRestorer(Restorer):
             name: pd.CategoricalDtype(cast("pl.Enum", frame.schema[name]).categories.to_list(), ordered=ranked)
             for name, ranked in ordered.items()
         }
-        return self._telling(frame, natives)
+        return self._with_natives(frame, natives)
 
     def _occurring(self, native: Any, column: pl.Series) -> Any:
         import pandas as pd
@@ -182,6 +187,7 @@ def _column_from_pandas(column: pd.Series) -> pl.Series:
     import polars as pl
 
     name, kind = str(column.name), column.dtype
+    # Every failure becomes one error without cells; `textual` records whether characters were the cause.
     textual = True
     try:
         if isinstance(kind, (pd.PeriodDtype, pd.IntervalDtype)):
@@ -196,33 +202,37 @@ def _column_from_pandas(column: pd.Series) -> pl.Series:
         textual = False
     except (TypeError, ValueError, NotImplementedError, OverflowError, pl.exceptions.PolarsError):
         pass
-    # Outside of the handlers: the errors above hold cells, and would stay with this one.
+    # Raised outside of the handlers, because the errors above hold cells and would be chained.
     if textual:
-        raise _mixed(name, str(kind).partition("<")[0])  # fields of a structure may be made of cells
+        raise _mixed(
+            name, str(kind).partition("<")[0]
+        )  # without parameters: fields of a structure may derive from cells
     raise DataError(
-        f"The column '{name}' holds text that is no Unicode: half of a pair of surrogates. Read it with its right "
+        f"The column '{name}' holds text that is not Unicode: half of a pair of surrogates. Read it with its right "
         "encoding, or replace such characters, data[column].str.encode('utf-8', 'replace').str.decode('utf-8') in "
         "pandas."
     )
 
 
 def _category_values(categories: Any) -> pl.Series:
-    """Return pandas' categories as values: numbers and dates as they are, others as text with the declared order."""
+    """Convert pandas categories to values: numbers and dates unchanged, others to text in the declared order."""
     import pandas as pd
     import polars as pl
 
     declared = categories.categories
     textual = declared.dtype == object or isinstance(declared.dtype, (pd.StringDtype, pd.IntervalDtype, pd.PeriodDtype))
+    # Numbers and dates have a natural order, which the declared one must not contradict.
     if not textual and (not categories.ordered or declared.is_monotonic_increasing):
         return _series(pl.from_pandas(declared.to_series()))
+    # Other categories are compared as text, in the declared order.
     words = [str(value) for value in declared]
     if len(set(words)) < len(words):
-        raise TypeError  # different categories would become one
+        raise TypeError  # different categories would be merged
     return pl.Series(words, dtype=pl.Enum(words) if categories.ordered else pl.Categorical)
 
 
 def _column_to_pandas(column: pl.Series, native: Any) -> pd.Series:
-    """Return a column with the native type that it once had."""
+    """Convert a column to its former native type."""
     import pandas as pd
     import polars as pl
 
@@ -234,6 +244,7 @@ def _column_to_pandas(column: pl.Series, native: Any) -> pd.Series:
         )
     if isinstance(native, (pd.PeriodDtype, pd.IntervalDtype)):
         return column.cast(pl.String).to_pandas()
+    # Object columns keep Python values; integers with missing values become floats, as in pandas.
     if native.kind == "O" and not isinstance(native, pd.api.extensions.ExtensionDtype):
         return pd.Series(column.to_list(), dtype=object)
     if pd.api.types.is_extension_array_dtype(native) and not isinstance(native, pd.DatetimeTZDtype):
@@ -244,15 +255,16 @@ def _column_to_pandas(column: pl.Series, native: Any) -> pd.Series:
 
 
 def _categories_in(column: pl.Series, native: pd.CategoricalDtype) -> list[Any] | None:
-    """Return the categories that occur in a column; None where it has others, or cannot have them.
+    """List the categories that occur in a column; None if it has others, or if its type has none.
 
-    Declared ones are in their order, others sorted: their own may be that in which rows were read.
+    Ordered categories keep their order. Others are sorted, because their order may be that of the rows.
     """
     import polars as pl
 
     values = column.drop_nulls().unique()
     textual = values.dtype in (pl.String, pl.Enum, pl.Categorical)
     occurring = set(values.cast(pl.String) if textual else values)
+    # Categories are restricted to those that occur, because others may reveal values of the input.
     kept = [value for value in native.categories if (str(value) if textual else value) in occurring]
     if len(kept) < len(occurring) or (kept and textual and not isinstance(kept[0], str)):
         return None
@@ -274,7 +286,7 @@ class _ArrowRestorer(Restorer):
         import pyarrow as pa
 
         natives = {name: pa.dictionary(pa.int32(), pa.string(), ordered=ranked) for name, ranked in ordered.items()}
-        return self._telling(frame, natives)
+        return self._with_natives(frame, natives)
 
     def __call__(self, frame: pl.DataFrame) -> pa.Table:
         import pyarrow as pa
@@ -295,6 +307,7 @@ def _column_from_arrow(name: str, column: pa.ChunkedArray) -> pl.Series:
 
     kind = column.type
     try:
+        # Ordered dictionaries of text keep their order; other dictionaries are decoded.
         if pa.types.is_dictionary(kind):
             if not (pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type)):
                 column = column.cast(kind.value_type)
@@ -305,12 +318,12 @@ def _column_from_arrow(name: str, column: pa.ChunkedArray) -> pl.Series:
                 return pl.Series(name, column.cast(kind.value_type), dtype=pl.Enum(words.cast(pl.String)))
         return pl.Series(name, column)
     except (TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError):
-        # Without its parameters: the fields of a structure may be made of cells.
+        # Without its parameters: the fields of a structure may derive from cells.
         raise _mixed(name, str(kind).partition("<")[0]) from None
 
 
 def _column_to_arrow(column: pl.Series, native: pa.DataType | None) -> pa.ChunkedArray | pa.Array:
-    """Return a column with the native type that it once had; a dictionary holds only what occurs."""
+    """Convert a column to its former native type; a dictionary holds only values that occur."""
     import polars as pl
     import pyarrow as pa
 
@@ -318,6 +331,7 @@ def _column_to_arrow(column: pl.Series, native: pa.DataType | None) -> pa.Chunke
     if native is None:
         return plain
     if pa.types.is_dictionary(native) and native.ordered and column.dtype == pl.Enum:
+        # A dictionary must not reveal categories that are not published.
         occurring = column.drop_nulls().unique().sort().cast(pl.String)
         codes = column.cast(pl.String).cast(pl.Enum(occurring)).to_physical().to_arrow()
         words = occurring.to_arrow().cast(native.value_type)
@@ -337,10 +351,11 @@ def _open_with_narwhals(data: Any) -> OpenedFrame:
         raise ColumnError("Column names are repeated. Rename them.") from None
     except TypeError:
         kind = f"{type(data).__module__}.{type(data).__name__}"
+        # Fetching a frame of Spark could exhaust the memory, so the caller must request it.
         if kind.startswith("pyspark."):
             raise DataError(
-                "A frame of Spark is fetched for this only where you say so: give data.toArrow(), of the columns that "
-                "are needed and no others. anonymize and audit take the frame itself."
+                "A frame of Spark is not fetched here by default. Give data.toArrow() of the columns that are needed. "
+                "anonymize and audit take the frame itself."
             ) from None
         raise DataError(
             f"shoal cannot read a table from {kind}. Give a pandas or Polars DataFrame, an Arrow Table, another eager "
@@ -354,9 +369,9 @@ def _open_with_narwhals(data: Any) -> OpenedFrame:
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _NarwhalsRestorer(Restorer):
     library: Any
-    """What narwhals calls the library of the caller's frame."""
+    """The library of the caller's frame, as narwhals names it."""
     wrapped: bool
-    """Whether the caller's frame was one of narwhals."""
+    """Whether the caller's frame was a narwhals frame."""
 
     def __call__(self, frame: pl.DataFrame) -> Any:
         import narwhals as nw

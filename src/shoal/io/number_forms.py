@@ -1,7 +1,7 @@
-"""Numbers in text with a decimal comma, or with thousands set apart: one form for each column.
+"""Detect numbers in text with a decimal comma or grouped thousands: one notation for each column.
 
 `1.234,5` and `12,5` are German, `1,234.5` English, `1 234,5` French, `1'234.5` Swiss. `1,234` may be either, and only
-the publisher knows: other columns do not decide, as their cells may be suppressed.
+the publisher can decide: other columns are no evidence, because their cells may be suppressed.
 """
 
 from __future__ import annotations
@@ -16,32 +16,33 @@ if TYPE_CHECKING:
 __all__ = ["SIGNS", "NumberForm", "number_forms"]
 
 SIGNS = (",", ".")
-"""What may stand before decimals."""
+"""Possible decimal signs."""
 _BLANKS = " \u00a0\u202f'\u2019"
-"""What sets thousands apart beside the sign that is not the decimal one."""
+"""Possible separators of thousands, in addition to the other decimal sign."""
 _CANONICAL = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+)$"
 _MAY_BE_GROUPED = r"^-?[0-9]{1,3}(?:\.[0-9]{3})*$"
-"""Numbers whose points may set thousands apart."""
+"""Numbers whose points may separate thousands."""
 _LOOKS_LIKE_A_NUMBER = rf"^-?[0-9][0-9.,{_BLANKS}]*$"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumberForm:
-    """How the numbers of a column are written; where only some have their thousands apart, all are written so."""
+    """The notation of a column's numbers; if only some have grouped thousands, all are written so."""
 
     decimal: str
-    """What stands before decimals."""
+    """The decimal sign."""
     thousands: str = ""
-    """What sets thousands apart; empty where nothing does."""
+    """The separator of thousands; empty if there is none."""
 
     def to_dict(self) -> dict[str, str]:
-        """Return the form as it appears in a certificate."""
+        """Convert the form to its entry in a certificate."""
         return {"decimal": self.decimal, "thousands": self.thousands}
 
     def read(self, text: pl.Series) -> pl.Series:
-        """Return numbers as they are written in programs: with a point, and nothing between thousands."""
+        """Parse numbers to canonical text: with a decimal point, and without separators of thousands."""
         import polars as pl
 
+        # Thousands must be grouped correctly, and the result must be canonical.
         grouped = rf"[0-9]{{1,3}}(?:{_escaped(self.thousands)}[0-9]{{3}})+|" if self.thousands else ""
         fits = text.str.contains(rf"^-?(?:{grouped}[0-9]+)(?:{_escaped(self.decimal)}[0-9]+)?$")
         plain = text.str.replace_all(self.thousands, "", literal=True) if self.thousands else text
@@ -50,11 +51,12 @@ class NumberForm:
         return plain.zip_with(fits.fill_null(value=False), pl.Series([None], dtype=pl.String)).alias(text.name)
 
     def written(self, numbers: pl.Series) -> pl.Series:
-        """Return numbers as they were written; `read` reads them back."""
+        """Format canonical numbers in this notation; `read` parses them back."""
         import polars as pl
 
         if not self.thousands:
             return numbers.str.replace_all(".", self.decimal, literal=True)
+        # Grouping is done in Python, once for each distinct number.
         distinct = numbers.unique().drop_nulls()
         grouped = pl.Series([self._grouped(number) for number in distinct.to_list()], dtype=pl.String)
         return numbers.replace_strict(distinct, grouped, default=None, return_dtype=pl.String)
@@ -71,39 +73,39 @@ class NumberForm:
 
 @dataclass(frozen=True, kw_only=True)
 class _Readings:
-    """The forms that a column may be in, by their decimal sign, and whether it is in that form for certain."""
+    """The possible notations of a column, by decimal sign."""
 
     forms: Mapping[str, NumberForm]
 
     @property
     def certain(self) -> str | None:
-        """The decimal sign, where only one is possible."""
+        """The decimal sign, if only one is possible."""
         return next(iter(self.forms)) if len(self.forms) == 1 else None
 
 
 def number_forms(
     columns: Iterable[pl.Series], decimal: str | None = None
 ) -> tuple[dict[str, NumberForm], tuple[str, ...]]:
-    """Find the columns whose numbers are written in another way than programs write them.
+    """Find the columns whose numbers are not in canonical notation.
 
     Parameters
     ----------
     columns : iterable of series
         Columns of text, each with a value.
     decimal : {",", "."}, optional
-        What stands before decimals in all of them; found out by default.
+        The decimal sign of all columns; detected by default.
 
     Returns
     -------
     forms : dict
-        The form of each such column, by its name.
+        The notation of each such column by name.
     ambiguous : tuple of str
-        Columns whose numbers may mean two things: `1,234`, and `1.234` where another column has a decimal comma.
+        Columns with two possible notations: `1,234`, or `1.234` if another column has a decimal comma.
     """
     readings = {column.name: _readings(column) for column in columns}
     readings = {name: found for name, found in readings.items() if found.forms}
     plain = NumberForm(decimal=".")
-    # What reads like a decimal point is one, unless something says otherwise: then nothing is guessed.
+    # A possible decimal point is taken for one, unless another column has a decimal comma: then nothing is guessed.
     pointed = all(found.certain != "," for found in readings.values())
     forms: dict[str, NumberForm] = {}
     ambiguous: list[str] = []
@@ -117,15 +119,17 @@ def number_forms(
 
 
 def _readings(column: pl.Series) -> _Readings:
-    """Return the forms in which every value of a column is a number, where some value has a sign of one."""
+    """Find the notations in which every value of a column is a number, if some value has a decimal sign."""
     head = column.head(256).drop_nulls()
     if not head.str.contains(_LOOKS_LIKE_A_NUMBER).all():
         return _Readings(forms={})
+    # The first values rule out most columns of names.
     distinct = column.drop_nulls().unique()
     if not distinct.str.contains(_LOOKS_LIKE_A_NUMBER).all() or not distinct.str.contains(rf"[.,{_BLANKS}]").any():
         return _Readings(forms={})
     if distinct.str.contains(_CANONICAL).all() and not distinct.str.contains(_MAY_BE_GROUPED).all():
-        return _Readings(forms={".": NumberForm(decimal=".")})  # as programs write them
+        return _Readings(forms={".": NumberForm(decimal=".")})  # canonical notation
+    # The first separator that reproduces every value is chosen; notations with equal results are one.
     forms: dict[str, NumberForm] = {}
     read_before: list[pl.Series] = []
     for decimal, other in ((".", ","), (",", ".")):
@@ -141,7 +145,7 @@ def _readings(column: pl.Series) -> _Readings:
 
 
 def _mixed(distinct: pl.Series) -> dict[str, NumberForm]:
-    """Return the form of numbers some of which have their thousands apart and others not, where only one reads all."""
+    """Find the notation of numbers of which only some have grouped thousands, if a single one parses all."""
     found = [
         NumberForm(decimal=decimal, thousands=thousands)
         for decimal, other in ((".", ","), (",", "."))

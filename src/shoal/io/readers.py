@@ -1,4 +1,4 @@
-"""Reading a table from a file, from standard input or a database, by what its name says."""
+"""Read a table from a file, standard input or a database, depending on its name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["STANDARD_INPUT", "read", "read_table"]
 
 STANDARD_INPUT = "-"
-"""In place of a file: what comes in on standard input."""
+"""The name of standard input in place of a file."""
 
 _TEXT = (".csv", ".tsv", ".txt")
 _DELIMITED = (*_TEXT, *(text + packed for packed in ENDINGS for text in _TEXT))
@@ -41,17 +41,17 @@ _LONGEST_SOURCE = 4096
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OpenedTable:
-    """A table, and what kind of source it came from."""
+    """A table, with the format of its source."""
 
     frame: pl.DataFrame
     format: str = "csv"
-    """What a release of it is written as: "csv", "parquet", "xlsx" or "ods"."""
+    """The format of a release of this table: "csv", "parquet", "xlsx" or "ods"."""
     encoding: str | None = None
-    """Of delimited text."""
+    """The encoding of delimited text."""
     delimiter: str | None = None
-    """Of delimited text."""
+    """The delimiter of delimited text."""
     sheet: str | None = None
-    """Of a workbook."""
+    """The sheet of a workbook."""
 
     def __repr__(self) -> str:
         return f"OpenedTable(rows={self.frame.height}, columns={self.frame.width}, format={self.format!r})"
@@ -67,7 +67,7 @@ def read(
 def read_table(
     source: str | Path, *, delimiter: str | None = None, encoding: str | None = None, sheet: str | None = None
 ) -> OpenedTable:
-    r"""Read a table, and say what it was.
+    r"""Read a table, and report the format of its source.
 
     Parameters
     ----------
@@ -86,18 +86,19 @@ def read_table(
     Returns
     -------
     OpenedTable
-        The columns of delimited text are all text, so that "007" stays what it is; an empty field is missing.
+        All columns of delimited text are text, so that "007" keeps its zeros; an empty field is missing.
 
     Raises
     ------
     DataError
-        Where the source cannot be read as a table with at least one row; for delimited text with the line (from 1).
+        If the source is not a table with at least one row. For delimited text the message names the line (from 1).
     ParameterError
-        Where `delimiter`, `encoding` or `sheet` cannot be what they are, or are given for something else.
+        If `delimiter`, `encoding` or `sheet` is invalid, or does not apply to the source.
     """
     if isinstance(source, str) and ("\n" in source or len(source) > _LONGEST_SOURCE) and not database_source(source):
-        raise DataError("What was given as a path is too long for one, or has line ends. Give a file, not its content.")
+        raise DataError("The path is too long, or has line ends. Give the path of a file, not its content.")
     text = {"delimiter": delimiter, "encoding": encoding}
+    # Databases and standard input first, because their names are not paths.
     database = database_source(source)
     if database is not None:
         _refuse(text, "delimited text")
@@ -110,7 +111,7 @@ def read_table(
     _check_file(path)
     kind = next(kind for kind, endings in _ENDINGS.items() if path.name.lower().endswith(endings))
     with _access(path):
-        if kind == "binary":  # which need not be in memory as a whole
+        if kind == "binary":  # which Polars reads without holding the file in memory
             _refuse(text, "delimited text")
             _refuse({"sheet": sheet}, "workbooks")
             return _with_rows(OpenedTable(frame=_read_binary(path, path.name), format="parquet"), f"'{path.name}'")
@@ -119,7 +120,7 @@ def read_table(
 
 
 def _kind_of(content: bytes) -> str:
-    """Return what comes in without a name: by how it starts."""
+    """Detect the kind of unnamed content by its first bytes."""
     if content.startswith((b"PAR1", b"ARROW1")):
         return "binary"
     return "workbook" if content.startswith(b"PK") else "text"
@@ -128,6 +129,7 @@ def _kind_of(content: bytes) -> str:
 def _of_content(
     content: bytes, shown: str, *, kind: str, text: Mapping[str, str | None], sheet: str | None
 ) -> OpenedTable:
+    # Options that do not apply to the kind of source are errors, not ignored.
     if kind != "text":
         _refuse(text, "delimited text")
     if kind == "workbook":
@@ -156,6 +158,7 @@ def _refuse(options: Mapping[str, str | None], what: str) -> None:
 def _one_character(delimiter: str | None) -> str | None:
     if delimiter is None:
         return None
+    # A delimiter of several bytes, or one that is quoted itself, cannot be parsed.
     character = "\t" if delimiter in _TAB else delimiter
     if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
         raise ParameterError.refusing(
@@ -166,7 +169,7 @@ def _one_character(delimiter: str | None) -> str | None:
 
 def _check_file(path: Path) -> None:
     with _access(path):
-        path.exists()  # raises where no system could have such a path
+        path.exists()  # raises for impossible paths
     if path.is_dir():
         raise DataError(f"'{path}' is a folder. {_file_of(path)}")
     if not path.exists():
@@ -178,13 +181,15 @@ def _check_file(path: Path) -> None:
 
 
 def _file_of(path: Path) -> str:
-    """Return which file of a folder may be meant: that of a release is known."""
+    """Suggest the table of a release folder in place of the folder."""
+    # A release folder has a known table.
     released = [path / f"release.{ending}" for ending in ("csv", "parquet", "xlsx", "ods")]
     return next((f"Did you mean '{file}'?" for file in released if file.exists()), "Name a file in it.")
 
 
 def _neighbours(path: Path) -> str:
     try:
+        # Only close names are suggested, because a folder may hold many files.
         names = [other.name for other in path.parent.iterdir() if other.is_file()]
     except OSError:
         return f"There is no folder '{path.parent}' that can be read."
@@ -193,7 +198,7 @@ def _neighbours(path: Path) -> str:
 
 @contextmanager
 def _access(path: Path) -> Iterator[None]:
-    """Turn an error of the operating system into one about the file."""
+    """Convert an error of the operating system into one that names the file."""
     try:
         yield
     except OSError as error:
@@ -204,11 +209,12 @@ def _access(path: Path) -> Iterator[None]:
 def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
     import polars as pl
 
-    def opened() -> IO[bytes]:  # an open file, because a path could be taken for a pattern
+    def opened() -> IO[bytes]:  # an open file, because a path may be taken for a glob pattern
         return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
 
     try:
         with opened() as file:
+            # The first bytes distinguish Parquet, Arrow files and Arrow streams.
             start = file.read(6)
         if name.lower().endswith(_PARQUET) or start.startswith(b"PAR1"):
             whole = io.BytesIO(source) if isinstance(source, bytes) else source

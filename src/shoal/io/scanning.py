@@ -1,4 +1,4 @@
-"""Tables that need not fit into memory: Parquet files, folders of them, and CSV, scanned and never read as a whole."""
+"""Scan tables that need not fit into memory: Parquet files, folders of them, and CSV files."""
 
 from __future__ import annotations
 
@@ -31,23 +31,24 @@ __all__ = [
 _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".tsv", ".txt")
 _SPILLS_ABOVE = "POLARS_OOC_MEMORY_BUDGET_MB"
-"""The setting of Polars that says from how many megabytes on it writes to the disk."""
+"""Polars setting for the number of megabytes above which it writes to the disk."""
 _NEVER = 1 << 40
+"""A limit in megabytes that no table reaches."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ScannedTable:
-    """A table that an engine can read in pieces."""
+    """A table that an engine can read in batches."""
 
     lazy: pl.LazyFrame
     columns: tuple[str, ...]
-    """Its columns, in their order."""
+    """The columns in order."""
     delimiter: str | None = None
-    """Of delimited text."""
+    """The delimiter of delimited text."""
     rows: int | None = None
-    """How many rows there are, where that was counted."""
+    """Number of rows, if known."""
     in_files: bool = False
-    """Whether it is read from files, whose rows keep their places; those of a query may not."""
+    """Whether rows come from files and so have a stable order; those of a query may not."""
 
     def __repr__(self) -> str:
         return f"ScannedTable(columns={len(self.columns)})"
@@ -62,17 +63,17 @@ def scan_table(data: Any, *, delimiter: str | None = None, encoding: str | None 
         A Parquet file, a folder of Parquet files (all of them with the same columns), a CSV file in UTF-8, a Polars
         lazy frame, or any other frame, which is in memory already.
     delimiter, encoding : str, optional
-        Of a CSV file; the delimiter is detected unless given.
+        Of a CSV file; the delimiter is detected by default.
 
     Returns
     -------
     ScannedTable
-        The columns of delimited text are all text, and an empty field is missing, as `read_table` has them.
+        All columns of delimited text are text, and an empty field is missing, as in `read_table`.
 
     Raises
     ------
     DataError
-        Where it is no such table; for delimited text with the line (from 1).
+        If it is not such a table. For delimited text the message names the line (from 1).
     """
     import polars as pl
 
@@ -80,6 +81,7 @@ def scan_table(data: Any, *, delimiter: str | None = None, encoding: str | None 
         return _scanned(data)
     if not isinstance(data, str | Path):
         return _scanned(open_frame(data).frame.lazy())
+    # Only formats that can be read in batches are accepted.
     path = Path(data).expanduser()
     if not path.exists():
         raise DataError(f"There is no file or folder '{path}'.")
@@ -96,17 +98,17 @@ def scan_table(data: Any, *, delimiter: str | None = None, encoding: str | None 
 
 
 def collected(lazy: pl.LazyFrame) -> pl.DataFrame:
-    """Return what a query finds in a table that is read in pieces; nothing of it is written to the disk meanwhile.
+    """Collect the result of a query without writing intermediate data to the disk.
 
-    Polars writes what it works on to a folder of its own where memory runs short, if it may: rows of people, in a place
-    that nobody chose. Whoever asks here makes sure that the result fits into memory.
+    If memory runs short, Polars may write to a folder of its own: rows of persons, in a place that the caller did not
+    choose. The caller ensures that the result fits into memory.
     """
     with _nothing_spilled():
         return lazy.collect(engine="streaming")
 
 
 def in_pieces(lazy: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Yield what a query finds, a piece at a time, in any order; like `collected`, without holding the whole."""
+    """Yield the result of a query in batches, in any order, without writing intermediate data to the disk."""
     with _nothing_spilled():
         yield from lazy.collect_batches(maintain_order=False, engine="streaming")
 
@@ -115,6 +117,7 @@ def in_pieces(lazy: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 def _nothing_spilled() -> Iterator[None]:
     import polars as pl
 
+    # The setting is global, so it is restored.
     before = os.environ.get(_SPILLS_ABOVE)
     pl.Config.load(json.dumps({"environment": {_SPILLS_ABOVE: str(_NEVER)}}))
     try:
@@ -124,9 +127,9 @@ def _nothing_spilled() -> Iterator[None]:
 
 
 def _path_of(data: object) -> Path | None:
-    """Return the path that an input may be: no address, and no text of another kind.
+    """Interpret an input as a path; None if it is a URL or other text.
 
-    It may still be too long for a name, where `Path.is_dir` fails and `os.path.isdir` says no.
+    The path may be too long for a name; then `Path.is_dir` fails and `os.path.isdir` returns False.
     """
     if not isinstance(data, str | Path) or any(part in str(data) for part in ("\0", "\n", "://")):
         return None
@@ -134,33 +137,34 @@ def _path_of(data: object) -> Path | None:
 
 
 def is_folder_of_parquet(data: object) -> bool:
-    """Return whether an input is a folder with Parquet files in it."""
+    """Check whether an input is a folder with Parquet files."""
     path = _path_of(data)
     return path is not None and os.path.isdir(path) and any(_is_part(file) for file in path.iterdir())
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """Return the Parquet files of a folder, by their names; what is hidden or starts with _ is none of its parts.
+    """List the Parquet files of a folder by name, without hidden files and those that start with `_`.
 
     Raises
     ------
     DataError
-        Where there is none, or the folder holds something else.
+        If there is none, or if the folder holds other files.
     """
     found = sorted(file for file in folder.iterdir() if not file.name.startswith((".", "_")))
     parts = [file for file in found if _is_part(file)]
     if not parts:
         raise DataError(f"'{folder}' is a folder without Parquet files. Name a file, or a folder of Parquet files.")
+    # An unknown file may be a part of the table, so nothing is guessed.
     if len(parts) < len(found):
         raise DataError(
-            f"'{folder}' holds {len(found) - len(parts)} other file(s) or folder(s) beside its Parquet files. Name a "
-            "folder of nothing else, so that it is clear which rows are meant."
+            f"'{folder}' holds {len(found) - len(parts)} file(s) or folder(s) that are not Parquet. Name a "
+            "folder of Parquet files only, so that it is clear which rows belong to the table."
         )
     return parts
 
 
 def bytes_to_read(data: Any) -> int | None:
-    """Return about how many bytes a table has in memory, as its files say; None where nothing says it."""
+    """Estimate the size of a table in memory from the metadata of its files; None if unknown."""
     path = _path_of(data)
     if path is None:
         return None
@@ -176,10 +180,11 @@ def _unpacked_size(file: Path) -> int:
     import pyarrow.parquet as pq
 
     try:
+        # Only the metadata of the file is read.
         facts = pq.ParquetFile(file).metadata
     except (OSError, pa.ArrowException):
         return file.stat().st_size
-    # At least eight bytes for each cell: what is packed well takes more when it is read.
+    # At least eight bytes for each cell, because well-compressed columns need more memory than their size.
     groups = range(facts.num_row_groups)
     return int(max(facts.num_rows * facts.num_columns * 8, sum(facts.row_group(at).total_byte_size for at in groups)))
 
@@ -206,6 +211,7 @@ def _scan_parquet(files: Sequence[Path], shown: str) -> ScannedTable:
 def _scan_delimited(path: Path, delimiter: str | None) -> ScannedTable:
     import polars as pl
 
+    # The file is checked completely first, so that the scan can trust its records.
     found = check_delimited(path, delimiter=delimiter)
     lazy = pl.scan_csv(
         path,

@@ -1,4 +1,4 @@
-"""Spark sessions: Java found or asked for, work that is over when it is interrupted, and errors without a cell."""
+"""Spark sessions: find Java, run interruptible work, and report errors without cells."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["PINNED", "active_session", "check_java", "is_spark_frame", "on_spark
 Result = TypeVar("Result")
 
 LEAST_JAVA = 17
-"""The oldest Java that Spark 4 runs on."""
+"""Oldest version of Java that Spark 4 supports."""
 
 PINNED = {
     "spark.sql.ansi.enabled": "true",
@@ -51,7 +51,7 @@ PINNED = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.writeLegacyFormat": "false",
 }
-"""Settings that decide what is read from files and written to them: they do not depend on whose session it is."""
+"""Settings that affect which values are read and written, fixed so that sessions of callers behave alike."""
 
 _QUIET = """status = off
 appender.nowhere.type = Null
@@ -61,29 +61,30 @@ rootLogger.appenderRef.nowhere.ref = nowhere
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = off
 """
-"""What the logs of a session of ours hold: nothing. What Spark writes of an error may quote a cell."""
+"""Logging configuration of our own sessions, which is off because Spark's errors may quote cells."""
 _LOGS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
-"""Where pyspark logs errors of queries, with the cells that they quote."""
+"""Loggers of pyspark for errors of queries, which may quote cells."""
 _PATIENCE = 60.0
 """Seconds that tasks have to end after their job was cancelled."""
 _QUIET_LOOKS = 10
-"""How often in succession no task must be seen: Spark tells of a task a moment after it began to run."""
+"""Number of successive checks without a running task, because Spark reports tasks with a delay."""
 
 
 def is_spark_frame(data: object) -> bool:
-    """Return whether an input is a DataFrame of PySpark; pyspark is not imported to find out."""
+    """Check whether an input is a DataFrame of PySpark, without importing pyspark."""
     sql = sys.modules.get("pyspark.sql")
     return sql is not None and isinstance(data, sql.DataFrame)
 
 
 def check_java() -> None:
-    """Check that there is a Java that Spark runs on, where Spark looks for it.
+    """Check that Spark will find a version of Java that it supports.
 
     Raises
     ------
     MissingExtraError
-        Where there is none; says what to install.
+        If there is none. The message suggests what to install.
     """
+    # Spark prefers JAVA_HOME to the PATH.
     home = os.environ.get("JAVA_HOME")
     java = shutil.which(os.path.join(home, "bin", "java") if home else "java")
     found = None if java is None else _version_of(java)
@@ -99,7 +100,7 @@ def check_java() -> None:
 
 
 def _version_of(java: str) -> int | None:
-    """Return the feature version of a Java: 17 for "17.0.15", 8 for "1.8.0_392"; None where it is none."""
+    """Determine the feature version of a Java binary: 17 for "17.0.15", 8 for "1.8.0_392"; None if unknown."""
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60).stderr
     except (OSError, subprocess.SubprocessError):
@@ -109,14 +110,14 @@ def _version_of(java: str) -> int | None:
 
 
 def active_session() -> SparkSession:
-    """Return the Spark session of the caller, for tables that are given by a path.
+    """Get the active Spark session of the caller, for tables that are given by a path.
 
     Raises
     ------
     MissingExtraError
-        Where pyspark is not installed.
+        If pyspark is not installed.
     ParameterError
-        Where no session is open.
+        If no session is open.
     """
     session: SparkSession | None = _pyspark().SparkSession.getActiveSession()
     if session is None:
@@ -129,21 +130,21 @@ def active_session() -> SparkSession:
 
 @contextmanager
 def open_session(master: str | None = None) -> Iterator[SparkSession]:
-    """Open a Spark session for as long as the context lasts, whose temporary files only their owner can read.
+    """Open a Spark session for the duration of the context, with temporary files that only their owner can read.
 
     Parameters
     ----------
     master : str, optional
-        The URL of the cluster, or "local[2]" for two threads of this machine; what Spark's own configuration says by
-        default, and all threads of this machine where it says nothing. A session that is open already is taken as it
-        is, and stays open.
+        The URL of the cluster, or "local[2]" for two threads of this machine. By default Spark's own configuration
+        decides, or all threads of this machine are used if there is none. A session that is open already is used
+        unchanged, and stays open.
 
     Raises
     ------
     MissingExtraError
-        Where pyspark or Java is missing; says what to install.
+        If pyspark or Java is missing. The message suggests what to install.
     DataError
-        Where the cluster does not answer.
+        If the cluster does not respond.
     """
     builder = _pyspark().SparkSession.builder
     session = _pyspark().SparkSession.getActiveSession()
@@ -164,7 +165,7 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
 
 
 def _settings(folder: Path, master: str | None) -> dict[str, str]:
-    """Return the settings of a session of ours: quiet, and with its temporary files in a folder."""
+    """Assemble the settings of our own session: no logs, and temporary files in a private folder."""
     settings = {
         "spark.app.name": "shoal",
         "spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={folder} -XX:-UsePerfData "
@@ -177,19 +178,20 @@ def _settings(folder: Path, master: str | None) -> dict[str, str]:
     }
     if master is not None:
         settings["spark.master"] = master
-    if master is None or master.startswith("local"):  # nobody on the network has anything to do with it
+    if master is None or master.startswith("local"):  # a local session must not be reachable from the network
         settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
     return settings
 
 
 def _started(builder: Any) -> SparkSession:
-    """Start a session; what Ctrl-C does stays what it was."""
+    """Start a session, and keep the handler of Ctrl-C."""
+    # Spark replaces the handler of SIGINT, and reads the Python of its workers from the environment.
     main = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGINT) if main else None
     errors, python = _pyspark_errors(), os.environ.get("PYSPARK_PYTHON")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        with _unconcerned():
+        with _quiet_pyspark():
             return builder.getOrCreate()  # type: ignore[no-any-return]
     except errors as error:
         kind = _kind_of(error)
@@ -202,7 +204,7 @@ def _started(builder: Any) -> SparkSession:
 
 
 def pinned_session(session: SparkSession) -> SparkSession:
-    """Return another session of the same cluster, with the settings that decide what is read and written (`PINNED`)."""
+    """Create another session on the same cluster with fixed settings for reading and writing (`PINNED`)."""
     pinned = session.newSession()
     for name, value in PINNED.items():
         pinned.conf.set(name, value)
@@ -210,23 +212,24 @@ def pinned_session(session: SparkSession) -> SparkSession:
 
 
 def on_spark(session: SparkSession, work: Callable[[], Result], doing: str) -> Result:
-    """Run work on Spark, and return what it returns; where the caller is interrupted, it is over before this raises.
+    """Run work on Spark and return its result; if the caller is interrupted, the work ends before this raises.
 
     Parameters
     ----------
     session : SparkSession
     work : callable
-        What to do, on a thread of its own.
+        The work, which runs in a thread of its own.
     doing : str
-        What an error says of it: "Spark cannot" and these words.
+        Description of the work for an error, after "Spark cannot".
 
     Raises
     ------
     DataError
-        Where Spark fails; the message has no word of Spark's, which may quote a cell.
+        If Spark fails. The message quotes nothing of Spark's, which may hold a cell.
     """
     from pyspark import InheritableThread
 
+    # The jobs of the work form a group, so that they can be cancelled together.
     context, group = session.sparkContext, f"shoal-{secrets.token_hex(4)}"
     done: list[Result] = []
     failed: list[BaseException] = []
@@ -234,41 +237,43 @@ def on_spark(session: SparkSession, work: Callable[[], Result], doing: str) -> R
     def worker() -> None:
         try:
             context.setJobGroup(group, "shoal", interruptOnCancel=True)
-            with _unconcerned():
+            with _quiet_pyspark():
                 done.append(work())
-        except BaseException as error:  # raised below, in the thread of the caller
+        except BaseException as error:  # raised below, in the caller's thread
             failed.append(error)
 
     thread = InheritableThread(target=worker, daemon=True)
     thread.start()
     try:
         thread.join()
+    # An interrupted caller must not leave jobs that still write.
     except BaseException:
         _cancel(context, group, thread)
         raise
     if not failed:
         return done[0]
     if not isinstance(failed[0], _pyspark_errors()):
-        failed[0].__cause__ = failed[0].__context__ = None  # one of Spark's, which may quote a cell
+        failed[0].__cause__ = failed[0].__context__ = None  # the chained error of Spark may quote a cell
         raise failed[0]
     kind = _kind_of(failed[0])
     failed.clear()
     raise DataError(
-        f"Spark cannot {doing} ({kind}). Its own log says more, and may quote cells of the data. Where memory ran "
+        f"Spark cannot {doing} ({kind}). Its own log has details, and may quote cells of the data. If memory ran "
         "short, give its driver and executors more: spark.driver.memory, spark.driver.maxResultSize, "
         "spark.executor.memory."
     )
 
 
 def _cancel(context: Any, group: str, thread: threading.Thread) -> None:
-    """Cancel the jobs of a thread, and wait until none of their tasks runs, which may write still."""
+    """Cancel the jobs of a thread, and wait until none of their tasks is running, because they may still write."""
+    # A single check is not enough, because a task may start after it.
     end = time.monotonic() + _PATIENCE
     tracker = context.statusTracker()
     quiet = 0
     while time.monotonic() < end and quiet < _QUIET_LOOKS:
         over = False
         with suppress(*_pyspark_errors()):
-            context.cancelJobGroup(group)  # the thread may start another one meanwhile
+            context.cancelJobGroup(group)  # repeatedly, because the thread may start another job
             over = not thread.is_alive() and not _running(tracker, group)
         quiet = quiet + 1 if over else 0
         thread.join(0.05)
@@ -277,17 +282,18 @@ def _cancel(context: Any, group: str, thread: threading.Thread) -> None:
 
 
 def _running(tracker: Any, group: str) -> int:
-    """Return how many tasks of a group of jobs run."""
+    """Count the running tasks of a group of jobs."""
     jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group))
     stages = (tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds)
     return sum(stage.numActiveTasks for stage in stages if stage is not None)
 
 
 @contextmanager
-def _unconcerned() -> Iterator[None]:
-    """Leave out what pyspark says of versions of pandas, which nothing here uses, and errors that quote cells."""
+def _quiet_pyspark() -> Iterator[None]:
+    """Suppress pyspark's warnings about versions of pandas, and its logs of errors, which quote cells."""
     thread = threading.get_ident()
 
+    # Only records of this thread are dropped; the caller's own work with Spark still logs.
     def elsewhere(record: logging.LogRecord) -> bool:
         return record.thread != thread
 
@@ -308,7 +314,7 @@ def _unconcerned() -> Iterator[None]:
 
 def _pyspark() -> ModuleType:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of versions of pandas
+        warnings.simplefilter("ignore", FutureWarning)  # about versions of pandas
         return require("pyspark.sql", extra="spark", purpose="The engine 'spark'")
 
 
@@ -320,10 +326,11 @@ def _pyspark_errors() -> tuple[type[Exception], ...]:
 
 
 def _kind_of(error: BaseException) -> str:
-    """Return what kind of error it is, by its name alone: Spark's messages quote cells."""
+    """Determine the kind of an error by names alone, because Spark's messages quote cells."""
     condition = None
     with suppress(Exception):  # Java may be gone
         condition = error.getCondition()  # type: ignore[attr-defined]
+    # The innermost Java exception is the most specific one.
     origin = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     with suppress(Exception):
         while origin is not None and origin.getCause() is not None:

@@ -1,4 +1,4 @@
-"""Tables of Spark: their cells are counted where the rows are."""
+"""Tables of Spark, whose distinct rows are counted on the cluster."""
 
 from __future__ import annotations
 
@@ -28,39 +28,40 @@ __all__ = ["SparkTable", "scan_spark"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SparkTable:
-    """A table that Spark counts. Its rows stay where they are."""
+    """A table that Spark counts; its rows stay on the cluster."""
 
     frame: DataFrame
     home: SparkSession
     """The session of the caller."""
     columns: tuple[str, ...]
-    """Its columns, in their order."""
+    """The columns in order."""
     rows: int | None = None
-    """How many rows there are, where its files say that."""
+    """Number of rows, if the metadata of its files states it."""
     delimiter: None = None
-    """It is no delimited text."""
+    """None, because it is not delimited text."""
 
     def cells(self, names: Sequence[str], times: str, most: int) -> pl.DataFrame | int:
-        """Return each combination of values once, with how many rows have it; their number where it is too large.
+        """Fetch the distinct combinations of values with their numbers of rows, or only their number if too many.
 
         Parameters
         ----------
         names : sequence of str
             The columns.
         times : str
-            What to call the numbers of rows.
+            Name of the column with the numbers of rows.
         most : int
-            As many combinations are fetched at most.
+            Largest number of combinations that are fetched.
 
         Raises
         ------
         DataError
-            Where a column has a type that no group can be made of, or Spark fails.
+            If the values of a column cannot be grouped, or if Spark fails.
         """
         import polars as pl
 
         doing = "count the columns of the table"
         grouped = on_spark(self.home, lambda: self._grouped(names), doing)
+        # One more than allowed shows that there are too many.
         found = on_spark(self.home, lambda: grouped.limit(most + 1).toArrow(), doing)
         if found.num_rows > most:
             return on_spark(self.home, grouped.count, doing)
@@ -69,7 +70,7 @@ class SparkTable:
         return cells
 
     def peek(self, rows: int) -> pl.DataFrame:
-        """Return some rows, with the columns of which groups can be made."""
+        """Fetch some rows, with the columns that can be grouped."""
         import polars as pl
 
         kinds = {field.name: field.dataType for field in self.frame.schema.fields}
@@ -82,24 +83,25 @@ class SparkTable:
         return found
 
     def rows_of_values(self, candidates: Sequence[str], names: Sequence[str], parts: int, most: int) -> pl.DataFrame:
-        """Return some columns in the rows of one in so many values of any candidate, at most so many rows.
+        """Sample one in `parts` values of each candidate column, and fetch up to `most` of their rows.
 
         Parameters
         ----------
         candidates, names : sequence of str
-            Columns with types of which groups can be made.
+            Columns that can be grouped.
         parts, most : int
 
         Returns
         -------
         polars.DataFrame
-            The columns by their numbers; then for each candidate whether a row has one of its values.
+            The columns, named by their numbers, then for each candidate a flag whether a row has a sampled value.
         """
         import polars as pl
         from pyspark.sql import functions as spark
 
         def sample() -> Any:
             plain = self._numbered(names)
+            # Values are sampled by their hash, so all rows of a sampled value are included.
             chosen = [
                 spark.pmod(spark.xxhash64(plain.columns[list(names).index(name)]), spark.lit(parts)) == 0
                 for name in candidates
@@ -115,11 +117,11 @@ class SparkTable:
         return numbered.groupBy(*numbered.columns).count()
 
     def _numbered(self, names: Sequence[str]) -> DataFrame:
-        """Return some columns, called by their numbers."""
+        """Select columns, named by their numbers."""
         from pyspark.sql import functions as spark
         from pyspark.sql import types
 
-        # Columns are found by their places: names may have dots, quotes, or differ in their case alone.
+        # Columns are selected by position, because names may have dots or quotes, or differ in case only.
         fields = self.frame.schema.fields
         places = [next(at for at, field in enumerate(fields) if field.name == name) for name in names]
         known = _groupable()
@@ -132,7 +134,7 @@ class SparkTable:
                     "grouped. Turn it into text, numbers or dates, or name it as a direct identifier, which drops it."
                 )
             column = spark.col(f"c{place}")
-            # A collation would take different texts for one.
+            # A collation may treat different texts as equal.
             columns.append(column.cast(types.StringType()) if isinstance(kind, _text_types()) else column)
         plain = self.frame.toDF(*(f"c{at}" for at in range(len(fields)))).select(*columns)
         return plain.toDF(*(f"c{at}" for at in range(len(columns))))
@@ -148,7 +150,7 @@ def _text_types() -> tuple[type[DataType], ...]:
 
 
 def _groupable() -> tuple[type[DataType], ...]:
-    """Return the types of which groups can be made."""
+    """List the types whose values can be grouped."""
     from pyspark.sql import types
 
     moments = (types.DateType, types.TimestampType, types.TimestampNTZType)
@@ -161,27 +163,28 @@ def scan_spark(data: Any) -> SparkTable:
     Parameters
     ----------
     data : pyspark.sql.DataFrame, path or URI
-        A frame of PySpark; or Parquet: a file, a folder of such files, or what Spark reads by a URI (`hdfs://...`).
+        A frame of PySpark; or Parquet: a file, a folder of files, or anything that Spark reads by a URI (`hdfs://...`).
 
     Raises
     ------
     ColumnError
-        Where columns have the same name.
+        If columns have the same name.
     DataError
-        Where it is no such table.
+        If it is not such a table.
     """
     if not is_spark_frame(data):
         return _scan_files(data)
     if type(data).__module__.startswith("pyspark.sql.connect"):
         raise DataError(
-            "A frame of Spark Connect is not worked on where it is. Write it as Parquet and give the folder, or give "
-            "data.toArrow(), which fetches it."
+            "A frame of Spark Connect cannot be processed on its cluster. Write it as Parquet and give the folder, or "
+            "give data.toArrow(), which fetches it."
         )
     return _scanned(data, data.sparkSession)
 
 
 def _scanned(frame: DataFrame, home: SparkSession, rows: int | None = None) -> SparkTable:
     names = frame.columns
+    # Spark allows repeated names, which would make columns ambiguous.
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         shown = ", ".join(f"'{name}'" for name in repeated[:5])
@@ -200,7 +203,7 @@ def _scan_files(data: Any) -> SparkTable:
     home = active_session()
     session = pinned_session(home)
     if isinstance(data, str) and "://" in data:
-        shown = data.rpartition("@")[2]  # before it there may be a password
+        shown = data.rpartition("@")[2]  # there may be a password before it
         return _scanned(on_spark(home, lambda: session.read.parquet(data), f"read '{shown}' as Parquet"), home)
     path = Path(data).expanduser().resolve()
     if not path.exists():
@@ -213,13 +216,14 @@ def _scan_files(data: Any) -> SparkTable:
         )
     files = parquet_files(path) if path.is_dir() else [path]
     rows = _rows_of(files, path.name)
+    # Names of files must not be taken for glob patterns.
     addresses = [re.sub(r"([\\*?\[\]{}])", r"\\\1", f"file://{file}") for file in files]
     frame = on_spark(home, lambda: session.read.parquet(*addresses), f"read '{path.name}' as Parquet")
     return _scanned(frame, home, rows)
 
 
 def _rows_of(files: Sequence[Path], shown: str) -> int:
-    """Return the rows of Parquet files, which must have the same columns: Spark would take missing ones for empty."""
+    """Count the rows of Parquet files, and check that their columns agree: Spark would take missing ones for empty."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -227,6 +231,7 @@ def _rows_of(files: Sequence[Path], shown: str) -> int:
     try:
         for file in files:
             facts = pq.ParquetFile(file)
+            # Types must agree exactly, because Spark would read only one schema.
             schema = facts.schema_arrow if schema is None else schema
             if not facts.schema_arrow.equals(schema):
                 raise DataError(f"The files in '{shown}' have different columns, or columns of different types.")

@@ -1,7 +1,7 @@
-"""Spreadsheets: a sheet of an .xlsx or .ods workbook as a table, and a table as a sheet in which nothing is a formula.
+"""Read a sheet of an .xlsx or .ods workbook as a table, and write a table as a sheet without formulas.
 
-Reading takes what the cells show: the results of formulas, dates as dates. Writing gives every cell the type of its
-column, text as text, so that no spreadsheet computes with it.
+Cells are read as displayed: the results of formulas, and dates as dates. Every cell is written with the type of its
+column, text as text, so that no spreadsheet evaluates it.
 """
 
 from __future__ import annotations
@@ -25,21 +25,25 @@ if TYPE_CHECKING:
 __all__ = ["WORKBOOKS", "read_workbook", "sheet_names", "write_workbook"]
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
-"""Endings of workbooks that can be read; .xlsx and .ods can be written."""
+"""Name endings of workbooks that can be read; .xlsx and .ods can be written."""
 
 _SHEET = "release"
 _MOST_ROWS = 1_048_575
+"""Largest number of rows of a sheet, below its header."""
 _LONGEST_TEXT = 32_767
+"""Largest number of characters of a cell."""
 _LARGEST_WHOLE = 2**53
+"""Integers from here on are rounded, because spreadsheets store floats."""
 _MOST_DIGITS = 15
+"""Largest number of significant digits that spreadsheets keep."""
 _FIRST_DAY = dt.date(1900, 3, 1)
-"""Spreadsheets count days from 1900, of which they think that it was a leap year."""
+"""First date that spreadsheets count correctly: they treat 1900 as a leap year."""
 _MADE = dt.datetime(1980, 1, 1)
-"""In place of the time of writing: the same table makes the same file."""
+"""Fixed time of creation, so that equal tables give equal files."""
 
 
 def read_workbook(content: bytes, source: str, *, sheet: str | None = None) -> tuple[pl.DataFrame, str]:
-    """Read a sheet: column names in its first row, a row for each person below.
+    """Read a sheet with column names in its first row, and records below.
 
     Parameters
     ----------
@@ -48,22 +52,22 @@ def read_workbook(content: bytes, source: str, *, sheet: str | None = None) -> t
     source : str
         Its name, for messages.
     sheet : str, optional
-        The name of the sheet; needed where there are several.
+        The name of the sheet; required if there are several.
 
     Returns
     -------
     frame : polars.DataFrame
-        Numbers (whole where all are), dates, times, booleans and text; an empty cell is missing. A column that mixes
-        them is text.
+        Numbers (integers if all are), dates, times, booleans and text; an empty cell is missing. A column of mixed
+        types is text.
     sheet : str
         The sheet that was read.
 
     Raises
     ------
     DataError
-        Where it is no workbook, or the sheet no table; names the row, never a cell.
+        If it is not a workbook, or the sheet is not a table. The message names the row, never a cell.
     ParameterError
-        Where there is no such sheet, or several and none was named.
+        If there is no such sheet, or if there are several and none is named.
     """
     import fastexcel
     import polars as pl
@@ -71,6 +75,7 @@ def read_workbook(content: bytes, source: str, *, sheet: str | None = None) -> t
     with _quiet(), _explaining(source):
         reader = fastexcel.read_excel(content)
         name = _chosen(reader.sheet_names, sheet, source)
+        # The header is checked as text first, because the reader renames repeated names.
         header = reader.load_sheet(name, header_row=None, n_rows=1, dtypes="string").to_polars()
         _check_header([None if header.is_empty() else text for text in _first_row(header)], source, name)
         frame = pl.read_excel(
@@ -81,10 +86,11 @@ def read_workbook(content: bytes, source: str, *, sheet: str | None = None) -> t
             drop_empty_cols=False,
             raise_if_empty=False,
         )
+    # Empty rows at the end are formatting; others are errors, unless there is one column.
     filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series() if frame.width else pl.Series([])
     rows = filled.arg_true()
     if len(rows) == 0:
-        raise NoRowsError(f"The sheet '{name}' of {source} has no row: it is a table of nobody.")
+        raise NoRowsError(f"The sheet '{name}' of {source} has a header but no rows.")
     frame, filled = frame.head(rows[-1] + 1), filled.head(rows[-1] + 1)
     if not filled.all() and frame.width > 1:
         first = (~filled).arg_max() or 0
@@ -101,7 +107,7 @@ def sheet_names(path: str | Path) -> list[str]:
     Raises
     ------
     DataError
-        Where it cannot be read as a workbook.
+        If it cannot be read as a workbook.
     """
     import fastexcel
 
@@ -145,7 +151,8 @@ def _check_header(names: Sequence[str | None], source: str, sheet: str) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the reader's remarks on columns without a value to itself."""
+    """Suppress the reader's warnings about columns without values."""
+    # The warnings would name columns of the data.
     logger = logging.getLogger("fastexcel")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -169,15 +176,15 @@ def _explaining(source: str) -> Iterator[None]:
 
 
 def write_workbook(frame: pl.DataFrame, path: Path) -> None:
-    """Write a table as the only sheet of an .xlsx or .ods workbook, whichever the name ends in.
+    """Write a table as the only sheet of an .xlsx or .ods workbook, depending on the name.
 
-    Text stays text, whatever it starts with; numbers and dates have their types. Days before March 1900, times of day
-    and durations, which spreadsheets count in another way or not at all, are text in ISO 8601.
+    Text stays text, even if it starts like a formula; numbers and dates have their types. Dates before March 1900,
+    times of day and durations are ISO 8601 text, because spreadsheets count them differently or not at all.
 
     Raises
     ------
     DataError
-        Where a sheet cannot hold the table; names the column.
+        If a sheet cannot hold the table. The message names the column.
     """
     import polars as pl
 
@@ -186,6 +193,7 @@ def write_workbook(frame: pl.DataFrame, path: Path) -> None:
     if path.suffix.lower() == ".ods":
         texts = [column for column in table if column.dtype == pl.String]
         for what, pattern in (("tabs", r"\t"), ("carriage returns", r"\r")):
+            # ODS stores these characters as markup, which most readers ignore.
             lost = [column.name for column in texts if column.str.contains(pattern).any()]
             if lost:
                 raise DataError(f"The column '{lost[0]}' holds {what}, which readers of .ods drop. Write .xlsx or CSV.")
@@ -197,6 +205,7 @@ def write_workbook(frame: pl.DataFrame, path: Path) -> None:
 def _check(frame: pl.DataFrame) -> None:
     import polars as pl
 
+    # Everything that a sheet would change or lose is an error that names the column.
     if frame.height > _MOST_ROWS:
         raise DataError(f"A sheet has room for {_MOST_ROWS:,} rows, and the table has {frame.height:,}. Write CSV.")
     for column in frame:
@@ -223,16 +232,17 @@ def _check(frame: pl.DataFrame) -> None:
 
 
 def _rounded(decimals: pl.Series) -> bool:
-    """Return whether some decimal number has more digits than spreadsheets keep."""
+    """Check whether a decimal number has more digits than spreadsheets keep."""
     import polars as pl
 
+    # Signs, points and leading zeros do not count as digits.
     digits = decimals.cast(pl.String).str.replace_all(r"[-.]", "").str.strip_chars_start("0")
     longest = digits.str.len_chars().max()
     return isinstance(longest, int) and longest > _MOST_DIGITS
 
 
 def _storable(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table with columns of text, numbers, booleans, dates and times only."""
+    """Convert a table to columns of text, numbers, booleans, dates and times."""
     import polars as pl
 
     changed = []
@@ -252,11 +262,12 @@ def _storable(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _countable(column: pl.Series) -> bool:
-    """Return whether a spreadsheet can count the days of a column: no time zone, from March 1900 on, milliseconds."""
+    """Check whether spreadsheets can store the dates of a column: no time zone, from March 1900, milliseconds."""
     import polars as pl
 
     if column.dtype in (pl.Time, pl.Duration):
         return False
+    # Spreadsheets have no time zones, and show milliseconds at most.
     if isinstance(column.dtype, pl.Datetime):
         if column.dtype.time_zone is not None or (column.dt.microsecond() % 1000 != 0).any():
             return False
@@ -269,6 +280,7 @@ def _write_xlsx(frame: pl.DataFrame, path: Path) -> None:
     import polars as pl
     import xlsxwriter
 
+    # Text must never become a formula, a number or a link.
     options = {"strings_to_formulas": False, "strings_to_numbers": False, "strings_to_urls": False}
     with xlsxwriter.Workbook(str(path), options) as book:
         book.set_properties({"created": _MADE})
@@ -279,6 +291,7 @@ def _write_xlsx(frame: pl.DataFrame, path: Path) -> None:
         sheet.freeze_panes(1, 0)
         for place, column in enumerate(frame):
             sheet.write_string(0, place, column.name, bold)
+            # Each column has one writer for all of its cells.
             write: Any = sheet.write_string
             more: tuple[Any, ...] = ()
             if column.dtype.is_numeric():
@@ -310,7 +323,7 @@ def _write_ods(frame: pl.DataFrame, path: Path) -> None:
     """Write the smallest OpenDocument spreadsheet (ISO/IEC 26300) that holds a table."""
     stamp = _MADE.timetuple()[:6]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        mimetype = zipfile.ZipInfo("mimetype", stamp)  # first, and not compressed: how the format is recognized
+        mimetype = zipfile.ZipInfo("mimetype", stamp)  # first and uncompressed, as the format requires
         archive.writestr(mimetype, "application/vnd.oasis.opendocument.spreadsheet")
         manifest = zipfile.ZipInfo("META-INF/manifest.xml", stamp)
         archive.writestr(manifest, _MANIFEST)
@@ -331,6 +344,7 @@ def _ods_row(row: Sequence[Any]) -> bytes:
 def _ods_cell(value: Any) -> str:
     if value is None:
         return "<table:table-cell/>"
+    # A boolean is an integer in Python, so it comes first.
     if isinstance(value, bool):
         kind, attribute, text = "boolean", "boolean-value", str(value).lower()
     elif isinstance(value, int | float):
@@ -339,15 +353,15 @@ def _ods_cell(value: Any) -> str:
         kind, attribute, text = "date", "date-value", value.isoformat()
     else:
         return f'<table:table-cell office:value-type="string"><text:p>{_ods_text(value)}</text:p></table:table-cell>'
-    return (  # numbers, dates and truth values have no character that XML escapes
+    return (  # no character of numbers, dates and truth values needs escaping
         f'<table:table-cell office:value-type="{kind}" office:{attribute}="{text}">'
         f"<text:p>{text}</text:p></table:table-cell>"
     )
 
 
 def _ods_text(value: str) -> str:
-    """Return text as XML in which blanks and line ends stay as many as they are."""
-    from xml.sax.saxutils import escape  # which imports the client for the web
+    """Escape text for XML, and keep its blanks and line ends."""
+    from xml.sax.saxutils import escape  # imported late, because it imports an HTTP client
 
     kept = re.sub(r"^ | (?= )| $", '<text:s text:c="1"/>', escape(value))
     return kept.replace("\n", "</text:p><text:p>")

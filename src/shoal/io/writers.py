@@ -1,4 +1,4 @@
-"""Writing a table as CSV, Parquet, or the only sheet of a workbook."""
+"""Write a table as CSV, Parquet, or the only sheet of a workbook."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "FORMULA", "repeated", "spreadsheet_names", "without_categories", "write_repeated", "write_table"]
 
 FORMATS = ("csv", "parquet", "xlsx", "ods")
-"""What a table can be written as."""
+"""Formats in which a table can be written."""
 
-# OWASP's list (CSV Injection); "-1" and "+1" among them: nobody can tell the sign of a number from that of a formula.
-# Full-width signs too: spreadsheets in East Asian settings take them for plain ones.
+# OWASP's list (CSV Injection); it includes "-1" and "+1", because signs of numbers and of formulas look alike.
+# Full-width signs are included, because spreadsheets in East Asian locales treat them as plain ones.
 FORMULA = r"^'*[=+\-@\t\r\n\u{FF1D}\u{FF0B}\u{FF0D}\u{FF20}]"
-"""Text that a spreadsheet may run as a formula."""
+"""Text that a spreadsheet may evaluate as a formula."""
 _LINES = 1 << 16
-"""Different lines that are made at a time."""
+"""Number of distinct lines that are formatted at a time."""
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
@@ -41,10 +41,10 @@ def write_table(
     spreadsheet_safe: bool = False,
     times: NDArray[np.int64] | None = None,
 ) -> None:
-    """Write a table in the format that the file's name ends in: `.csv`, `.parquet`, `.xlsx` or `.ods`.
+    """Write a table in the format of the file's ending: `.csv`, `.parquet`, `.xlsx` or `.ods`.
 
     CSV is UTF-8 with commas and line feeds; a missing value (null or NaN) is an empty field, an empty text is `""`.
-    Most readers (that of shoal among them) take both for missing, so a column may hold one of them, not both. Parquet
+    Most readers (including that of shoal) take both for missing, so a column may hold one of them, not both. Parquet
     holds the columns with their types, categories as plain text, and nothing else.
 
     Parameters
@@ -54,25 +54,26 @@ def write_table(
     path : str or Path
         Where to write; an existing file is replaced.
     spreadsheet_safe : bool, default False
-        In CSV, put an apostrophe before every text that a spreadsheet would run as a formula: one that starts with
-        `=`, `+`, `-`, `@`, a tab or a line end; column names too. Columns of the type of a number stay as they are. A
-        text that has apostrophes before such a start gets one more, so that different texts stay different.
+        In CSV, put an apostrophe before every text that a spreadsheet would evaluate as a formula: one that starts with
+        `=`, `+`, `-`, `@`, a tab or a line end. This includes column names, but not columns of numbers. If a text has
+        apostrophes before such a start, one more is added, so that different texts stay different.
     times : int64 array, optional
-        How often each row is written; once by default.
+        Multiplicity of each row; 1 by default.
 
     Raises
     ------
     DataError
-        Where a column cannot be written in that format.
+        If a column cannot be written in that format.
     OutputError
-        Where the name ends in something else.
+        If the name has another ending.
     OSError
-        Where the system refuses: `shoal.io.write_folder` turns that into an `OutputError`.
+        If the system refuses; `shoal.io.write_folder` converts it into an `OutputError`.
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    # A dictionary of categories may hold values that do not occur in the table.
+    # A dictionary of categories may hold values that do not occur in the table and must not be published.
     plain = without_categories(frame)
+    # Each distinct row is formatted once, if a record is a single line.
     if suffix == ".csv" and times is not None and not _has_line_ends(plain):
         text = _as_text(plain)
         with _system_errors(path):
@@ -96,24 +97,24 @@ def write_table(
 
 
 def without_categories(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a table as files hold it: categories are text."""
+    """Convert categories to text, as files hold them."""
     import polars as pl
 
     return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
 
 
 def repeated(frame: pl.DataFrame, times: NDArray[np.int64]) -> pl.DataFrame:
-    """Return a table with each row so many times, one after another."""
+    """Repeat each row of a table by its multiplicity, with equal rows adjacent."""
     return frame[np.repeat(np.arange(frame.height, dtype=np.uint32), times)]
 
 
 def _marked(text: pl.DataFrame) -> bool:
-    """Return whether a mark comes first: readers drop one, so a name that starts with one is written after another."""
+    """Check whether the file needs a byte order mark, because readers would drop one from the first name."""
     return bool(text.columns) and text.columns[0].startswith("\ufeff")
 
 
 def _has_line_ends(frame: pl.DataFrame) -> bool:
-    """Return whether a name or a cell has a line end, so that a record of CSV is not one line."""
+    """Check whether a name or a cell has a line end, so that a CSV record may span several lines."""
     import polars as pl
 
     cells = (column.str.contains("\n", literal=True).any() for column in frame if column.dtype == pl.String)
@@ -121,7 +122,7 @@ def _has_line_ends(frame: pl.DataFrame) -> bool:
 
 
 def _write_lines(text: pl.DataFrame, path: Path, times: NDArray[np.int64]) -> None:
-    """Write a table of which every record is a line, each line so many times: it is made once."""
+    """Write a table whose records are single lines, each formatted once and repeated by its multiplicity."""
     with path.open("wb") as file:
         file.write(text.head(0).write_csv(include_bom=_marked(text)).encode())
         for first in range(0, text.height, _LINES):
@@ -131,44 +132,45 @@ def _write_lines(text: pl.DataFrame, path: Path, times: NDArray[np.int64]) -> No
 
 
 def write_repeated(
-    frame: pl.DataFrame, times: NDArray[np.int64], path: Path, beside: pl.DataFrame | None = None
+    frame: pl.DataFrame, times: NDArray[np.int64], path: Path, more_columns: pl.DataFrame | None = None
 ) -> None:
-    """Write each row of a table so often as Parquet, in this order; text is encoded once for each row of the table.
+    """Write a table as Parquet with each row repeated by its multiplicity; text is encoded once per distinct row.
 
-    The file reads as one that `write_table` writes of as many rows. It has no statistics of text, which readers would
-    skip rows by.
+    The file reads like one that `write_table` writes for the repeated rows, but has no statistics of text columns, with
+    which readers skip rows.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        The table; no value but those of its rows is in the file.
+        The table; the file holds no other values than those of its rows.
     times : int64 array
-        How often each row is written, at least once.
+        Multiplicity of each row, at least 1.
     path : Path
         Where to write; an existing file is replaced.
-    beside : polars.DataFrame, optional
-        Columns behind those of the table, with a value for each row that is written.
+    more_columns : polars.DataFrame, optional
+        Columns after those of the table, with a value for each written row.
 
     Raises
     ------
     DataError
-        Where a column cannot be written as Parquet.
+        If a column cannot be written as Parquet.
     OSError
-        Where the system refuses.
+        If the system refuses.
     """
     import polars as pl
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     plain = without_categories(frame)
-    rest = pl.DataFrame() if beside is None else without_categories(beside)
+    rest = pl.DataFrame() if more_columns is None else without_categories(more_columns)
     named = (pl.String, pl.Boolean, pl.Float32, pl.Float64)
     if not all(kind in named or kind.is_integer() for kind in (*plain.dtypes, *rest.dtypes)):
-        # Of other types Polars notes in the file what Parquet has no name for.
+        # For other types Polars adds metadata that Parquet has no types for.
         write_table(pl.DataFrame([*repeated(plain, times), *rest]), path)
         return
     for some in (plain, rest):
         _check_storable(some)
+    # Text is dictionary-encoded before the rows are repeated.
     place = pa.array(np.repeat(np.arange(plain.height, dtype=np.int32), times))
     columns, without_text = [], []
     for column in plain:
@@ -190,7 +192,7 @@ def write_repeated(
         path,
         compression="zstd",
         row_group_size=max(rows.num_rows, 1),
-        use_dictionary=plain.columns,  # what rows have of their own is mostly different in each
+        use_dictionary=plain.columns,  # values of single rows are mostly distinct
         store_schema=False,
         write_statistics=without_text or False,
     )
@@ -199,6 +201,7 @@ def write_repeated(
 def _check_storable(frame: pl.DataFrame) -> None:
     import polars as pl
 
+    # Readers of Parquet drop such columns, or cannot read them.
     for name, kind in frame.schema.items():
         if kind == pl.Object:
             raise DataError(f"The column '{name}' holds Python objects, which no file can keep. Turn it into text.")
@@ -210,12 +213,12 @@ def _check_storable(frame: pl.DataFrame) -> None:
 
 
 def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a frame that CSV can hold and that can be read back.
+    """Convert a frame so that CSV can hold it and readers restore it.
 
     Raises
     ------
     DataError
-        Names the column that it cannot hold.
+        If CSV cannot hold a column. The message names it.
     """
     import polars as pl
 
@@ -225,6 +228,7 @@ def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
             what = f"has the type {kind.base_type()}, which CSV cannot hold" if column.name else "has no name"
             raise DataError(f"The column '{column.name}' {what}. Turn it into text, or leave it out.")
         if kind == pl.String:
+            # Readers take empty fields for missing values.
             if column.null_count() > 0 and (column == "").any():
                 raise DataError(
                     f"The column '{column.name}' holds missing values and empty texts, which readers of CSV cannot "
@@ -246,20 +250,21 @@ def _spreadsheet_safe(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def spreadsheet_names(names: Sequence[str]) -> list[str]:
-    """Return column names as the first line of a spreadsheet-safe file has them."""
+    """Format column names as in the header of a spreadsheet-safe file."""
     import polars as pl
 
     return _quoted(pl.Series(names, dtype=pl.String)).to_list()
 
 
 def _quoted(text: pl.Series) -> pl.Series:
+    # One apostrophe more, so that different texts stay different.
     risky = text.str.contains(FORMULA)
     return text.zip_with(~risky.fill_null(value=False), "'" + text)
 
 
 @contextmanager
 def _system_errors(path: Path) -> Iterator[None]:
-    """Give an error of the system its number, which Polars keeps in its text only."""
+    """Give an error of the system its number, which Polars keeps in the message only."""
     import polars as pl
 
     try:
