@@ -1,7 +1,8 @@
-"""Messages in two voices: what is wrong is known once, and told to people who wrote Python or who wrote flags.
+"""Messages for several audiences: a message is composed once, and phrased for users of Python or of the command line.
 
-A message is made of parts: plain text, and references to what a caller can set. A *voice* says what its readers call a
-parameter; the parts make the words of that. `PYTHON` is the voice of `str(error)`; the command line has its own.
+A message consists of parts: plain text, and references to parameters. An *audience* defines how its readers name a
+parameter; the parts phrase themselves accordingly. `PYTHON` is the audience of `str(error)`; the command line has its
+own.
 
 Examples
 --------
@@ -32,29 +33,29 @@ __all__ = [
 
 
 class Voice(Protocol):
-    """How a kind of readers calls things."""
+    """An audience, which defines how parameters are named."""
 
     @property
     def python(self) -> bool:
-        """Whether they write Python."""
+        """Whether the audience writes Python."""
 
     def called(self, parameter: str, owner: str = "") -> str | None:
-        """Return what they call a parameter of a function, a class or an algorithm; None where they call it as Python.
+        """Name a parameter of a function, a class or an algorithm; None if its name in Python is used.
 
         Parameters
         ----------
         parameter : str
             Its name in Python.
         owner : str, optional
-            Who has it: "KAnonymity", "mondrian"; any function that the readers call, unless given.
+            The owner, such as "KAnonymity" or "mondrian"; by default any function that the audience calls.
         """
 
 
 class Told(Protocol):
-    """Part of a message whose words depend on who reads it."""
+    """A part of a message whose words depend on the audience."""
 
     def told(self, voice: Voice) -> str:
-        """Return the words."""
+        """Phrase the part."""
 
 
 Part = str | Told
@@ -62,7 +63,7 @@ Part = str | Told
 
 @dataclass(frozen=True)
 class _Python:
-    """The voice of tracebacks."""
+    """The audience of tracebacks."""
 
     python: bool = True
 
@@ -71,19 +72,20 @@ class _Python:
 
 
 PYTHON: Voice = _Python()
-"""The voice of those who call functions."""
+"""The audience that calls functions."""
 
 _SPEAKING: ContextVar[Voice] = ContextVar("_SPEAKING", default=PYTHON)
 
 
 def speaking() -> Voice:
-    """Return the voice of the call that is being answered: what is written to its files speaks so."""
+    """Get the audience of the current call, for messages in its files."""
     return _SPEAKING.get()
 
 
 @contextmanager
 def spoken_to(voice: Voice) -> Iterator[None]:
-    """Answer in a voice for as long as the context lasts."""
+    """Set the audience for the duration of the context."""
+    # A context variable, so that concurrent calls have their own audiences.
     before = _SPEAKING.set(voice)
     try:
         yield
@@ -93,7 +95,7 @@ def spoken_to(voice: Voice) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A parameter with the value that it should have: `recoding='generalization'`, or `--recoding generalization`.
+    """A parameter with a suggested value, such as `recoding='generalization'` or `--recoding generalization`.
 
     Examples
     --------
@@ -103,18 +105,19 @@ class Suggestion:
 
     parameter: str
     value: object = ...
-    """The value; `...` where it is for the reader to choose."""
+    """The suggested value; `...` if the reader has to choose."""
     owner: str = ""
-    """Who has the parameter, where it is not a function that the readers call."""
+    """The owner of the parameter, if it is not a function that the audience calls."""
     python: str = ""
-    """What Python's readers are told, where it is another call: `rollback(unpublished=True)`."""
+    """The words for Python, if they are another call, such as `rollback(unpublished=True)`."""
 
     def told(self, voice: Voice) -> str:
-        """Return the words."""
+        """Phrase the suggestion."""
+        # A flag without a value, or the flag with its value.
         called = voice.called(self.parameter, self.owner)
         if called is None:
-            said = f"the '{self.parameter}' parameter" if self.value is ... else f"{self.parameter}={self.value!r}"
-            return self.python or said
+            text = f"the '{self.parameter}' parameter" if self.value is ... else f"{self.parameter}={self.value!r}"
+            return self.python or text
         if self.value is ... or self.value is True:
             return called
         return f"{called} {self.value}"
@@ -128,31 +131,31 @@ class Subject:
     parameter: str
 
     def told(self, voice: Voice) -> str:
-        """Return the words."""
+        """Phrase the subject."""
         return voice.called(self.parameter, self.owner) or f"The '{self.parameter}' parameter of {self.owner}"
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a parameter may be, in words that follow "must be"; other words for those who cannot give an object."""
+    """The allowed values of a parameter, in words that follow "must be", with an alternative for the command line."""
 
     words: str
     plain: str = ""
-    """The words for readers who do not write Python; the same unless given."""
+    """The words for audiences that do not write Python; by default the same."""
 
     def told(self, voice: Voice) -> str:
-        """Return the words."""
+        """Phrase the allowed values."""
         return self.words if voice.python else self.plain or self.words
 
 
 class Phrase:
-    """Parts that belong together: of an error, or a whole message of a log. `str` of it speaks of Python."""
+    """Consecutive parts of an error, or a whole log message. Its `str` is phrased for Python."""
 
     def __init__(self, *parts: Part) -> None:
         self.parts = parts
 
     def told(self, voice: Voice) -> str:
-        """Return the words."""
+        """Phrase the parts."""
         return text_of(self.parts, voice)
 
     def __str__(self) -> str:
@@ -160,5 +163,5 @@ class Phrase:
 
 
 def text_of(parts: Iterable[Part], voice: Voice) -> str:
-    """Return a message in a voice."""
+    """Phrase a message for an audience."""
     return "".join(part if isinstance(part, str) else part.told(voice) for part in parts)

@@ -1,30 +1,31 @@
-"""Every error that shoal raises on purpose.
+"""The errors that shoal raises deliberately.
 
 ::
 
     ShoalError
     ├── UsageError (also a ValueError)      exit 2   the call or the input is wrong
-    │   ├── ParameterError                           a parameter has a value that it cannot have
+    │   ├── ParameterError                           a parameter has an invalid value
     │   ├── ColumnError                              a column is unknown, repeated, or has no role
     │   ├── DataError                                a file or table cannot be read as microdata
-    │   │   ├── NoRowsError                          it has no row
-    │   │   └── NotUnderstoodError                   nobody says what its cells stand for
-    │   ├── UnsupportedError                         this algorithm cannot serve this model
+    │   │   ├── NoRowsError                          it has no rows
+    │   │   └── NotUnderstoodError                   the interpretation of its cells is unknown
+    │   ├── UnsupportedError                         this algorithm does not support this model
     │   ├── MissingExtraError                        an optional dependency is not installed
-    │   ├── LedgerError                              the release ledger cannot be used as it is
-    │   │   └── LedgerBusyError                      another process publishes with it just now
-    │   ├── OutputError                              the output cannot be written where it was asked for
-    │   └── NotPicklableError (also a TypeError)     an object holds what must not leave the process with it
+    │   ├── LedgerError                              the release ledger is in an unusable state
+    │   │   └── LedgerBusyError                      another process is publishing with it
+    │   ├── OutputError                              the output cannot be written to the requested place
+    │   └── NotPicklableError (also a TypeError)     an object holds data that must stay in the process
     ├── InfeasibleError                     exit 1   no release can meet the request
-    ├── WarnedError                         exit 1   a release has warnings, and strictness was asked for
+    ├── WarnedError                         exit 1   a release has warnings, and strictness was requested
     ├── ReleaseUnsafeError                  exit 3   a release failed its verification; nothing was written
     └── InternalError                       exit 70  a bug in shoal
 
-No message contains the value of a cell: messages end up in logs and tickets. Column names, counts, line numbers and
-parameters are what they speak of.
+No message contains the value of a cell, because messages end up in logs and tickets. Messages have column names,
+counts, line numbers and parameters.
 
-An error is made of parts: `raise UsageError("Choose another symbol with ", Suggestion("star"), ".")`. `str(error)`
-speaks of Python, `error.told(voice)` as its readers do: see `shoal._messages`. Another error may be a part.
+An error consists of parts: `raise UsageError("Choose another symbol with ", Suggestion("star"), ".")`. `str(error)` has
+the words for Python, `error.told(voice)` those for another audience: see `shoal._messages`. Another error may be a
+part.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ __all__ = [
 
 
 class ShoalError(Exception):
-    """Base of everything that shoal raises on purpose; `exit_code` is what the command line returns for it.
+    """Base class of all errors that shoal raises deliberately; `exit_code` is the exit code of the command line.
 
     Parameters
     ----------
@@ -78,13 +79,13 @@ class ShoalError(Exception):
     """
 
     exit_code: ClassVar[int] = 70
-    """What the command line returns for it, from 1 to 255."""
+    """The exit code of the command line, from 1 to 255."""
 
     def __init__(self, *parts: Part) -> None:
         super().__init__(*parts)
 
     def told(self, voice: Voice) -> str:
-        """Return the message in the words of its readers."""
+        """Phrase the message for an audience."""
         return text_of(self.args, voice).rstrip()
 
     def __str__(self) -> str:
@@ -92,42 +93,43 @@ class ShoalError(Exception):
 
 
 class UsageError(ShoalError, ValueError):
-    """The call or the input is wrong; the message says what to change."""
+    """The call or the input is wrong; the message suggests a change."""
 
     exit_code = 2
 
 
 class ParameterError(UsageError):
-    """A parameter has a value that it cannot have."""
+    """A parameter has an invalid value."""
 
     owner: str | None = None
-    """The function, class or algorithm whose parameter it is, where it is one."""
+    """The function, class or algorithm that has the parameter, if there is one."""
     parameter: str | None = None
     """The name of the parameter."""
     allowed: Part | None = None
-    """What it may be."""
+    """The allowed values."""
     got: str | None = None
-    """What it was; the name of its type where it may hold cells of the data."""
+    """The given value, or the name of its type if it may hold cells."""
 
     @classmethod
     def refusing(
         cls, owner: str, parameter: str, allowed: Part, *, got: str | None = None, hint: Part = ""
     ) -> ParameterError:
-        """Return the error of a value that is not allowed: "The 'k' parameter of mondrian must be an int. Got 'x'.".
+        """Create the error for an invalid value: "The 'k' parameter of mondrian must be an int. Got 'x'.".
 
         Parameters
         ----------
         owner, parameter : str
-            Whose parameter it is, and its name.
+            The owner and the name of the parameter.
         allowed : str, or part of a message
-            What it may be, in words that follow "must be".
+            The allowed values, in words that follow "must be".
         got : str, optional
-            What it was.
+            The given value.
         hint : str, or part of a message
-            What else to say.
+            Further advice.
         """
-        said = ". " if got is None else f". Got {got}. "
-        error = cls(Subject(owner, parameter), " must be ", allowed, said, hint)
+        end = ". " if got is None else f". Got {got}. "
+        # The parts stay available to callers as attributes.
+        error = cls(Subject(owner, parameter), " must be ", allowed, end, hint)
         error.owner, error.parameter, error.allowed, error.got = owner, parameter, allowed, got
         return error
 
@@ -137,20 +139,20 @@ class ColumnError(UsageError):
 
 
 class DataError(UsageError):
-    """A file or a table cannot be read as microdata; the message names the line where there is one."""
+    """A file or a table cannot be read as microdata; the message names the line if there is one."""
 
 
 class NoRowsError(DataError):
-    """A file or a table has no row."""
+    """A file or a table has no rows."""
 
 
 class NotUnderstoodError(DataError):
-    """Published cells can be read in several ways, or in none; the message says how to say what they are.
+    """Published cells are ambiguous or unreadable; the message suggests how to declare their interpretation.
 
     Attributes
     ----------
     columns : tuple of str
-        The columns that are not understood.
+        The ambiguous columns.
     """
 
     def __init__(self, *parts: Part, columns: tuple[str, ...]) -> None:
@@ -159,42 +161,42 @@ class NotUnderstoodError(DataError):
 
 
 class UnsupportedError(UsageError):
-    """An algorithm cannot serve a requested model; the message lists the algorithms that can."""
+    """An algorithm does not support a requested model; the message lists the algorithms that do."""
 
 
 class MissingExtraError(UsageError):
-    """An optional dependency is not installed; the message says how to install it."""
+    """An optional dependency is not installed; the message has the command that installs it."""
 
 
 class LedgerError(UsageError):
-    """The release ledger cannot be used as it is; the message says why, and what to do."""
+    """The release ledger is in an unusable state; the message states the reason and the remedy."""
 
 
 class LedgerBusyError(LedgerError):
-    """Another process publishes with the ledger just now; the same call may work a little later."""
+    """Another process is publishing with the ledger; the same call may succeed later."""
 
 
 class OutputError(UsageError):
-    """The output cannot be written where it was asked for; nothing was changed."""
+    """The output cannot be written to the requested place; nothing was changed."""
 
 
 class NotPicklableError(UsageError, TypeError):
-    """An object holds the original table or a secret, and is neither pickled nor copied; the message names a way."""
+    """An object holds the original table or a secret and cannot be pickled or copied; the message has a way out."""
 
 
 class InfeasibleError(ShoalError):
-    """No release of this table can meet the request; the message names the best value that is feasible."""
+    """No release of this table can satisfy the request; the message names the best feasible value."""
 
     exit_code = 1
 
     def __init__(self, *parts: Part, rows: NDArray[np.integer] | None = None) -> None:
         super().__init__(*parts)
         self.rows = rows
-        """Numbers of the rows of the input that stand in the way, where they are known."""
+        """Numbers of the rows of the input that prevent a release, if known."""
 
 
 class WarnedError(ShoalError):
-    """A release has warnings, and none were to be accepted; nothing was written."""
+    """A release has warnings, and the request accepts none; nothing was written."""
 
     exit_code = 1
 
@@ -215,48 +217,51 @@ class InternalError(ShoalError):
 
 
 def place_of(bug: BaseException) -> str:
-    """Return what a bug is and where it struck, without its message: that may quote a cell.
+    """Describe the type and the place of an unexpected exception, without its message, which may quote a cell.
 
     Parameters
     ----------
     bug : BaseException
-        What was raised and not meant to be.
+        The unexpected exception.
     """
     import traceback
 
+    # Only names of functions and line numbers are used.
     frames = traceback.extract_tb(bug.__traceback__)
+    # The innermost frame of shoal is the most useful one for a report.
     ours = [frame for frame in frames if f"{os.sep}shoal{os.sep}" in frame.filename] or frames
     place = f" in {os.path.basename(ours[-1].filename)}, line {ours[-1].lineno} ({ours[-1].name})" if ours else ""
     return f"{type(bug).__name__}{place}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message that offers the words closest to a wrong one; empty where none is close.
+    """Suggest the words closest to a wrong one, as the end of a message; empty if none is close.
 
     Parameters
     ----------
     name : str
-        The wrong one.
+        The wrong word.
     known : iterable of str
-        The words that there are.
+        The known words.
     """
+    # At most three suggestions.
     near = difflib.get_close_matches(name, list(known), n=3)
     return "Did you mean " + " or ".join(f"'{match}'" for match in near) + "?" if near else ""
 
 
 _DATA = re.compile(r"\s*[-+$€£]?\s*\d[\d.,:/\s-]*%?\s*$")
-"""A name that looks like a number, an amount, a date or a time."""
+"""Pattern of names that look like a number, an amount, a date or a time."""
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:
-    """Return the part of a message that offers the names closest to an unknown one.
+    """Suggest the names closest to an unknown one, as a part of a message.
 
     Parameters
     ----------
     name : str
-        The unknown one.
+        The unknown name.
     known : iterable of str
-        The names that there are; none that looks like data is shown.
+        The known names; if one looks like data, none is listed.
 
     Examples
     --------
@@ -267,10 +272,12 @@ def near_matches(name: str, known: Iterable[str]) -> str:
     >>> near_matches("age", ["47", "10456"])
     'Names that there are look like data, and are not shown: is the line with the column names missing?'
     """
+    # A list of names helps only if it is short.
     known = list(known)
-    meant = did_you_mean(name, known)
-    if meant:
-        return meant
+    suggestion = did_you_mean(name, known)
+    if suggestion:
+        return suggestion
+    # Without a header the names are cells, which must not be shown.
     if any(_DATA.match(other) for other in known):
         return "Names that there are look like data, and are not shown: is the line with the column names missing?"
     shown = ", ".join(f"'{other}'" for other in known[:20])

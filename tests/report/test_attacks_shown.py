@@ -104,6 +104,6 @@ def test_attacks_need_the_publishers_report(out: Path) -> None:
     result = json.loads(ran("attack", "homogeneity", str(out), "--json"))
     before = text(out / "report.html")
     out.with_name("out.private").rename(out.with_name("elsewhere"))
-    with pytest.raises(DataError, match="publisher's report alone"):
+    with pytest.raises(DataError, match="publisher's report only"):
         make_again(out, attacks=[result])
     assert text(out / "report.html") == before

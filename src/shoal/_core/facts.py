@@ -1,4 +1,4 @@
-"""Facts: what is known inside, as a code with arguments; `shoal.wording` makes the sentences, in each language."""
+"""Facts: statements as codes with arguments, for which `shoal.wording` has sentences in each language."""
 
 from __future__ import annotations
 
@@ -25,42 +25,44 @@ class Fact:
     """
 
     code: str
-    """What holds; code may branch on it, and it stays the same."""
+    """The stable code, on which programs may depend."""
     arguments: Mapping[str, Any] = field(hash=False)
-    """Of what it holds, by the names of the placeholders of its sentence."""
+    """The arguments by the placeholders of the sentence."""
 
     def __init__(self, code: str, /, **arguments: Any) -> None:
+        # The dataclass is frozen; arguments are keywords for readability.
         object.__setattr__(self, "code", code)
         object.__setattr__(self, "arguments", arguments)
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Fact:
-        """Read a fact from what `to_dict` returned."""
+        """Parse a fact from the result of `to_dict`."""
         return cls(found["code"], **{name: _read(value) for name, value in found["arguments"].items()})
 
     def to_dict(self, voice: Voice | None = None) -> dict[str, Any]:
-        """Return the fact as JSON holds it, parts of messages as text.
+        """Convert the fact to JSON values, with parts of messages as text.
 
         Parameters
         ----------
         voice : Voice, optional
-            For whom parts of messages are; by default for the call that is being answered.
+            The audience of parts of messages; by default that of the current call.
         """
         voice = speaking() if voice is None else voice
         return {"code": self.code, "arguments": {name: _plain(one, voice) for name, one in self.arguments.items()}}
 
 
 def _plain(value: Any, voice: Voice) -> Any:
-    """Convert an argument to what JSON can hold."""
+    """Convert an argument to a JSON value."""
     if isinstance(value, Fact):
         return value.to_dict(voice)
     if isinstance(value, list | tuple):
         return [_plain(one, voice) for one in value]
+    # Parts of messages lose their structure, because readers of JSON have one audience.
     return value.told(voice) if hasattr(value, "told") else value
 
 
 def _read(value: Any) -> Any:
-    """Read an argument from JSON."""
+    """Parse an argument from a JSON value."""
     if isinstance(value, Mapping):
         return Fact.of(value)
     return tuple(map(_read, value)) if isinstance(value, list) else value

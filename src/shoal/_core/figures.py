@@ -1,4 +1,4 @@
-"""Figures of matplotlib as objects: no window, no state, and files that depend on nothing but what is drawn."""
+"""Matplotlib figures without windows and global state, whose files depend on their content only."""
 
 from __future__ import annotations
 
@@ -31,23 +31,25 @@ __all__ = [
 ]
 
 INK, GRID = "#14232b", "#dbe3e7"
-"""Of text and lines."""
+"""Colours of text and of grid lines."""
 AFTER, BEFORE, BEFORE_EDGE = "#2a97a8", "#bfdfe4", "#7fb6bf"
-"""What is published, and what was before it (hatched: both can be told apart in grey); those of pages on paper."""
+"""Colours of the release and of the original, which is hatched so that both are distinct in grey; as on pages."""
 
 _UNSIGNED = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+"""Metadata that is left out, so that equal figures give equal files."""
 _FORMATS = (".svg", ".png")
 
 
 def new_axes(width: float = 8, height: float = 5.5) -> Axes:
-    """Return axes on a figure of their own, of a size in inches."""
+    """Create axes on a new figure of a given size in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained").subplots()
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return a figure of a size in inches that notebooks show, whether they draw pictures of their own or not."""
+    """Create a figure of a given size in inches, which notebooks display without any plotting mode."""
+    # A subclass, because a plain figure has no display of its own in notebooks.
     figure: Figure = _shown_figure()(figsize=(width, height), layout="constrained")
     return figure
 
@@ -68,16 +70,17 @@ def _shown_figure() -> Any:
 
 
 def write_picture(ax: Axes, path: str | PathLike[str]) -> None:
-    """Write the figure of some axes as SVG or PNG, by the end of the name; only its owner can read the file.
+    """Write the figure of given axes as SVG or PNG, depending on the name; only the owner can read the file.
 
     Raises
     ------
     OutputError
-        The name ends in something else, or the file cannot be written.
+        If the name has another ending, or the file cannot be written.
     """
     path = Path(path)
     check_picture_name(path)
     try:
+        # Figures may reveal more than the release, so files are private.
         if path.suffix.lower() == ".svg":
             write_private_text(path, svg_file(ax))
         else:
@@ -88,12 +91,12 @@ def write_picture(ax: Axes, path: str | PathLike[str]) -> None:
 
 
 def check_picture_name(path: str | PathLike[str]) -> None:
-    """Check that a name ends in what pictures can be written as.
+    """Check that a name has the ending of a supported format.
 
     Raises
     ------
     OutputError
-        Where it does not.
+        If it does not.
     """
     path = Path(path)
     if path.suffix.lower() not in _FORMATS:
@@ -101,17 +104,17 @@ def check_picture_name(path: str | PathLike[str]) -> None:
 
 
 def svg_element(ax: Axes) -> str:
-    """Return the figure of some axes as one SVG element, to stand within a page."""
+    """Render the figure of given axes as an SVG element for a page."""
     text = svg_file(ax)
     return text[text.index("<svg") :]
 
 
 def svg_file(ax: Axes) -> str:
-    """Return the figure of some axes as an SVG file."""
+    """Render the figure of given axes as an SVG file."""
     import matplotlib as mpl
 
     written = io.StringIO()
-    # Text stays text, and nothing depends on the day: the same figure gives the same file.
+    # Text stays text, and identifiers are deterministic, so that equal figures give equal files.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "shoal", "font.family": "sans-serif"}):
         _figure_of(ax).savefig(written, format="svg", bbox_inches="tight", metadata=_UNSIGNED)
     return written.getvalue()

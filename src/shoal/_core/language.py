@@ -1,7 +1,7 @@
-"""The language of what people read: messages from catalogues, and numbers, lists and dates as the language writes them.
+"""The language of pages: messages from catalogues, and formats of numbers, lists and dates.
 
-Every message stands in English where it is made, within `gettext` or `ngettext`, which look it up in the language of
-the page that is being made. English needs no catalogue; others are `locale/CODE.po`, read with Babel.
+Every message is written in English in the source, within `gettext` or `ngettext`, which translate it to the language of
+the current page. English needs no catalogue; other languages are `locale/CODE.po`, read with Babel.
 
 Examples
 --------
@@ -40,20 +40,20 @@ __all__ = [
 ]
 
 ENGLISH = "en"
-"""The language of every message where it is made."""
+"""The language of messages in the source."""
 _FOLDER = Path(__file__).parents[1] / "locale"
 
 
 @dataclass(frozen=True)
 class _Language:
-    """A language: its messages, and how it writes numbers."""
+    """A language with its messages and its formats of numbers."""
 
     code: str
     messages: catalogues.NullTranslations
     decimal: str
     thousands: str
     percent: str
-    """A percentage, with `#,##0` for its number."""
+    """The format of a percentage, with `#,##0` for its number."""
 
 
 _IN_ENGLISH = _Language(ENGLISH, catalogues.NullTranslations(), ".", ",", "#,##0%")
@@ -62,24 +62,25 @@ _WRITTEN_IN: ContextVar[_Language] = ContextVar("_WRITTEN_IN", default=_IN_ENGLI
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Return the codes of the languages that there are, English first."""
+    """List the codes of the available languages, English first."""
     return (ENGLISH, *sorted(path.stem for path in _FOLDER.glob("*.po")))
 
 
 @contextmanager
 def written_in(code: str) -> Iterator[None]:
-    """Write in a language for as long as the context lasts.
+    """Set the language for the duration of the context.
 
     Parameters
     ----------
     code : str
-        One of `languages`; as before where it is empty.
+        One of `languages`; if empty, the language is unchanged.
 
     Raises
     ------
     MissingExtraError
-        Another language than English needs the package Babel, which is not installed.
+        If the language is not English and the package Babel is not installed.
     """
+    # A context variable, so that threads of a server have their own language.
     before = _WRITTEN_IN.set(_found(code) if code else _WRITTEN_IN.get())
     try:
         yield
@@ -93,11 +94,13 @@ def _found(code: str) -> _Language:
         return _IN_ENGLISH
     core = require("babel.core", extra="languages", purpose="A report in another language than English")
     files = require("babel.messages.pofile", extra="languages", purpose="A report in another language than English")
+    # Catalogues are compiled in memory, so that the package needs no build step.
     packed = io.BytesIO()
     with (_FOLDER / f"{code}.po").open("rb") as file:
         require("babel.messages.mofile", extra="languages", purpose="A catalogue").write_mo(packed, files.read_po(file))
     packed.seek(0)
     locale = core.Locale.parse(code)
+    # Numbers use Latin digits in every language.
     symbols = locale.number_symbols["latn"]
     return _Language(
         code,
@@ -109,27 +112,27 @@ def _found(code: str) -> _Language:
 
 
 def language() -> str:
-    """Return the code of the language that is written in."""
+    """Get the code of the current language."""
     return _WRITTEN_IN.get().code
 
 
 def gettext(message: str) -> str:
-    """Return a message in the language that is written in; in English where its catalogue does not have it."""
+    """Translate a message to the current language; English if the catalogue does not have it."""
     return _WRITTEN_IN.get().messages.gettext(message)
 
 
 def ngettext(one: str, many: str, count: int) -> str:
-    """Return the form of a message for a number of things."""
+    """Translate a message with a number, in its singular or plural."""
     return _WRITTEN_IN.get().messages.ngettext(one, many, count)
 
 
 def marked(message: str) -> str:
-    """Return a message as it is: it is looked up where it is shown, and catalogues must have it."""
+    """Mark a message for the catalogues without translating it yet."""
     return message
 
 
 def numeral(english: str) -> str:
-    """Return a number with the marks of the language, given with those of English.
+    """Convert a number in English format to the current language.
 
     Examples
     --------
@@ -142,12 +145,12 @@ def numeral(english: str) -> str:
 
 
 def percentage(english: str) -> str:
-    """Return a percentage as the language writes it, given its number as English writes it."""
+    """Format a percentage in the current language, given its number in English format."""
     return _WRITTEN_IN.get().percent.replace("#,##0", numeral(english))
 
 
 def day(text: str) -> str:
-    """Return a day, given as 2026-01-31, as the language writes it; other text, and all of it in English, stays.
+    """Format a date such as 2026-01-31 in the current language; other text, and any text in English, is unchanged.
 
     Examples
     --------
@@ -155,6 +158,7 @@ def day(text: str) -> str:
     ...     day("2026-01-31"), day("im Januar")
     ('31. Januar 2026', 'im Januar')
     """
+    # English keeps ISO 8601.
     code = language()
     if code == ENGLISH:
         return text

@@ -1,4 +1,4 @@
-"""Fields of frozen dataclasses that may be given a function, which is called when the field is first read."""
+"""Fields of frozen dataclasses that accept a function, which is called when the field is first read."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _T = TypeVar("_T")
 
 
 class OnDemand(Generic[_T]):
-    """A field that may be given a function: it is called when the field is first read, and its result kept.
+    """A field that accepts a function, which is called when the field is first read; its result is kept.
 
-    What is declared so is no function itself. The field has no default.
+    The declared type itself cannot be callable. The field has no default.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -26,6 +26,7 @@ class OnDemand(Generic[_T]):
     def __get__(self, holder: object | None, owner: type) -> _T:
         if holder is None:
             raise AttributeError  # the field has no default
+        # The result replaces the function, so it is called only once.
         held: _T | Callable[[], _T] = holder.__dict__[self._name]
         if callable(held):
             held = holder.__dict__[self._name] = held()

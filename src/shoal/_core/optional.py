@@ -1,4 +1,4 @@
-"""Libraries that not everybody needs: they are imported where they are used, and an error says how to get them."""
+"""Optional dependencies: imported on use, with an error that has the command to install them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 __all__ = ["DISTRIBUTION", "how_to_install", "require"]
 
 DISTRIBUTION = "shoal-privacy"
-"""The name in the Python package index: `shoal` is another project there."""
+"""The name in the Python package index, where `shoal` is another project."""
 
 
 def how_to_install(extra: str | None = None, *, newer: bool = False) -> str:
-    """Return the command that installs shoal, with an extra or in a newer version.
+    """Compose the command that installs shoal, with an extra or in a newer version.
 
     Examples
     --------
@@ -26,6 +26,7 @@ def how_to_install(extra: str | None = None, *, newer: bool = False) -> str:
     >>> how_to_install(newer=True)
     'pip install --upgrade shoal-privacy'
     """
+    # Quotes, because shells expand brackets.
     named = DISTRIBUTION if extra is None else f"'{DISTRIBUTION}[{extra}]'"
     return f"pip install --upgrade {named}" if newer else f"pip install {named}"
 
@@ -36,16 +37,16 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
     Parameters
     ----------
     module : str
-        The module to import, `highspy` for example.
+        The module to import, such as `highspy`.
     extra : str
         The extra of shoal that installs it.
     purpose : str
-        What it is for, as the beginning of a sentence: "The algorithm 'milp'".
+        The feature that needs it, as the beginning of a sentence: "The algorithm 'milp'".
 
     Raises
     ------
     MissingExtraError
-        Where it is not installed; the message says how to install it.
+        If it is not installed. The message has the command that installs it.
     """
     try:
         return importlib.import_module(module)

@@ -1,4 +1,4 @@
-"""Files that only their owner can read (0600): whatever may hold or reveal a cell of the input."""
+"""Files that only their owner can read (mode 0600), for everything that may hold or reveal a cell of the input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["open_private", "privately", "write_private_text"]
 
 
 def open_private(path: str | os.PathLike[str], mode: str = "w", *, new: bool = False) -> IO[Any]:
-    """Open a file for writing, empty, that only its owner can read.
+    """Open an empty file for writing that only its owner can read.
 
     Parameters
     ----------
@@ -20,15 +20,16 @@ def open_private(path: str | os.PathLike[str], mode: str = "w", *, new: bool = F
     mode : {"w", "wb"}
         Text is written in UTF-8.
     new : bool
-        Refuse a file that exists; by default it is replaced, and closed to others before anything is written.
+        Reject an existing file; by default it is replaced, and made private before anything is written.
 
     Raises
     ------
     FileExistsError
-        The file exists and must be new.
+        If the file exists and must be new.
     OSError
-        The file cannot be written.
+        If the file cannot be written.
     """
+    # The mode applies to new files only; an existing file is made private below.
     flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if new else os.O_TRUNC) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags, 0o600)
     try:
@@ -42,15 +43,16 @@ def open_private(path: str | os.PathLike[str], mode: str = "w", *, new: bool = F
 
 
 def write_private_text(path: str | os.PathLike[str], text: str, *, new: bool = False) -> None:
-    """Write text to a file that only its owner can read; parameters and errors as those of `open_private`."""
+    """Write text to a file that only its owner can read; see `open_private` for parameters and errors."""
     with open_private(path, new=new) as file:
         file.write(text)
 
 
 def privately(write: Callable[[Path], object]) -> Callable[[Path], None]:
-    """Return a function that writes the same file so that only its owner can read it."""
+    """Wrap a function that writes a file so that only its owner can read the file."""
 
     def written(path: Path) -> None:
+        # The file exists with the right mode before anything is written to it.
         open_private(path, "wb").close()
         write(path)
 

@@ -1,4 +1,4 @@
-"""Progress of long work, told to whoever asked: the library itself never prints."""
+"""Progress of long work, reported to a callback: the library itself never prints."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ if TYPE_CHECKING:
 __all__ = ["Clock", "Progress", "began", "interruptible", "shown_progress", "silent"]
 
 _WIDTH = 24
-"""Characters of a bar."""
+"""Number of characters of a bar."""
 
 
 class Progress(Protocol):
-    """Called now and then with the step's name and how much of it is done.
+    """Callback that is called repeatedly with the name of a step and its progress.
 
-    An exception that it raises (a `KeyboardInterrupt`, say) ends the work; nothing is written then.
+    If it raises an exception, such as `KeyboardInterrupt`, the work ends and nothing is written.
     """
 
     def __call__(self, step: str, done: int, total: int, /) -> None:
-        """Take note that `done` of `total` units of `step` are done."""
+        """Report that `done` of `total` units of `step` are done."""
 
 
 def silent(step: str, done: int, total: int, /) -> None:
-    """Ignore progress: the default."""
+    """Ignore progress (the default)."""
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise what a signal raised (Ctrl-C, termination) also where it struck on the way out of a compiled function.
+    """Raise the exception of a signal (Ctrl-C, termination) even if it arrives on the return from a compiled function.
 
-    Python sees a result and an exception together then, and makes a `SystemError` of them, or several on the way.
+    Python then sees a result together with an exception, and raises one or several nested `SystemError` instead.
     """
     try:
         yield
     except SystemError as error:
+        # The exception of the signal is the innermost cause.
         cause: BaseException | None = error
         while isinstance(cause, SystemError):
             cause = cause.__cause__
@@ -51,18 +52,18 @@ def interruptible() -> Iterator[None]:
 
 
 _BEGAN: ContextVar[float | None] = ContextVar("began", default=None)
-"""When the process began whose first work is yet to come, as `time.perf_counter` counts."""
+"""Start of the process, by `time.perf_counter`, until its first work begins."""
 
 
 def began(moment: float) -> None:
-    """Count what passed since a moment, as `time.perf_counter` counts, as the start of the next work."""
+    """Count the time since a moment, by `time.perf_counter`, as the start of the next work."""
     _BEGAN.set(moment)
 
 
 class Clock:
-    """Wall time of the steps of a long work, with progress told as each begins.
+    """Wall time of the steps of a long work, which also reports progress when a step begins.
 
-    It may listen to the compilation of kernels (`shoal._core.compiling.notices`), which is a step of its own then.
+    If it listens to the compilation of kernels (`shoal._core.compiling.notices`), compilation is a step of its own.
 
     Parameters
     ----------
@@ -75,6 +76,7 @@ class Clock:
         self.progress: Progress = progress or silent
         self._steps = tuple(steps)
         self._seconds: dict[str, float] = {}
+        # The first work of a process includes its start.
         now, since = time.perf_counter(), _BEGAN.get()
         self._since = now if since is None else since
         if since is not None:
@@ -85,9 +87,10 @@ class Clock:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Take the time of a step, or of another part of one that began before: progress is told once."""
+        """Measure a step, or another part of a step that began before, and report progress once."""
         if name not in self._seconds:
             self.progress(name, self._steps.index(name), len(self._steps))
+        # Compilation within the step is not counted twice.
         start, before = time.perf_counter(), self._seconds.get("compile", 0.0)
         with interruptible():
             yield
@@ -95,28 +98,29 @@ class Clock:
         self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - start - compiled
 
     def begin(self) -> None:
-        """Hear that a kernel is compiled, perhaps for another one that is."""
+        """Note that the compilation of a kernel begins, possibly within another one."""
         self._compiling += 1
         if self._compiling == 1:
             self._compiling_since = time.perf_counter()
 
     def end(self) -> None:
-        """Hear that it is done."""
+        """Note that a compilation ended."""
+        # Only the outermost compilation is measured.
         self._compiling -= 1
         if self._compiling == 0:
             passed = time.perf_counter() - self._compiling_since
             self._seconds["compile"] = self._seconds.get("compile", 0.0) + passed
 
     def seconds(self) -> dict[str, float]:
-        """Return the seconds of each step that ended, and what passed since the work began, or its process."""
+        """List the seconds of each finished step, and in total since the start of the work or its process."""
         return {**self._seconds, "total": time.perf_counter() - self._since}
 
 
 @contextmanager
 def shown_progress(progress: Progress | bool | None) -> Iterator[Progress | None]:
-    """Tell progress to whom a caller names; draw a line with the steps while the work lasts where that is True.
+    """Report progress to a given callback, or draw a line with the current step if True.
 
-    It is drawn on standard error: over itself in terminals and notebooks, once for each step elsewhere.
+    The line is drawn on standard error: in terminals and notebooks over the previous one, elsewhere once for each step.
     """
     if not isinstance(progress, bool):
         yield progress
@@ -124,11 +128,13 @@ def shown_progress(progress: Progress | bool | None) -> Iterator[Progress | None
     if not progress:
         yield None
         return
+    # Logs would keep every line, so elsewhere only new steps are shown.
     over_itself = sys.stderr.isatty() or "ipykernel" in sys.modules
     shown = ""
 
-    def told(step: str, done: int, total: int, /) -> None:
+    def draw(step: str, done: int, total: int, /) -> None:
         nonlocal shown
+        # A line is drawn only if it differs from the last one.
         share = min(max(done / total, 0.0), 1.0) if total > 0 else 0.0
         full = int(share * _WIDTH)
         line = f"{step:<12.24} [{'#' * full}{'.' * (_WIDTH - full)}] {share:4.0%}" if over_itself else step
@@ -139,7 +145,7 @@ def shown_progress(progress: Progress | bool | None) -> Iterator[Progress | None
         shown = line
 
     try:
-        yield told
+        yield draw
     finally:
         if over_itself and shown:
             sys.stderr.write(f"\r{'':<{len(shown)}}\r")

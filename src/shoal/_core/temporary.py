@@ -1,8 +1,8 @@
 """Temporary folders that only their owner can read, removed at the end or by the next process of the same user.
 
-Such a folder may hold cells: a dropped table, the pieces that Spark spills. Each has a file that its owner keeps locked
-as long as it lives. The system gives the lock back when the process ends, however it ends, so a folder whose lock is
-free belongs to a process that was killed (a process number alone could be that of another process by now).
+Such a folder may hold cells, such as an uploaded table or data that Spark spills. Each folder has a file that its owner
+locks. The system releases the lock when the process ends in any way, so a folder with a free lock belongs to a dead
+process. A process number is not enough, because another process may have it by now.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from pathlib import Path
 __all__ = ["TemporaryFolder", "has_locks", "sweep_temporary_folders", "take_lock"]
 
 _PURPOSES = ("studio", "spark")
-"""What folders are made for, as their names say it: `shoal-studio-...`."""
+"""Purposes of folders, which are a part of their names: `shoal-studio-...`."""
 _NAME = re.compile(rf"shoal-({'|'.join(_PURPOSES)})-[a-z0-9_]+")
 _OWNER = ".owner"
-"""The file in each folder that its owner keeps locked."""
+"""Name of the file in each folder that its owner locks."""
 
 
 class TemporaryFolder:
-    """A new folder among the temporary files, for this user alone.
+    """A new temporary folder that only this user can access.
 
     Parameters
     ----------
     purpose : {"studio", "spark"}
-        What it is for; a part of its name.
+        The purpose, which is a part of its name.
 
     Examples
     --------
@@ -45,14 +45,14 @@ class TemporaryFolder:
         self.path = Path(tempfile.mkdtemp(prefix=f"shoal-{purpose}-"))  # with mode 0700
         self._lock: int | None = None
         if has_locks():
-            # The file gets its name once it is locked: no other process ever finds it unlocked while this one lives.
+            # The file is renamed after it is locked, so that no other process finds it unlocked while this one lives.
             draft = self.path / f"{_OWNER}.new"
             draft.touch(mode=0o600)
             self._lock = take_lock(draft)
             draft.rename(self.path / _OWNER)
 
     def close(self) -> None:
-        """Remove the folder and everything in it."""
+        """Remove the folder and its content."""
         shutil.rmtree(self.path, ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)
@@ -68,29 +68,31 @@ class TemporaryFolder:
 
 
 def sweep_temporary_folders() -> None:
-    """Remove the folders of processes that were killed.
+    """Remove the folders of dead processes.
 
-    Only folders named like ours that belong to this user, that nobody else can read, and whose owner is gone. Systems
-    without such locks (Windows) keep them.
+    Only folders with our names that belong to this user and that no other user can read are removed. Systems without
+    such locks (Windows) keep them.
     """
     if not has_locks():
         return
     with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        # Only private folders with names of ours, and only if their lock is free.
         found = [Path(entry.path) for entry in entries if _NAME.fullmatch(entry.name) and _is_private(entry)]
         for folder in found:
             _remove_if_abandoned(folder)
 
 
 def _is_private(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a folder of this user that nobody else can read; a link to one is not."""
+    """Check whether an entry is a folder of this user that no other user can read; links are rejected."""
     try:
         kind = entry.stat(follow_symlinks=False)
-    except OSError:  # it is gone meanwhile
+    except OSError:  # removed in the meantime
         return False
     return stat.S_ISDIR(kind.st_mode) and kind.st_uid == os.geteuid() and stat.S_IMODE(kind.st_mode) == 0o700
 
 
 def _remove_if_abandoned(folder: Path) -> None:
+    # The lock is held during the removal, so that two processes do not race.
     lock = take_lock(folder / _OWNER)
     if lock is None:
         return
@@ -101,7 +103,7 @@ def _remove_if_abandoned(folder: Path) -> None:
 
 
 def has_locks() -> bool:
-    """Return whether the system has the locks of `take_lock`; Windows has none."""
+    """Check whether the system has the locks of `take_lock`; Windows does not."""
     try:
         import fcntl  # noqa: F401
     except ImportError:
@@ -110,17 +112,17 @@ def has_locks() -> bool:
 
 
 def take_lock(path: Path) -> int | None:
-    """Take a lock on a file or a folder that ends with this process, however it ends.
+    """Lock a file or a folder until this process ends in any way.
 
     Parameters
     ----------
     path : Path
-        A file or a folder that exists; a symbolic link is refused.
+        An existing file or folder; symbolic links are rejected.
 
     Returns
     -------
     int or None
-        A descriptor; closing it ends the lock, too. None if a living process holds the lock, or if the system or the
+        A descriptor; closing it releases the lock. None if a living process holds the lock, or if the system or the
         file system has no such locks.
     """
     if not has_locks():
@@ -129,6 +131,7 @@ def take_lock(path: Path) -> int | None:
 
     descriptor = None
     try:
+        # Without waiting: a lock that is held belongs to a living process.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -1,4 +1,4 @@
-"""Work that another thread does meanwhile: compiled kernels and Polars release the lock of the interpreter."""
+"""Work in background threads: compiled kernels and Polars release the lock of the interpreter."""
 
 from __future__ import annotations
 
@@ -13,44 +13,47 @@ __all__ = ["Told", "begun", "beside"]
 
 T = TypeVar("T")
 Told = Callable[[str, int, int], None]
-"""What hears of progress, as `shoal._core.progress.Progress` does."""
+"""A callback for progress, like `shoal._core.progress.Progress`."""
 
 
 class _LeftError(BaseException):
-    """Nobody waits for the work any more."""
+    """Raised in the work when its result is no longer needed."""
 
 
 def begun(work: Callable[[], T]) -> Callable[[], T]:
-    """Begin some work in a thread of its own, and return what waits for its result, or raises what it raised.
+    """Start work in a daemon thread, and return a function that waits for its result or raises its exception.
 
     Parameters
     ----------
     work : callable
-        It ends by itself, soon: nothing stops it, and the process does not wait for it when it leaves.
+        Work that ends soon by itself: it cannot be stopped, and the process does not wait for it at its exit.
     """
     outcome: Future[T] = Future()
+    # The thread has the language and the audience of the call.
     context = copy_context()
 
     def run() -> None:
         try:
             outcome.set_result(context.run(work))
-        except BaseException as error:  # of which the thread that waits is told
+        except BaseException as error:  # raised in the waiting thread
             outcome.set_exception(error)
 
+    # A daemon, so that an abandoned work does not block the exit of the process.
     threading.Thread(target=run, daemon=True).start()
     return outcome.result
 
 
 @contextmanager
 def beside(work: Callable[[Told], T]) -> Iterator[Callable[[], T]]:
-    """Begin some work in a thread of its own, and yield what waits for its result, or raises what it raised.
+    """Start work in a thread for the duration of a block, and yield a function that waits for its result.
 
     Parameters
     ----------
     work : callable
-        It is given what it tells of its progress to, now and then: that ends it where the block was left before. The
-        work ends before the block does.
+        Work that calls the given callback from time to time, which stops the work if the block has ended. The block
+        waits for its end.
     """
+    # Set when the result is not needed any more, and when the work has ended.
     left = threading.Event()
     ended = threading.Event()
 
@@ -68,5 +71,6 @@ def beside(work: Callable[[Told], T]) -> Iterator[Callable[[], T]]:
     try:
         yield result
     finally:
+        # The next report of progress stops the work.
         left.set()
         ended.wait()

@@ -1,4 +1,4 @@
-"""Objects that hold the original table or a secret: they stay in the process that made them."""
+"""Objects that hold the original table or a secret, and must stay in their process."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ __all__ = ["Unpicklable"]
 
 
 class Unpicklable:
-    """Base of objects that refuse to be pickled, and so to be copied by pickle's protocol or sent to a process.
+    """Base class of objects that cannot be pickled, and so neither copied nor sent to another process.
 
-    A pickle of such an object would hold, unseen, what the object needs and its readers must not have.
+    A pickle of such an object would silently contain data that its readers must not have.
     """
 
     __slots__ = ()
     _holds: ClassVar[str] = "the original table"
-    """What a pickle would hold."""
+    """The data that a pickle would contain."""
     _instead: ClassVar[str] = ""
-    """What to do instead, in a sentence."""
+    """The alternative, as a sentence."""
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn:
+        # The message names the type and the alternative, never the data.
         name = type(self).__name__
         raise NotPicklableError(
             f"A {name} is neither pickled nor copied: it holds {self._holds}. {self._instead}".rstrip()

@@ -1,8 +1,8 @@
-"""Constraints on parameters as data, and the one shape of message for all of them.
+"""Constraints on parameters as data, with a uniform message for all of them.
 
-A constraint is a value: it can say whether it accepts something, describe itself, and (for tests) produce values that
-it must refuse. Models and algorithms declare their parameters with their fields (`parameter`): what each may be, what
-it does and what the command line calls it stands there, once, and errors, flags, spec files and help read it.
+A constraint is a value that tests objects, describes itself, and (for tests) produces invalid examples. Models and
+algorithms declare their parameters on their fields (`parameter`): the constraint, the description and the flag of each
+are declared once, and errors, flags, specification files and help derive from them.
 """
 
 from __future__ import annotations
@@ -40,28 +40,28 @@ __all__ = [
 ]
 
 _SPOKEN = (str, Number, type(None))
-"""What a message may repeat: a frame or a column in its place would spill the cells of the data."""
+"""Types whose values a message may show; a frame or a column would reveal cells."""
 
 
 class Constraint(Protocol):
-    """What a parameter may be."""
+    """The allowed values of a parameter."""
 
     def accepts(self, value: object) -> bool:
-        """Return whether `value` is allowed."""
+        """Check whether `value` is allowed."""
 
     def told(self, voice: Voice) -> str:
-        """Return what is allowed, in words that follow "must be"."""
+        """Describe the allowed values, in words that follow "must be"."""
 
     def read(self, text: str) -> Any:
-        """Return the value that a text means; the text itself where it means none, which is refused then."""
+        """Parse a text; the text itself if it has no meaning, which is then rejected."""
 
     def refused(self) -> list[Any]:
-        """Return examples of values that are not allowed."""
+        """List examples of invalid values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Integer:
-    """A whole number (never a bool) of at least `low`, and of at most `high` where given."""
+    """An integer (never a bool) of at least `low`, and of at most `high` if given."""
 
     low: int
     high: int | None = None
@@ -79,13 +79,14 @@ class Integer:
         return number_in(text)
 
     def refused(self) -> list[Any]:
+        # Just outside the bounds, and values of other types.
         beyond = [] if self.high is None else [self.high + 1]
         return [self.low - 1, float(self.low), True, "2", None, math.nan, *beyond]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RationalIn:
-    """A finite number between two bounds; a float stands for the decimal number that it is printed as."""
+    """A finite number between two bounds; a float stands for the decimal number that is printed for it."""
 
     low: Fraction
     high: Fraction | None = None
@@ -94,6 +95,7 @@ class RationalIn:
     def accepts(self, value: object) -> bool:
         if isinstance(value, bool) or not isinstance(value, Real):
             return False
+        # Infinite numbers and NaN compare without an error, so they are rejected first.
         if not isinstance(value, Rational) and not math.isfinite(value):
             return False
         number = exact_fraction(value)
@@ -171,7 +173,7 @@ class Boolean:
 
 @dataclass(frozen=True)
 class NotBlank:
-    """A text with something to see."""
+    """A text with a visible character."""
 
     def accepts(self, value: object) -> bool:
         return isinstance(value, str) and bool(value.strip())
@@ -188,9 +190,10 @@ class NotBlank:
 
 @dataclass(frozen=True)
 class Symbol:
-    """What stands for a suppressed cell: a text that can be seen, and that is no number, date, interval or set."""
+    """The symbol of a suppressed cell: a visible text that is not a number, date, interval or set."""
 
     def accepts(self, value: object) -> bool:
+        # Digits and commas would read as values, intervals or sets.
         seen = isinstance(value, str) and bool(value.strip()) and value.isprintable()
         return seen and not any(char.isnumeric() or char == "," for char in str(value))
 
@@ -225,7 +228,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Optional:
-    """None, or what another constraint accepts."""
+    """None, or a value that another constraint accepts."""
 
     constraint: Constraint
 
@@ -245,25 +248,26 @@ class Optional:
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """What a model or an algorithm says of one of its parameters."""
+    """The declaration of a parameter of a model or an algorithm."""
 
     constraint: Constraint | None
-    """What it may be; None where the class checks that itself."""
+    """The allowed values; None if the class checks them itself."""
     help: str
-    """What it does, in a sentence for the command line's help."""
+    """The effect, in a sentence for the command line's help."""
     flag: str | None
-    """What the command line calls it, `--l-variant`; None where it has no option of its own."""
+    """The flag of the command line, such as `--l-variant`; None if there is none."""
     metavar: str
-    """What stands for its value in the help."""
+    """The placeholder for its value in the help."""
     read: Callable[[str], Any] | None
-    """Makes the value of a text; None where the constraint tells how."""
+    """Function that parses a text; None if the constraint does."""
     many: bool
-    """Whether the command line takes a list of names."""
+    """Whether the command line accepts a list of names."""
 
     def value_of(self, given: object) -> Any:
-        """Return the value that somebody wrote on the command line or into a file; what is no text stays as it is."""
+        """Parse a value from the command line or a file; other objects than text are returned unchanged."""
         if not isinstance(given, str):
             return given
+        # The parameter's own function takes precedence over the constraint.
         if self.read is not None:
             return self.read(given)
         return given if self.constraint is None else self.constraint.read(given)
@@ -278,7 +282,7 @@ def parameter(
     read: Callable[[str], Any] | None = None,
     many: bool = False,
 ) -> Mapping[str, Parameter]:
-    """Return what a field of a dataclass says of the parameter that it is, as its `metadata`; see `Parameter`.
+    """Declare a field of a dataclass as a parameter, as its `metadata`; see `Parameter`.
 
     Examples
     --------
@@ -294,32 +298,34 @@ def parameter(
 
 
 def parameters_of(owner: Any) -> dict[str, Parameter]:
-    """Return what a dataclass, or an object of one, declares of its parameters, by their names."""
+    """Map the names of a dataclass's parameters to their declarations."""
     if not is_dataclass(owner):
         return {}
     return {one.name: one.metadata["parameter"] for one in fields(owner) if "parameter" in one.metadata}
 
 
 def validate_declared(owner: str, thing: object) -> None:
-    """Check the parameters of an object against what its class declares of them.
+    """Check the parameters of an object against the declarations of its class.
 
     Raises
     ------
     ParameterError
-        In one shape, see `validate`.
+        If a parameter is invalid; see `validate`.
     """
+    # Parameters without a constraint are checked by their class.
     found = {name: one.constraint for name, one in parameters_of(thing).items() if one.constraint is not None}
     validate(owner, {name: getattr(thing, name) for name in found}, found)
 
 
 def number_in(text: str) -> int | float | Fraction | str:
-    """Return the number that a text means, a whole number, a decimal or a fraction; the text where it means none.
+    """Parse an integer, a decimal or a fraction; any other text is returned unchanged.
 
     Examples
     --------
     >>> number_in("4"), number_in("0.25"), number_in("1/3"), number_in("few")
     (4, 0.25, Fraction(1, 3), 'few')
     """
+    # The simplest type that parses the text.
     for kind in (int, float, Fraction):
         try:
             return kind(text)
@@ -329,9 +335,9 @@ def number_in(text: str) -> int | float | Fraction | str:
 
 
 def exact_fraction(value: Real | float) -> Fraction:
-    """Return a number as an exact fraction; a float as the decimal number that it is printed as.
+    """Convert a number to an exact fraction; a float stands for the decimal number that is printed for it.
 
-    So `0.1` is one tenth, as its author meant, and not the nearest binary fraction.
+    Therefore `0.1` is one tenth, as its author intended, and not the nearest binary fraction.
 
     Examples
     --------
@@ -349,30 +355,32 @@ def validate(owner: str, parameters: Mapping[str, object], constraints: Mapping[
     Parameters
     ----------
     owner : str
-        Who has the parameters ("mondrian", "KAnonymity"), for the message.
+        Owner of the parameters ("mondrian", "KAnonymity"), for the message.
     parameters : mapping of str to object
-        The values as they were given.
+        The given values.
     constraints : mapping of str to Constraint
-        One constraint for each parameter that is checked.
+        The constraint of each checked parameter.
 
     Raises
     ------
     ParameterError
-        In one shape: "The 'k' parameter of mondrian must be an int >= 2. Got 0."
+        If a value is invalid: "The 'k' parameter of mondrian must be an int >= 2. Got 0."
     """
     for name, constraint in constraints.items():
+        # One parameter at a time, so that the message names the first invalid one.
         value = parameters[name]
         if not constraint.accepts(value):
-            meant = did_you_mean(value, _words_of(constraint)) if isinstance(value, str) else ""
-            raise ParameterError.refusing(owner, name, constraint, got=spoken(value), hint=meant)
+            hint = did_you_mean(value, _words_of(constraint)) if isinstance(value, str) else ""
+            raise ParameterError.refusing(owner, name, constraint, got=spoken(value), hint=hint)
 
 
 def spoken(value: object) -> str:
-    """Return what a message may say of a value: the value of a text or a number, else the name of its type."""
+    """Format a value for a message: text and numbers by value, other objects by type."""
     return repr(value) if isinstance(value, _SPOKEN) else type(value).__name__
 
 
 def _words_of(constraint: Constraint) -> tuple[str, ...]:
-    """Return the words that a constraint allows, if words are what it allows."""
+    """List the words that a constraint allows, if it is a list of words."""
+    # An optional constraint allows the words of its inner one.
     inner = constraint.constraint if isinstance(constraint, Optional) else constraint
     return inner.options if isinstance(inner, OneOf) else ()

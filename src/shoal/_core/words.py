@@ -1,4 +1,4 @@
-"""Numbers and lists as people write them; what every sentence of shoal is made with."""
+"""Format numbers and lists for readers, in all sentences of shoal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["factor", "listed", "number", "percent", "quote_columns"]
 
 
 def number(value: object) -> str:
-    """Return a number as people write it: thousands apart, and no more digits than matter.
+    """Format a number with separators of thousands and four significant digits.
 
     Examples
     --------
@@ -26,13 +26,14 @@ def number(value: object) -> str:
         return _("not known")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
+    # Integers are shown in full, also if they are floats.
     if float(value).is_integer() and abs(value) < 1e15:
         return numeral(f"{int(value):,}")
     return numeral(f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}")
 
 
 def factor(value: float) -> str:
-    """Return a factor that something is at most: rounded up in the third decimal.
+    """Format an upper bound of a ratio, rounded up to three decimals.
 
     Examples
     --------
@@ -43,13 +44,14 @@ def factor(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share between 0 and 1 as a percentage that never rounds something to nothing, or not all to all.
+    """Format a share between 0 and 1 as a percentage; only exact values are shown as 0% or 100%.
 
     Examples
     --------
     >>> percent(0.25), percent(0.00001), percent(0.99999), percent(1)
     ('25%', '<0.1%', '>99.9%', '100%')
     """
+    # A rare event must not look impossible, nor a frequent one certain.
     if 0 < share < 0.001:
         return f"<{percentage('0.1')}"
     if 0.999 < share < 1:
@@ -62,7 +64,7 @@ _WORDS = (marked("and"), marked("or"))
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:
-    """Return names as a list in a sentence; the word before the last one is "and" or "or".
+    """Format names as a list in a sentence, with "and" or "or" before the last one.
 
     Examples
     --------
@@ -75,12 +77,13 @@ def listed(names: Sequence[str], word: str = "and") -> str:
 
 
 _NAMED = 5
-"""Columns that a sentence names."""
+"""Largest number of columns that a sentence names."""
 
 
 def quote_columns(names: Sequence[str]) -> str:
-    """Return columns as sentences name them: of many, the first ones."""
+    """Format names of columns for a sentence; of many, only the first ones."""
     quoted = [f"'{name}'" for name in names]
+    # The rest is counted.
     if len(quoted) > _NAMED:
         more = _("more columns")
         return listed([*quoted[: _NAMED - 1], f"{number(len(quoted) - _NAMED + 1)} {more}"])

@@ -1,4 +1,4 @@
-"""Warnings: what a privacy officer would raise about a table or a release, and what to do next."""
+"""Warnings: problems of a table or a release that a privacy officer would raise, with advice."""
 
 from shoal.findings.finding_kinds import WARNINGS, Remark
 from shoal.findings.input_findings import (

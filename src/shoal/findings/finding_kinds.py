@@ -1,4 +1,4 @@
-"""The list of all warnings: when each is raised, why it matters, and whether readers of a release are told."""
+"""The catalogue of warnings: when each is raised, why it matters, and whether readers of a release see it."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ __all__ = [
 ]
 
 OWN_VALUE = 0.5
-"""Share of the records with a value of their own from which on a column that is published as it is finds people."""
+"""Smallest share of records with a unique value for which an unchanged column identifies persons."""
 LEAST_GROUP = 3
-"""Smaller groups are hardly ever accepted: of two people one knows the record of the other."""
+"""Smallest group size that is usually accepted: in a group of two, each knows the record of the other."""
 DOMINANT = 0.75
-"""Share of the records from which on one sensitive value is nearly everybody's."""
+"""Smallest share of the records for which a sensitive value dominates."""
 MOSTLY = 0.9
-"""Share of the records whose value is a star from which on a column says next to nothing."""
+"""Smallest share of stars for which a column has almost no information."""
 MANY_MEMBERS = 5
-"""Values from which on a set is a list of what people have."""
+"""Smallest number of values of a set that counts as a list of exact values."""
 SHOWN_IN = 0.1
-"""Share of the records in such sets from which on that is a warning."""
+"""Smallest share of the records in such sets that raises a warning."""
 MANY_SHOWN = 16
-"""A column that shows no more different values than this has few enough for everybody to know them all."""
+"""Largest number of distinct values of a column that are considered publicly known."""
 MOST_QUASI = 12
-"""Quasi-identifiers from which on a release loses most of what the table says."""
+"""Largest number of quasi-identifiers without a warning: with more, a release loses most information."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WarningKind:
-    """One entry of the list."""
+    """One entry of the catalogue."""
 
     code: str
-    """Its code, which stays the same."""
+    """Its stable code."""
     title: str
-    """What it is, in a few words."""
+    """A short title."""
     when: str
-    """When it is raised."""
+    """The condition under which it is raised."""
     why: str
-    """Why it matters, for people who do not know the models."""
+    """Why it matters, for readers who do not know the models."""
     by: tuple[str, ...]
-    """What raises it: "inspect", "release", "audit", or several."""
+    """The commands that raise it: "inspect", "release", "audit"."""
     public: bool = False
-    """Whether the public certificate and page of a release have it: the request and the published table tell it."""
+    """Whether the public certificate and page have it: it derives from the request and the published table."""
 
 
 def _listed(*kinds: WarningKind) -> Mapping[str, WarningKind]:
@@ -211,12 +211,12 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
         by=_INSPECT,
     ),
 )
-"""All warnings, by their codes."""
+"""All warnings by code."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Remark:
-    """One warning about a table or a release. It holds no cell.
+    """A warning about a table or a release, without cells.
 
     Examples
     --------
@@ -227,31 +227,33 @@ class Remark:
     """
 
     code: str
-    """One of `WARNINGS`."""
+    """A key of `WARNINGS`."""
     column: str | None
-    """The column that it is about; None where it is about the table."""
+    """The column concerned; None if the warning concerns the table."""
     found: Fact
-    """What was found. If readers of the release get it, it depends on the request and the published table alone."""
+    """The finding. If readers of the release see it, it derives from the request and the published table alone."""
     advice: Fact | None = None
-    """What the publisher can do next."""
+    """The next step for the publisher."""
 
     @property
     def kind(self) -> WarningKind:
-        """The entry of the list."""
+        """The entry of the catalogue."""
         return WARNINGS[self.code]
 
     @property
     def text(self) -> str:
-        """The warning in the words of the call that asks for it."""
+        """The warning in the words of the current audience."""
         return self.told(speaking())
 
     def told(self, voice: Voice) -> str:
-        """Return what was found and what to do, in the words of those who read it."""
+        """Phrase the finding and the advice for an audience."""
+        # Terminals and logs are in English; pages translate the fact themselves.
         with written_in(ENGLISH):
             return sentences((self.found, self.advice), voice)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the warning as a dictionary, for the publisher."""
+        """Convert the warning to a dictionary for the publisher."""
+        # Both the text and its fact, so that pages can translate the fact.
         advice = None if self.advice is None else self.advice.to_dict()
         return {
             "code": self.code,
@@ -262,6 +264,7 @@ class Remark:
         }
 
     def for_readers(self) -> dict[str, Any]:
-        """Return the warning for readers of a release: what was found, without advice."""
+        """Convert the warning to a dictionary for readers: the finding, without advice."""
+        # Readers see the words of Python, even if the publisher used the command line.
         text = english(self.found, PYTHON)
         return {"code": self.code, "column": self.column, "text": text, "found": self.found.to_dict(PYTHON)}

@@ -1,4 +1,4 @@
-"""Warnings about the table that a release is made of: for the publisher alone."""
+"""Warnings about the table that a release is made of, for the publisher only."""
 
 from __future__ import annotations
 
@@ -31,34 +31,35 @@ __all__ = [
 ]
 
 _ONE_EACH = frozenset(("unique number", "medical record", "social security", "health plan", "email", "account"))
-"""What people have one of each, as `detect_identifiers` calls it."""
+"""Kinds of identifiers of which a person has one each, as `detect_identifiers` names them."""
 
 _LOOKED_AT = 20_000
-"""Rows that say what a column looks like."""
+"""Number of rows from which the kind of a column is detected."""
 _ONE_EACH_FIRST = Fact("one_record_each")
-"""What can be done about people with several records. Units of protection belong here once there are any."""
+"""Advice if persons have several records. Units of protection belong here once there are any."""
 
 
 def original_warnings(
     persons: Sequence[PersonEvidence],
     unread: Mapping[str, Fact],
 ) -> Iterator[Remark]:
-    """Yield the warnings that depend on what is not published.
+    """Yield the warnings that depend on unpublished data.
 
     Parameters
     ----------
     persons : sequence of PersonEvidence
-        Columns that name persons with several records each.
+        Evidence of persons with several records each.
     unread : mapping of column to Fact
-        Columns that look like dates and were not read, and why not.
+        Columns that look like dates but were not parsed, with the reason.
     """
+    # The reason is a fact of its own, which names no cell.
     for name, why in unread.items():
         yield Remark(code="unread_dates", column=name, found=why)
     yield from repeated_person(persons)
 
 
 def exact_ends(records: int, rows: int) -> Iterator[Remark]:
-    """Yield the warning about records that are singled out by an end of an interval, or a member of a set."""
+    """Yield the warning about records that an end of an interval, or a member of a set, singles out."""
     if records:
         yield Remark(
             code="exact_ends",
@@ -69,8 +70,9 @@ def exact_ends(records: int, rows: int) -> Iterator[Remark]:
 
 
 def repeated_person(persons: Sequence[PersonEvidence]) -> Iterator[Remark]:
-    """Yield the warning that people have several records: about the column that names them best, if one does."""
+    """Yield the warning that persons have several records, with the column that identifies them best, if any."""
     for evidence in persons[:1]:
+        # Only the strongest evidence is reported.
         named = {} if evidence.column is None else {"column": evidence.column}
         yield Remark(
             code="repeated_person",
@@ -81,15 +83,16 @@ def repeated_person(persons: Sequence[PersonEvidence]) -> Iterator[Remark]:
 
 
 def persons_of(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> tuple[PersonEvidence, ...]:
-    """Return the evidence that people have several records in a table that is in memory, the strongest first.
+    """Collect the evidence that persons have several records in a table in memory, the strongest first.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        All columns, whatever their roles, in the rows that are published.
+        All columns of any role, restricted to the published rows.
     quasi_identifiers : sequence of str
-        Their combinations count if no column names the people.
+        Columns whose combinations are evidence if no column identifies persons.
     """
+    # Evidence in the data first, then names of columns, then repeated combinations.
     found = detect_persons(frame) or _persons_by_name(frame, quasi_identifiers)
     if not found:
         repeated = repeated_combinations(frame[list(quasi_identifiers)])
@@ -98,45 +101,46 @@ def persons_of(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> tuple[P
 
 
 def persons_beside(frame: pl.DataFrame, columns: Collection[str]) -> tuple[PersonEvidence, ...]:
-    """Return the evidence for persons in the columns of a table that have no role, the strongest first.
+    """Collect the evidence for persons in the columns of a table without a role, the strongest first.
 
-    The table may be a release: all rows of a group have the same quasi-identifiers there, as those of a person do.
+    The table may be a release, in which all rows of a group share their quasi-identifiers, like those of a person.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        All columns, whatever their roles.
+        All columns of any role.
     columns : collection of str
-        Those with a role.
+        The columns with a role.
     """
     found = tuple(one for one in detect_persons(frame) if one.column not in columns)
     return found or _persons_by_name(frame, columns)
 
 
 def _persons_by_name(frame: pl.DataFrame, without: Collection[str]) -> tuple[PersonEvidence, ...]:
-    """Return the evidence in names, and in the form of values, of all but some columns."""
+    """Collect the evidence in names and forms of values, from all columns except the given ones."""
     others = (frame[name] for name in frame.columns if name not in without)
     named = (evidence_by_name(column) for column in others if looks_one_each(column))
     return tuple(one for one in named if one is not None)
 
 
 def is_one_each(kind: str | None) -> bool:
-    """Return whether people have one of each of a kind of identifier, as `detect_identifiers` calls it."""
+    """Check whether persons have one identifier of this kind each, as `detect_identifiers` names it."""
     return kind in _ONE_EACH
 
 
 def looks_one_each(column: pl.Series) -> bool:
-    """Return whether a column looks like what people have one of each, by its name or its first values."""
+    """Check whether a column looks like an identifier of which persons have one each, by name or first values."""
     try:
+        # A few distinct values suffice to recognize a kind of identifier.
         values = column.head(_LOOKED_AT).drop_nulls().unique()
-        values = values.alias(column.name.strip("^$"))  # Polars takes it for a pattern
+        values = values.alias(column.name.strip("^$"))  # Polars interprets such a name as a pattern
         return any(is_one_each(found.kind) for found in detect_identifiers(pl.DataFrame([values])))
     except pl.exceptions.PolarsError:  # values that cannot be compared
         return False
 
 
 def how_to_coarsen(values: pl.Series, name: str, *, recoding: str) -> Suggestion | Fact:
-    """Return how to make a column coarser: what fits its values, or a hierarchy.
+    """Suggest how to coarsen a column: a coarsening that fits its values, or a hierarchy.
 
     Parameters
     ----------
@@ -150,6 +154,7 @@ def how_to_coarsen(values: pl.Series, name: str, *, recoding: str) -> Suggestion
     fits = fitting_coarsening(values, name)
     if fits is not None:
         return Suggestion("coarsen", shlex.quote(f"{name}={fits.words}"), python=f"coarsen={{{name!r}: {fits.python}}}")
+    # Without a fitting coarsening only a hierarchy helps, which needs generalization.
     tree = Suggestion("hierarchies", f"{shlex.quote(name)}=FILE", python=f"hierarchies={{{name!r}: 'FILE'}}")
     if recoding == "generalization":
         return tree

@@ -1,4 +1,4 @@
-"""Warnings about a published table: what they find depends on its cells and on the request alone."""
+"""Warnings about a published table, which derive from its cells and the request alone."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["alike_warnings", "insensitive_warnings", "published_warnings"]
 _NUMBER = r"^[+-]?(\d[\d.,' ]*|[.,]\d+)([eE][+-]?\d+)?%?$"
 """A number with a sign, which is not a formula."""
 _PAIRS = 40
-"""Pairs of insensitive columns that are looked at, those with the most combinations of values first."""
+"""Largest number of pairs of insensitive columns that are checked, those with most combinations first."""
 
 
 def published_warnings(
@@ -60,23 +60,25 @@ def published_warnings(
     schema : Schema
         The roles of its columns.
     achieved : mapping
-        What was measured on the published cells: "achieved" of a certificate.
+        The measurements of the published cells: "achieved" of a certificate.
     star : str
         The symbol of a suppressed cell.
     coarse : collection of str
-        Quasi-identifiers that were coarsened: sets of them show no exact values.
+        Coarsened quasi-identifiers, whose sets show no exact values.
     coarser : callable
-        Given a quasi-identifier, says how to make it coarser: part of the advice, which readers are not told.
+        Function that suggests how to coarsen a quasi-identifier, for the advice, which readers do not see.
     times : int64 array, optional
-        How often each row stands in the table, where that is not once.
+        Multiplicity of each row, if it is not 1.
 
     Yields
     ------
     Remark
-        No cell is in it, and but for its advice nothing that the request and the published table do not tell.
+        Without cells; except for the advice, it derives from the request and the published table.
     """
+    # Rows may be distinct rows with multiplicities; records are counted.
     each = pl.repeat(1, frame.height, dtype=pl.Int64, eager=True) if times is None else pl.Series(times)
     rows = int(each.sum())
+    # Whole release first, then quasi-identifiers, sensitive columns, and all published text.
     yield from _small_groups(frame, schema, achieved, each)
     yield from _as_they_came(frame, schema, each)
     stars, _ = published_star_counts(frame, schema.quasi_identifiers, star, times)
@@ -100,15 +102,16 @@ def published_warnings(
 
 
 def alike_warnings(column: pl.Series, times: pl.Series | None = None) -> Iterator[Remark]:
-    """Yield the warning about values of a column that read alike.
+    """Yield the warning about values of a column that differ in spelling only.
 
     Parameters
     ----------
     column : polars.Series
-        A quasi-identifier or a sensitive column, as it is published.
+        A published quasi-identifier or sensitive column.
     times : polars.Series, optional
-        How often each row stands in the table; once by default.
+        Multiplicity of each row; 1 by default.
     """
+    # Spelling variants are found among the distinct values.
     pairs, alike = count_alike(column)
     if pairs:
         shown = column.is_in(alike.implode())
@@ -121,11 +124,12 @@ def alike_warnings(column: pl.Series, times: pl.Series | None = None) -> Iterato
 
 
 def _formulas(column: pl.Series, times: pl.Series) -> Iterator[Remark]:
-    """Yield whether a spreadsheet would run cells of a column."""
+    """Yield the warning about cells that a spreadsheet would evaluate as formulas."""
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return
     text = column.unique().drop_nulls()
     plain = text.cast(pl.String)
+    # Numbers with a sign look like formulas, but evaluate to themselves.
     running = text.filter(plain.str.contains(FORMULA) & ~plain.str.contains(_NUMBER))
     if len(running):
         records = _records(column.is_in(running.implode()), times)
@@ -141,7 +145,7 @@ def _formulas(column: pl.Series, times: pl.Series) -> Iterator[Remark]:
 
 
 def _records(shown: pl.Series, times: pl.Series | None) -> int:
-    """Return how many records some rows stand for."""
+    """Count the records of flagged rows."""
     return int((shown if times is None else times.filter(shown.fill_null(value=False))).sum())
 
 
@@ -158,7 +162,9 @@ def _small_groups(
             if most > achieved["k"]
             else None,
         )
+    # Some group has a single sensitive value: count the records that this affects.
     if (achieved.get("l") or {}).get("distinct") == 1:
+        # Several columns share one warning.
         known = _known(frame, schema, each)
         if known:
             (name, share), *others = known.items()
@@ -171,22 +177,24 @@ def _small_groups(
 
 
 def _known(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> dict[str, float]:
-    """Return for each sensitive column the share of the records in groups that share a value, where there are some."""
+    """Compute for each sensitive column the share of the records in groups with a single value; omit zeros."""
+    # Columns are renamed to numbers, because names may be patterns for Polars.
     columns = [*schema.quasi_identifiers, *schema.sensitive]
     cells = pl.DataFrame([_plain(frame.get_column(name)).alias(str(at)) for at, name in enumerate(columns)])
-    groups, told = cells.columns[: len(schema.quasi_identifiers)], cells.columns[len(schema.quasi_identifiers) :]
-    measured = [pl.col("rows").sum(), *(pl.col(one).n_unique() for one in told)]
+    groups, values = cells.columns[: len(schema.quasi_identifiers)], cells.columns[len(schema.quasi_identifiers) :]
+    measured = [pl.col("rows").sum(), *(pl.col(one).n_unique() for one in values)]
     cells = cells.with_columns(each.alias("rows"))
     counted = cells.group_by(groups).agg(measured) if groups else cells.select(measured)
     shares = {
         name: int(counted.filter(pl.col(one) == 1)["rows"].sum()) / int(each.sum())
-        for name, one in zip(schema.sensitive, told, strict=True)
+        for name, one in zip(schema.sensitive, values, strict=True)
     }
     return {name: share for name, share in shares.items() if share}
 
 
 def _as_they_came(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> Iterator[Remark]:
-    """Yield what columns give away that are published as they came."""
+    """Yield the warnings about unchanged columns that identify persons."""
+    # Sensitive columns together, insensitive columns one by one, because their remedies differ.
     own = {name: _own(frame, [name], each) for name in schema.sensitive}
     own = {name: share for name, share in own.items() if share >= OWN_VALUE}
     if own:
@@ -197,7 +205,7 @@ def _as_they_came(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> Itera
             found=_of_columns("own_values_of_several", own) if others else Fact("own_values", share=share, column=name),
             advice=Fact("round_or_drop", drop=drop_columns([*own])),
         )
-    yield from _beside(
+    yield from _identifying_columns(
         schema.insensitive,
         int(each.sum()),
         own=lambda names: _own(frame, names, each),
@@ -206,7 +214,7 @@ def _as_they_came(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> Itera
 
 
 def insensitive_warnings(values: pl.DataFrame) -> Iterator[Remark]:
-    """Yield the warnings about insensitive columns that are published beside a table, of many rows.
+    """Yield the warnings about insensitive columns that are published with a table of many rows.
 
     Parameters
     ----------
@@ -216,14 +224,15 @@ def insensitive_warnings(values: pl.DataFrame) -> Iterator[Remark]:
     Yields
     ------
     Remark
-        Those that `published_warnings` has of them, where they are in its table.
+        The warnings that `published_warnings` raises for these columns.
     """
 
     @cache
     def counted(names: tuple[str, ...]) -> tuple[int, int]:
         """Return how many rows have values of their own, and how many different values there are."""
-        # Numbers of 64 bits take less memory to sort than values do to group.
+        # Hashes of 64 bits are sorted, because that needs less memory than grouping the values.
         plain = pl.DataFrame([_plain(values.get_column(name)).alias(str(at)) for at, name in enumerate(names)])
+        # Missing values are not unique values, but count as one distinct value.
         missing = plain.select(pl.all_horizontal(pl.all().is_null())).to_series()
         hashes = plain.hash_rows(0)
         empty = int(missing.sum())
@@ -233,7 +242,7 @@ def insensitive_warnings(values: pl.DataFrame) -> Iterator[Remark]:
         return int((new[:-1] & new[1:]).sum()), int(new[:-1].sum()) + bool(empty)
 
     rows = values.height
-    yield from _beside(
+    yield from _identifying_columns(
         values.columns,
         rows,
         own=lambda names: counted(tuple(names))[0] / max(rows, 1),
@@ -245,22 +254,22 @@ def insensitive_warnings(values: pl.DataFrame) -> Iterator[Remark]:
         yield from _formulas(values.get_column(name), each)
 
 
-def _beside(
+def _identifying_columns(
     names: Sequence[str], rows: int, *, own: Callable[[Sequence[str]], float], distinct: Callable[[str], int]
 ) -> Iterator[Remark]:
-    """Yield what insensitive columns give away.
+    """Yield the warnings about insensitive columns that identify persons.
 
     Parameters
     ----------
     names : sequence of str
     rows : int
     own : callable
-        Given one column or two, returns the share of the rows with values of their own.
+        Function that returns the share of the rows with unique values in one column or two.
     distinct : callable
-        Given a column, returns how many different values it has.
+        Function that returns the number of distinct values of a column.
     """
-    told = {name: own([name]) for name in names}
-    for name, share in told.items():
+    shares = {name: own([name]) for name in names}
+    for name, share in shares.items():
         if share >= OWN_VALUE:
             yield Remark(
                 code="near_unique_insensitive",
@@ -268,24 +277,26 @@ def _beside(
                 found=Fact("own_values", share=share, column=name),
                 advice=Fact("drop_or_quasi", drop=drop_columns([name])),
             )
-    yield from _pairs([name for name, share in told.items() if share < OWN_VALUE], rows, own, distinct)
+    yield from _pairs([name for name, share in shares.items() if share < OWN_VALUE], rows, own, distinct)
 
 
 def _of_columns(code: str, shares: Mapping[str, float]) -> Fact:
-    """Return a fact about several columns, with their shares of the records."""
+    """Make a fact about several columns with their shares of the records."""
     return Fact(code, count=len(shares), columns=tuple(shares.items()))
 
 
 def _pairs(
     names: Sequence[str], rows: int, own: Callable[[Sequence[str]], float], distinct: Callable[[str], int]
 ) -> Iterator[Remark]:
-    """Yield columns that find people together with another one, each once, with the one with which it tells most."""
+    """Yield the warnings about pairs of columns that identify persons; each column is in one pair at most."""
     values = {name: distinct(name) for name in names} if len(names) > 1 else {}
+    # A pair with too few combinations cannot have enough unique ones.
     many = [pair for pair in combinations(values, 2) if values[pair[0]] * values[pair[1]] >= OWN_VALUE * rows]
     many.sort(key=lambda pair: -values[pair[0]] * values[pair[1]])
+    # The pair with the largest share represents both of its columns.
     found = [(own(pair), pair) for pair in many[:_PAIRS]]
     named: set[str] = set()
-    for share, (one, other) in sorted(found, key=lambda told: -told[0]):
+    for share, (one, other) in sorted(found, key=lambda pair: -pair[0]):
         if share < OWN_VALUE or {one, other} & named:
             continue
         named |= {one, other}
@@ -298,26 +309,29 @@ def _pairs(
 
 
 def _own(frame: pl.DataFrame, names: Iterable[str], each: pl.Series) -> float:
-    """Return the share of the records whose values of some columns nobody shares; a missing one is nobody's own."""
+    """Compute the share of the records with unique values in given columns; missing values are not unique."""
     cells = pl.DataFrame([_plain(frame.get_column(name)).alias(str(at)) for at, name in enumerate(names)])
+    # A row with multiplicity above 1 is not unique.
     present = ~cells.select(pl.all_horizontal(pl.all().is_null())).to_series()
     return int((cells.is_unique() & present & (each == 1)).sum()) / max(int(each.sum()), 1)
 
 
 def _plain(column: pl.Series) -> pl.Series:
-    """Return a column whose values can be compared."""
+    """Convert a column so that its values can be compared."""
     if column.dtype.is_nested() or column.dtype == pl.Object:
         return pl.Series(column.name, [None if value is None else repr(value) for value in column], dtype=pl.String)
     return column.fill_nan(None) if column.dtype.is_float() else column
 
 
 def _large_sets(column: pl.Series, coarser: Callable[[str], Suggestion | Fact], each: pl.Series) -> Iterator[Remark]:
-    """Yield whether a quasi-identifier shows sets of many exact values."""
+    """Yield the warning about sets that show many exact values."""
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return
+    # A quick look at the labels rules out most columns.
     labels = column.dtype.categories if isinstance(column.dtype, pl.Enum) else column.cast(pl.String)
     if not labels.str.starts_with("{").any():
         return
+    # Each distinct cell is parsed once.
     cells = pl.DataFrame({"cell": column.cast(pl.String), "rows": each}).group_by("cell").agg(pl.col("rows").sum())
     sets = cells.filter(pl.col("cell").str.starts_with("{"))
     if not sets.height:
@@ -337,7 +351,8 @@ def _large_sets(column: pl.Series, coarser: Callable[[str], Suggestion | Fact], 
 
 
 def _members(sets: pl.DataFrame) -> pl.DataFrame:
-    """Return the members of published sets; those whose members are intervals or nodes in brackets are none."""
+    """Parse the members of published sets; sets of intervals or bracketed nodes are excluded."""
+    # Sets without quotes are split by Polars, the others are parsed one by one.
     plain = sets.filter(pl.col("cell").str.contains(SET)).with_columns(
         pl.col("cell").str.strip_chars("{}").str.split(",").list.eval(pl.element().str.strip_chars()).alias("members")
     )
@@ -349,7 +364,7 @@ def _members(sets: pl.DataFrame) -> pl.DataFrame:
 
 
 def _counts(column: pl.Series, each: pl.Series) -> SensitiveCounts:
-    """Return how often the values of a sensitive column occur; a missing value counts as one."""
+    """Count the values of a sensitive column; missing values count as one value."""
     counts = pl.DataFrame({"value": _plain(column), "rows": each}).group_by("value").agg(pl.col("rows").sum())
     rows = max(int(each.sum()), 1)
     height = int(counts["rows"].max() or rows)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Who publishes a release, for what, and who answers for it: the words of the publisher on the first sheet."""
+"""The publisher's own words on the first sheet of a report: title, institution, purpose, contact, signatures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _text(flag: str, help: str, metavar: str = "TEXT") -> Any:  # noqa: A002
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What the publisher says of a release on the first sheet of its report.
+    """The publisher's own words on the first sheet of a report.
 
     Examples
     --------
@@ -29,17 +29,17 @@ class About:
     """
 
     title: str = _text("--title", "Heading of the reports.")
-    """What it is: the heading of the page."""
+    """The heading of the page."""
     institution: str = _text("--institution", "Who publishes the release.")
-    """Who publishes it."""
+    """The institution that publishes the release."""
     purpose: str = _text("--purpose", "What it is published for.")
-    """What it is published for."""
+    """The purpose of the publication."""
     contact: str = _text("--contact", "Whom readers ask.")
-    """Whom readers ask."""
+    """The contact for readers."""
     date: str = _text("--report-date", "When; unless given, today in your report, and nothing in that for readers.")
-    """When; the publisher's page has the day on which it was made where nothing is said, the readers' has none then."""
+    """The date of the release. If it is empty, the publisher's page has the current date and the readers' page none."""
     notes: str = _text("--notes", "What those who decide should know; in your report only.")
-    """What those who decide should know; in the publisher's page only."""
+    """Notes for decision makers; shown on the publisher's page only."""
     signatures: tuple[str, ...] = field(
         default=(),
         metadata=parameter(
@@ -51,12 +51,13 @@ class About:
             many=True,
         ),
     )
-    """Who signs, a line each; in the publisher's page only."""
+    """Signature lines; shown on the publisher's page only."""
     language: str = _text("--language", "Language of the reports; English unless given.", "|".join(languages()))
-    """The language of the reports, "en" or "de"; English unless given. Others than English need the extra `languages`.
-    Names of columns, of parameters and of references, and what you say yourself, stay as they are."""
+    """The language of the reports, "en" or "de"; English by default. Other languages than English need the extra
+    `languages`. Names of columns, parameters and references, and the publisher's own words, are not translated."""
 
     def __post_init__(self) -> None:
+        # Signatures may be a list; everything else is text.
         for one in fields(self):
             given = getattr(self, one.name)
             if one.name == "signatures":
@@ -68,7 +69,9 @@ class About:
                     continue
             elif isinstance(given, str):
                 continue
+            # Nothing else is accepted, because pages show the words unchanged.
             raise ParameterError.refusing("About", one.name, "text", got=type(given).__name__)
+        # A missing translation is reported now, not after hours of work.
         if self.language and self.language not in languages():
             known = ", ".join(languages())
             raise ParameterError.refusing("About", "language", f"one of {known}", got=repr(self.language))
@@ -76,9 +79,9 @@ class About:
             require("babel", extra="languages", purpose="A report in another language than English")
 
     def for_readers(self) -> About:
-        """Return what readers are told: all but notes and signatures."""
+        """Copy without notes and signatures, which only the publisher sees."""
         return replace(self, notes="", signatures=())
 
     def dated(self) -> About:
-        """Return it with the day of today where no date was said."""
+        """Copy with the current date if no date is given."""
         return self if self.date else replace(self, date=dt.date.today().isoformat())

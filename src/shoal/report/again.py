@@ -1,4 +1,4 @@
-"""Making the reports of a release again, from the facts beside them."""
+"""Render the reports of a release again, from the facts stored with them."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _PAGE, _FACTS, _RESULT = "report.html", "report.json", "result.json"
 def make_again(
     folder: str | PathLike[str], *, about: About | None = None, attacks: Sequence[Mapping[str, Any]] = ()
 ) -> list[Path]:
-    """Write the report of a release again, for readers and for the publisher: whichever is there.
+    """Render the existing reports of a release again, for readers and for the publisher.
 
     Parameters
     ----------
     folder : path
         The folder of the release, or its private one.
     about : About, optional
-        What to say on the first sheet, and in which language; what it leaves empty stays as it was.
+        The words of the first sheet, and the language; empty fields keep their former values.
     attacks : sequence of mapping
-        What attacks on the release found (see `attack_result`), for the publisher's page. One takes the place of the
-        same attack with the same knowledge, where the page has it already.
+        Results of attacks on the release (see `attack_result`), for the publisher's page. A result replaces an earlier
+        one of the same attack with the same knowledge.
 
     Returns
     -------
@@ -47,43 +47,48 @@ def make_again(
     Raises
     ------
     DataError
-        There are no facts of a report, or none of the publisher's to which the attacks can be added.
+        If there are no facts of a report, or no private facts to which the attacks can be added.
     OutputError
-        A page cannot be written.
+        If a page cannot be written.
     """
+    # The folder may be the public or the private one of a release.
     given = Path(folder)
     private = private_folder(given.resolve())
-    beside = private if given.is_absolute() else Path(os.path.relpath(private))
-    places = [path for path in (given, beside) if (path / _FACTS).exists()]
+    other = private if given.is_absolute() else Path(os.path.relpath(private))
+    places = [path for path in (given, other) if (path / _FACTS).exists()]
     if not places:
         raise DataError(
             f"There is no {_FACTS} in '{given}': it is not the folder of a release that this version of shoal wrote."
         )
-    made = [(path, _with_attacks(_said(facts_in((path / _FACTS).read_bytes()), about), attacks)) for path in places]
+    made = [
+        (path, _with_attacks(_with_words(facts_in((path / _FACTS).read_bytes()), about), attacks)) for path in places
+    ]
+    # Results of attacks concern the publisher alone.
     if attacks and not any(facts.private for _, facts in made):
-        raise DataError(f"Attacks are shown in the publisher's report alone, and there is none beside '{given}'.")
-    return [_written(path, facts) for path, facts in made]
+        raise DataError(f"Attacks are shown in the publisher's report only, and there is none next to '{given}'.")
+    return [_write_page(path, facts) for path, facts in made]
 
 
 def attack_result(path: str | PathLike[str]) -> Mapping[str, Any]:
-    """Return what an attack on one release found, from where `shoal attack NAME RELEASE -o FOLDER` wrote it.
+    """Read the result of an attack on one release, as `shoal attack NAME RELEASE -o FOLDER` wrote it.
 
     Parameters
     ----------
     path : path
-        The folder, or a file with what `--json` printed.
+        The folder, or a file with the output of `--json`.
 
     Raises
     ------
     DataError
-        There is no such result.
+        If there is no such result.
     """
     from shoal.attacks import ATTACKS
 
     file = Path(path) / _RESULT if Path(path).is_dir() else Path(path)
     try:
+        # Only results of known attacks, because the page explains them.
         found = json.loads(file.read_bytes())
-        # What the page shows of it is there.
+        # The keys that the page shows must exist.
         shown = [found["quasi_identifiers"], found["attempts"], found["low"], found["high"], found["control"]]
         if found["attack"] in ATTACKS and found["baseline"]["rate"] is not ... and shown:
             return dict(found)
@@ -98,28 +103,30 @@ def attack_result(path: str | PathLike[str]) -> Mapping[str, Any]:
 def _with_attacks(facts: ReportFacts | PublicFacts, attacks: Sequence[Mapping[str, Any]]) -> ReportFacts | PublicFacts:
     if not isinstance(facts, ReportFacts) or not attacks:
         return facts
+    # Later results replace earlier ones with the same subject.
     each = {_subject(one): one for one in (*facts.attacks, *attacks)}
     return replace(facts, attacks=tuple(each.values()))
 
 
 def _subject(found: Mapping[str, Any]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return which attack it is, what the adversary knows, and which sensitive columns were attacked."""
+    """Identify an attack by its name, the adversary's knowledge and the attacked columns."""
     attacked = [one["sensitive"] for one in (*found.get("each", ()), *found.get("not_measured", ()))]
     names = {name for columns in attacked or [found.get("sensitive", ())] for name in columns}
     return found["attack"], tuple(found["quasi_identifiers"]), tuple(sorted(names))
 
 
-def _said(facts: ReportFacts | PublicFacts, about: About | None) -> ReportFacts | PublicFacts:
+def _with_words(facts: ReportFacts | PublicFacts, about: About | None) -> ReportFacts | PublicFacts:
     if about is None:
         return facts
     said = replace(facts.about, **{name: value for name, value in asdict(about).items() if value})
     return replace(facts, about=said if facts.private else said.for_readers())
 
 
-def _written(folder: Path, facts: ReportFacts | PublicFacts) -> Path:
-    """Write the page and the facts of one folder, each of which appears whole."""
+def _write_page(folder: Path, facts: ReportFacts | PublicFacts) -> Path:
+    """Write the page and the facts of one folder; each file appears completely or not at all."""
     page = render(facts) if isinstance(facts, ReportFacts) else render_public(facts)
     for name, text in ((_PAGE, page), (_FACTS, facts.to_json())):
+        # Written under a hidden name first, so that a crash leaves the old page.
         hidden = folder / f".{name}.shoal-new"
         write_report(text + "\n", hidden, private=facts.private)
         try:

@@ -1,4 +1,4 @@
-"""How the values of a quasi-identifier are spread, in the original and as the published cells tell it."""
+"""Distributions of the values of quasi-identifiers, in the original and by the published cells."""
 
 from __future__ import annotations
 
@@ -23,61 +23,62 @@ if TYPE_CHECKING:
 __all__ = ["Distribution", "DistributionBar", "as_it_was", "distributions"]
 
 _MOST = 12
-"""Bars of a distribution, at most; of more values the most frequent ones have one, and the others share one."""
+"""Largest number of bars; of more values the most frequent ones get a bar each, and the others share one."""
 
 _YEARS_IN_MONTHS = 1
-"""Dates in so many years are shown by months."""
+"""Largest range of dates, in years, that is shown by months."""
 
 _Kind = Literal["value", "range", "below", "others", "missing"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DistributionBar:
-    """One value, or one range of values."""
+    """A value or a range of values, with its shares of the records."""
 
     label: str
-    """A range, or a value that the published table shows somewhere, in English."""
+    """A range, or a value that is published in some cell, in English."""
     kind: _Kind = "value"
-    """What the label is: a value or the beginning of codes, "20 to 29", "20 to below 30", "3 others" or "missing"."""
+    """The form of the label: a value or a prefix, "20 to 29", "20 to below 30", "3 others" or "missing"."""
     parts: tuple[str, ...] = ()
-    """The numbers in the label, as English writes them."""
+    """The numbers of the label, in English notation."""
     before: float
     """Share of the records in the original."""
     after: float
-    """Share of the records as the published cells tell it, the stars not counted."""
+    """Share of the records without stars, by the published cells."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:
-    """How the values of one quasi-identifier are spread, before and after.
+    """The distribution of one quasi-identifier, before and after.
 
-    An interval or a set counts for its values in equal parts; of what stars hide nothing is assumed.
+    An interval or a set counts in equal parts for its values; nothing is assumed about values behind stars.
     """
 
     name: str
     """The column."""
     told: float
-    """Share of the records whose published cell is no star."""
+    """Share of the records whose published cell is not a star."""
     bars: tuple[DistributionBar, ...]
-    """In the order of the values, the others last; none where every cell is a star."""
+    """Bars in the order of the values, the others last; empty if every cell is a star."""
 
 
 def as_it_was(column: Column, recoded: RecodedColumn, *, coarsened: bool) -> NDArray[np.bool_]:
-    """Return for each group whether it publishes the very value that its rows had.
+    """Flag the groups that publish the exact value of their rows.
 
-    A value that was coarsened may stand for one value of the table alone, and is not that value.
+    A coarsened value is not the exact value, even if it stands for a single value of the table.
 
     Parameters
     ----------
     column : Column
         The quasi-identifier before any coarsening.
     recoded : RecodedColumn
-        What every group publishes of it, in its values.
+        The published sub-domains of all groups.
     coarsened : bool
-        Whether it was coarsened.
+        Whether the column was coarsened.
     """
     if not coarsened:
         return recoded.kept
+    # A coarsened column shows an exact value only if both have the same text.
     stands_for = recoded.sub_domains.first[recoded.sub_domains.starts[:-1]]
     values = dictionary_text(column.dictionary.gather(pl.Series(stands_for))).cast(pl.String)
     same = recoded.labels.cast(pl.String).eq_missing(values).to_numpy()
@@ -86,14 +87,14 @@ def as_it_was(column: Column, recoded: RecodedColumn, *, coarsened: bool) -> NDA
 
 
 def distributions(table: Table, recoding: Recoding, coarsened: Collection[str] = ()) -> tuple[Distribution, ...]:
-    """Return how the values of each quasi-identifier are spread, in the original and in the release.
+    """Compute the distribution of each quasi-identifier, in the original and in the release.
 
     Parameters
     ----------
     table : Table
         The original, before any coarsening.
     recoding : Recoding
-        What every group publishes, in its values.
+        The published sub-domains of all groups.
     coarsened : collection of str
         The columns that were coarsened.
     """
@@ -117,10 +118,13 @@ def _distribution(
     kept: NDArray[np.bool_],
 ) -> Distribution:
     rows = int(sizes.sum())
+    # The original: each value with the multiplicities of its rows.
     before = np.bincount(column.codes, weights=counts, minlength=column.size).astype(np.float64)
+    # Published shares are relative to the records without a star.
     told = ~recoded.stars
     weights = np.bincount(recoded.group_codes[told], weights=sizes[told], minlength=len(recoded.labels))
     after = _spread(recoded, weights.astype(np.float64), column.size)
+    # Only values that are published somewhere may become labels.
     shown = np.zeros(column.size, dtype=np.bool_)
     untouched = np.unique(recoded.group_codes[kept])
     shown[recoded.sub_domains.first[recoded.sub_domains.starts[untouched]]] = True
@@ -130,7 +134,8 @@ def _distribution(
 
 
 def _spread(recoded: RecodedColumn, weights: NDArray[np.float64], values: int) -> NDArray[np.float64]:
-    """Return for each value the rows that the published cells tell it has: labels count for their values evenly."""
+    """Compute the published frequency of each value: a label counts evenly for its values."""
+    # Each run of values adds a step at its start and removes it after its end.
     covered = recoded.sub_domains
     run = np.repeat(weights / np.maximum(covered.sizes, 1), np.diff(covered.starts))
     steps = np.zeros(values + 1)
@@ -142,7 +147,8 @@ def _spread(recoded: RecodedColumn, weights: NDArray[np.float64], values: int) -
 def _bars(
     column: Column, before: NDArray[np.float64], after: NDArray[np.float64], shown: NDArray[np.bool_]
 ) -> Iterator[DistributionBar]:
-    """Yield a bar for each range of numbers or years, or for the most frequent values that are published."""
+    """Yield a bar for each range of numbers or years, or for the most frequent published values."""
+    # Few values that are all published get a bar each.
     few = column.size <= _MOST and bool(shown.all())
     ranges = None if few else _ranges(column.dictionary.alias(column.name))
     if ranges is not None:
@@ -152,6 +158,7 @@ def _bars(
         if rest.any():
             yield _MISSING.covering(before, after, rest)
         return
+    # Otherwise the most frequent published values, and one bar for all others.
     named = np.flatnonzero(shown)
     if len(named) > _MOST or not shown.all():
         named = np.sort(named[np.argsort(-before[named], kind="stable")[: _MOST - 1]])
@@ -159,6 +166,7 @@ def _bars(
     for place, label in zip(named.tolist(), texts, strict=True):
         named_so = _MISSING if label is None else _Label(label)
         yield named_so.covering(before, after, np.arange(column.size) == place)
+    # Values that are unpublished or rare share one bar, without a name.
     others = np.ones(column.size, dtype=np.bool_)
     others[named] = False
     if others.any():
@@ -169,7 +177,7 @@ def _bars(
 
 @dataclass(frozen=True)
 class _Label:
-    """What a bar is called."""
+    """The label of a bar."""
 
     text: str
     kind: _Kind = "value"
@@ -178,7 +186,7 @@ class _Label:
     def covering(
         self, before: NDArray[np.float64], after: NDArray[np.float64], mine: NDArray[np.bool_]
     ) -> DistributionBar:
-        """Return the bar of some of the values."""
+        """Make the bar for a subset of the values."""
         shares = {"before": float(before[mine].sum()), "after": float(after[mine].sum())}
         return DistributionBar(label=self.text, kind=self.kind, parts=self.parts, **shares)
 
@@ -187,16 +195,19 @@ _MISSING = _Label("missing", "missing")
 
 
 def _ranges(dictionary: pl.Series) -> list[tuple[_Label, NDArray[np.bool_]]] | None:
-    """Return ranges of round numbers, or of years, that have all values; None where values have no such ranges."""
+    """Find ranges of round numbers, or of years, that cover all values; None if there are none."""
     if are_codes(dictionary.drop_nulls(), dictionary.name):
         return _prefixes(dictionary)
     dated = dictionary.dtype in (pl.Date, pl.Datetime)
+    # Dates are shown by years, or by months if they lie within one.
     values = dictionary.dt.year() if dated else dictionary
     if dated and values.n_unique() <= _YEARS_IN_MONTHS + values.has_nulls():
+        # One bar for each month of a single year.
         months = dictionary.dt.strftime("%Y-%m")
         found = months.drop_nulls().unique().sort().to_list()
         return [(_Label(month), (months == month).fill_null(value=False).to_numpy()) for month in found]
     if values.dtype == pl.String:
+        # Text that is not a number has no ranges.
         values = values.cast(pl.Float64, strict=False)
         if values.null_count() > dictionary.null_count():
             return None
@@ -206,15 +217,18 @@ def _ranges(dictionary: pl.Series) -> list[tuple[_Label, NDArray[np.bool_]]] | N
     numbers = values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     if not np.isfinite(numbers[~np.isnan(numbers)]).all():
         return None
+    # A round width so that at most `_MOST` ranges cover all values.
     width = round_width(max(float(np.nanmax(numbers) - np.nanmin(numbers)), 1e-9) / _MOST)
     if values.dtype.is_integer():
         width = max(width, 1.0)
     whole = width >= 1 and bool((present.cast(pl.Float64) == present.cast(pl.Float64).floor()).all())
+    # Ranges are multiples of the width, so that they do not reveal the extremes.
     place = np.floor(numbers / width)
     found = []
     for step in np.unique(place[~np.isnan(place)]).tolist():
         low, high = step * width, (step + 1) * width
         said = number if not dated else "{:.0f}".format
+        # Integers have closed ranges, other numbers half-open ones.
         if whole and width == 1:
             label = _Label(said(low), "range", (said(low),))
         elif whole:
@@ -226,9 +240,9 @@ def _ranges(dictionary: pl.Series) -> list[tuple[_Label, NDArray[np.bool_]]] | N
 
 
 def _prefixes(codes: pl.Series) -> list[tuple[_Label, NDArray[np.bool_]]] | None:
-    """Return the longest prefixes of codes of which there are few enough, each of several codes; None without such.
+    """Find the longest prefixes of codes that are few enough and shared by several codes each; None if there are none.
 
-    A prefix that only one code has would name it, whether it is published or not.
+    A prefix of a single code would identify the code, whether it is published or not.
     """
     texts = codes.cast(pl.String)
     longest = max(texts.str.len_chars().drop_nulls().to_list(), default=0)

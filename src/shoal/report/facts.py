@@ -1,6 +1,6 @@
-"""What a report is made of: plain facts, independent of how they were found, with no cell that is not published.
+"""The facts of a report: plain data, independent of their computation, without unpublished cells.
 
-Facts are written beside each page as JSON (`report.json`), and read back from there to make the page again.
+Facts are stored next to each page as JSON (`report.json`), from which the page can be rendered again.
 """
 
 from __future__ import annotations
@@ -40,90 +40,90 @@ __all__ = [
 ]
 
 FORMAT = 1
-"""Version of the form of `report.json`. Keys are only ever added to a form."""
+"""Version of the format of `report.json`. A version may only gain keys."""
 
 _SEPARATE_SIZES = 14
-"""Up to so many different group sizes get a bar each."""
+"""Largest number of distinct group sizes that get a bar each."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttributeLoss:
-    """What one quasi-identifier lost on the way into the release."""
+    """The loss of one quasi-identifier."""
 
     name: str
     """Name of the column."""
     changed: int
-    """Rows whose value is published less precisely than it was, a star included; 0 <= changed <= rows."""
+    """Number of rows whose value is published less precisely, including stars; 0 <= changed <= rows."""
     stars: int
-    """Rows whose value is a star; 0 <= stars <= changed."""
+    """Number of rows with a star; 0 <= stars <= changed."""
     loss: float
     """Mean normalized certainty penalty of the column, from 0 (nothing lost) to 1 (every value a star)."""
     coarsened: bool = False
-    """Whether it was made coarser before anything else."""
+    """Whether the column was coarsened before anonymization."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SizeBin:
-    """The groups of a release whose size lies between two bounds, both included."""
+    """The groups of a release with a size between two bounds, both included."""
 
     low: int
     """Smallest size in the bin, at least 1."""
     high: int
-    """Largest size that belongs to the bin, at least `low`."""
+    """Largest size of the bin, at least `low`."""
     groups: int
-    """Groups of such a size."""
+    """Number of groups."""
     rows: int
-    """Rows in those groups."""
+    """Number of rows in these groups."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SizeShare:
-    """The share of the records in groups of some sizes, before and after."""
+    """The share of the records in groups of certain sizes, before and after."""
 
     low: int
     """Smallest size, at least 1."""
     high: int
     """Largest size, at least `low`."""
     before: float
-    """Share of the records that were in such a group in the original."""
+    """Share of the records in such groups of the original."""
     after: float
-    """Share of the records that are in such a group in the release."""
+    """Share of the records in such groups of the release."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sureness:
-    """How sure somebody who knows the quasi-identifiers of a person can be of one sensitive value, before and after."""
+    """The confidence of an adversary who knows the quasi-identifiers in a sensitive value, before and after."""
 
     name: str
     """The sensitive column."""
     highest_before: float
-    """The largest share that a value has in a group of the original."""
+    """Largest share of a value in a group of the original."""
     average_before: float
-    """The mean over the records of the share that the most common value of their group has."""
+    """Mean over the records of the share of their group's most common value."""
     highest_after: float
-    """The same in the release."""
+    """Largest share of a value in a group of the release."""
     average_after: float
-    """The same in the release."""
+    """Mean share of the most common value in the release."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TradeOffFacts:
-    """What a release was chosen from: coarsenings that would lose more, or other levels of protection."""
+    """The alternatives to a release, such as other coarsenings or other levels of protection."""
 
     title: str
-    """What was chosen, as a heading."""
+    """The subject of the choice, as a heading."""
     sentences: tuple[str, ...]
-    """What there was to choose from, and what was found."""
+    """Descriptions of the alternatives and of the result."""
     header: tuple[str, ...]
     """Names of the columns of the table."""
     rows: tuple[tuple[str, ...], ...]
-    """What there was to choose from: its name, and figures as they are read."""
+    """The alternatives: a name, then formatted figures."""
     caption: str
-    """What the rows are."""
+    """Description of the rows."""
     picture: str
-    """A picture of them: an SVG element that we drew, with no cell in it."""
+    """A figure of the alternatives as an SVG element, drawn by shoal and without cells."""
     language: str = ENGLISH
-    """The language of all of it: that in which the release was saved."""
+    """The language of all texts, in which the release was saved."""
 
     def __repr__(self) -> str:
         return f"TradeOffFacts(rows={len(self.rows)})"
@@ -131,38 +131,38 @@ class TradeOffFacts:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReportFacts:
-    """Everything that the private page of one release says."""
+    """The content of the private page of one release."""
 
     certificate: Mapping[str, Any]
     """The certificate as a dictionary, with the keys of `certificate.json`."""
     losses: tuple[AttributeLoss, ...] = ()
     """One entry per quasi-identifier, in the order of the release."""
     class_sizes: tuple[SizeBin, ...] = ()
-    """How large the groups of the release are; see `size_bins`."""
+    """Sizes of the groups of the release; see `size_bins`."""
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
-    """Metrics by their names in `shoal.metrics.METRICS`; those that were not computed are None and stay out of it."""
+    """Metrics by their names in `shoal.metrics.METRICS`; None if not computed, and then not shown."""
     insensitive: tuple[str, ...] = ()
-    """Columns that are published as they came, because the publisher said so."""
+    """Columns that the publisher declared insensitive, and which are published unchanged."""
     direct_identifiers: tuple[str, ...] = ()
     """Columns that were dropped."""
     pictures: Mapping[str, str] = field(default_factory=dict)
-    """For columns that were coarsened, their names and a picture: an SVG element that we drew, with no cell in it."""
+    """Figures of coarsened columns by name: SVG elements drawn by shoal, without cells."""
     trade_off: TradeOffFacts | None = None
-    """What the release was chosen from, where it was chosen."""
+    """The alternatives, if the release was chosen from several."""
     sizes: tuple[SizeShare, ...] = ()
-    """How large the groups were and are, by records."""
+    """Shares of the records by group size, before and after."""
     sureness: tuple[Sureness, ...] = ()
-    """How sure adversaries could be of sensitive values, and can be."""
+    """Confidence of adversaries in sensitive values, before and after."""
     distributions: tuple[Distribution, ...] = ()
-    """How the values of each quasi-identifier are spread, before and after."""
+    """Distributions of the quasi-identifiers, before and after."""
     attacks: tuple[Mapping[str, Any], ...] = ()
-    """What attacks on the release found: `AttackResult.to_dict` of each."""
+    """Results of attacks on the release: `AttackResult.to_dict` of each."""
     about: About = field(default_factory=About)
-    """What the publisher says of the release."""
+    """The publisher's own words."""
     private: ClassVar[bool] = True
 
     def to_json(self) -> str:
-        """Return the facts as JSON text; `facts_in` reads them back."""
+        """Convert the facts to JSON text, which `facts_in` parses."""
         return _json(self)
 
     def __repr__(self) -> str:
@@ -171,28 +171,28 @@ class ReportFacts:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PublicFacts:
-    """Everything that the public page of one release says: nothing but its public certificate and its table tell it."""
+    """The content of the public page of one release, derived from its public certificate and its table alone."""
 
     certificate: Mapping[str, Any]
     """The public certificate as a dictionary."""
     rows: int
-    """Rows of the published table."""
+    """Number of rows of the published table."""
     stars: Mapping[str, int]
-    """How many cells of each quasi-identifier are stars, in the order of the release."""
+    """Number of stars of each quasi-identifier, in the order of the release."""
     starred_rows: int
-    """Rows with a star."""
+    """Number of rows with a star."""
     ranges: Mapping[str, int] = field(default_factory=dict)
-    """How many cells of each quasi-identifier read like an interval or a set."""
+    """Number of intervals and sets of each quasi-identifier."""
     class_sizes: tuple[SizeBin, ...] = ()
-    """How large the groups are; see `size_bins`."""
+    """Sizes of the groups; see `size_bins`."""
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
     """Further measures of the published table by name."""
     about: About = field(default_factory=About)
-    """What the publisher says of the release to readers."""
+    """The publisher's own words for readers."""
     private: ClassVar[bool] = False
 
     def to_json(self) -> str:
-        """Return the facts as JSON text; `facts_in` reads them back."""
+        """Convert the facts to JSON text, which `facts_in` parses."""
         return _json(self)
 
     def __repr__(self) -> str:
@@ -204,24 +204,26 @@ def _json(facts: ReportFacts | PublicFacts) -> str:
 
 
 def facts_in(text: str | bytes) -> ReportFacts | PublicFacts:
-    """Return the facts that `to_json` wrote.
+    """Parse the facts that `to_json` wrote.
 
     Raises
     ------
     DataError
-        Where the text has none, has them in a form of a later version, or has a picture that shoal did not draw.
+        If the text has no facts, facts of a later version, or a picture that shoal did not draw.
     """
     import msgspec
 
     try:
+        # The version is checked before the content, which a later version may have changed.
         found = json.loads(text)
         if found["format"] > FORMAT:
-            raise DataError("The report is of a later version of shoal: make it again with that one.")
+            raise DataError("The report was written by a later version of shoal. Render it with that version.")
         kind: type[ReportFacts | PublicFacts] = ReportFacts if found["private"] else PublicFacts
         facts = msgspec.convert(found, kind)
     except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
         raise DataError("The report.json is not one that shoal wrote.") from error
     if isinstance(facts, ReportFacts):
+        # Pictures go into the page as they are, so nothing else may get in with them.
         for picture in (*facts.pictures.values(), *([] if facts.trade_off is None else [facts.trade_off.picture])):
             check_svg(picture)
     return facts
@@ -235,7 +237,7 @@ def public_facts(
     *,
     about: About | None = None,
 ) -> PublicFacts:
-    """Return what the public page of a release says.
+    """Collect the content of the public page of a release.
 
     Parameters
     ----------
@@ -244,14 +246,15 @@ def public_facts(
     frame : polars.DataFrame
         The published table.
     sizes : int array, optional
-        The sizes of its equivalence classes, where they were counted already.
+        The sizes of its equivalence classes, if already counted.
     times : int64 array, optional
-        How often each row stands in the published table, where that is not once.
+        Multiplicity of each row of the published table, if it is not 1.
     about : About, optional
-        What the publisher says of it.
+        The publisher's own words.
     """
     from shoal import metrics
 
+    # Everything is counted on the published table.
     names, star = certificate["columns"]["quasi_identifiers"], certificate["parameters"]["star"]
     sizes = metrics.published_class_sizes(frame, names, times) if sizes is None else sizes.astype("int64")
     stars, starred_rows = metrics.published_star_counts(frame, names, star, times)
@@ -272,21 +275,23 @@ def public_facts(
 
 
 def size_shares(before: Mapping[int, int], after: Mapping[int, int]) -> tuple[SizeShare, ...]:
-    """Return the shares of the records in groups of some sizes, before and after.
+    """Compute the shares of the records by group size, before and after.
 
     Parameters
     ----------
     before, after : mapping of int to int
-        How many groups have each size that occurs.
+        Number of groups of each size that occurs.
 
     Examples
     --------
     >>> [(one.low, one.high, one.before, one.after) for one in size_shares({1: 6, 2: 1}, {4: 2})]
     [(1, 1, 0.75, 0.0), (2, 2, 0.25, 0.0), (3, 4, 0.0, 1.0)]
     """
+    # The same ranges for both, so that their shares can be compared.
     most = max([*before, *after], default=0)
     shares = []
     for low, high in _round_sizes(most):
+        # Shares of records, not of groups: a record's risk depends on its own group.
         inside = [
             sum(size * groups for size, groups in counted.items() if low <= size <= high)
             / max(sum(size * groups for size, groups in counted.items()), 1)
@@ -297,8 +302,9 @@ def size_shares(before: Mapping[int, int], after: Mapping[int, int]) -> tuple[Si
 
 
 def _round_sizes(most: int) -> Iterator[tuple[int, int]]:
-    """Yield 1, 2, 3 to 4, 5 to 9, 10 to 19, 20 to 49, 50 to 99 and so on, until a size is reached."""
+    """Yield the ranges 1, 2, 3 to 4, 5 to 9, 10 to 19, 20 to 49, 50 to 99 and so on, up to a size."""
     yield from ((low, high) for low, high in ((1, 1), (2, 2), (3, 4), (5, 9)) if low <= most)
+    # Ranges of 1, 2 and 5 times each power of ten.
     power = 10
     while power <= most:
         for low, high in ((1, 2), (2, 5), (5, 10)):
@@ -308,27 +314,27 @@ def _round_sizes(most: int) -> Iterator[tuple[int, int]]:
 
 
 def size_bins(sizes: Iterable[int]) -> tuple[SizeBin, ...]:
-    """Sort the sizes of a release's groups into bins that fit on a page.
+    """Bin the sizes of a release's groups so that the bins fit on a page.
 
-    Few different sizes get a bin each; otherwise each bound is a quarter, a half or
-    once more than the one before, starting from the smallest size. Bins without a
-    group are left out.
+    Few distinct sizes get a bin each. Otherwise each bound exceeds the previous one by a quarter, a half or 100 %,
+    starting from the smallest size. Empty bins are omitted.
 
     Parameters
     ----------
     sizes : iterable of int
-        Rows of each group, at least 1; a list or an array, in any order.
+        Number of rows of each group, at least 1, in any order.
 
     Returns
     -------
     tuple of SizeBin
-        From the smallest groups to the largest.
+        Bins in ascending order of size.
 
     Examples
     --------
     >>> [(bin.low, bin.high, bin.groups, bin.rows) for bin in size_bins([4, 6, 4])]
     [(4, 4, 2, 8), (6, 6, 1, 6)]
     """
+    # Few distinct sizes are shown one by one.
     counted = Counter(sizes.tolist() if hasattr(sizes, "tolist") else (int(size) for size in sizes))
     if not counted:
         return ()
@@ -336,6 +342,7 @@ def size_bins(sizes: Iterable[int]) -> tuple[SizeBin, ...]:
         return tuple(
             SizeBin(low=size, high=size, groups=counted[size], rows=size * counted[size]) for size in sorted(counted)
         )
+    # The smallest growth whose bins fit; fractions keep the bounds exact.
     for growth in (Fraction(5, 4), Fraction(3, 2), Fraction(2)):
         bins = _geometric(counted, growth)
         if len(bins) <= _SEPARATE_SIZES:
@@ -344,10 +351,11 @@ def size_bins(sizes: Iterable[int]) -> tuple[SizeBin, ...]:
 
 
 def _geometric(counted: Counter[int], growth: Fraction) -> tuple[SizeBin, ...]:
-    """Return bins whose lower bounds grow by a factor, without the empty ones."""
+    """Make bins whose lower bounds grow by a factor, without empty ones."""
     bins: dict[int, list[int]] = {}
     low, following = 0, min(counted)
     for size in sorted(counted):
+        # Advance to the bin of this size; empty bins are skipped.
         while size >= following:
             low, following = following, max(following + 1, int(following * growth))
         found = bins.setdefault(low, [following - 1, 0, 0])

@@ -1,4 +1,4 @@
-"""The page of an inspection, and its sentences, which the command line says, too."""
+"""The page of an inspection, with sentences that the command line prints as well."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 PERSON_QUESTION = "Does each row stand for one person?"
-"""What an inspection asks before anything else: groups count rows."""
+"""The first question of an inspection, because groups count rows."""
 ROLES = (
     ("person", "Person", "whose record each row is; never published"),
     ("direct_identifier", "Direct identifier", "never published"),
@@ -28,19 +28,20 @@ ROLES = (
     ("sensitive", "Sensitive", "what must not be linked to a person"),
     ("insensitive", "Insensitive", "published as it is"),
 )
-"""The roles in the order in which they are told, and what each means."""
+"""The roles in the order of presentation, with their meanings."""
 _PAIRS = 15
+"""Largest number of pairs of columns on the page."""
 
 
 def render_inspection(facts: Mapping[str, Any], *, file: str | None = None) -> str:
-    """Return the page of an inspection as one HTML file.
+    """Render an inspection as one HTML page.
 
     Parameters
     ----------
     facts : mapping
         `Inspection.to_dict()`.
     file : str, optional
-        The name of its file.
+        The name of the table's file.
     """
     return template("inspection.html.j2").render(
         facts=facts,
@@ -57,13 +58,14 @@ def render_inspection(facts: Mapping[str, Any], *, file: str | None = None) -> s
 
 
 def person_sentences(facts: Mapping[str, Any]) -> list[str]:
-    """Return the question whether each row stands for one person, then the evidence and what to do.
+    """List the question whether each row stands for one person, the evidence, and the advice.
 
     Parameters
     ----------
     facts : mapping
         `Inspection.to_dict()`.
     """
+    # The question stays even without evidence against it.
     person = facts["person"]
     if not person["evidence"]:
         return [person["question"], "Nothing was found that speaks against it, but only you know."]
@@ -73,15 +75,17 @@ def person_sentences(facts: Mapping[str, Any]) -> list[str]:
 
 
 def pairs_of(facts: Mapping[str, Any], most: int) -> list[Mapping[str, Any]]:
-    """Return the pairs of columns that tell most."""
+    """Select the pairs of columns that separate most records."""
     return [one for one in facts["combinations"] if len(one["columns"]) == 2][:most]
 
 
 def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
-    """Return what the risk is by the proposed quasi-identifiers, in sentences."""
+    """Describe the risk by the proposed quasi-identifiers, in sentences."""
     if not risk["quasi_identifiers"]:
         return ["No column is taken for a quasi-identifier: nobody could be recognized by what is published."]
+    # Many columns are not repeated in the sentence.
     known = listed(risk["quasi_identifiers"]) if len(risk["quasi_identifiers"]) <= 12 else "the quasi-identifiers above"
+    # Zero is a statement of its own, followed by the next interesting figure.
     alone = (
         f"{percent(risk['sample_uniques'])} of the records are alone"
         if risk["sample_uniques"]
@@ -92,6 +96,7 @@ def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
         f"Somebody who knows {known} of a person finds {number(risk['classes'])} groups of records that agree on them: "
         f"{alone}, and {below} are in groups of fewer than {number(risk['k'])}."
     )
+    # The prosecutor's risk, for an adversary who knows that the person is in the table.
     chance = (
         f"On average that leads to the right record with a probability of {percent(risk['average'])} for somebody who "
         "is known to be in the table, if all columns were published as they are."
@@ -100,7 +105,8 @@ def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
 
 
 def how_it_was_read(facts: Mapping[str, Any]) -> list[str]:
-    """Return how a file was read, as parts of a sentence."""
+    """Describe how a file was read, as parts of a sentence."""
+    # Names for invisible or small characters.
     delimiter = {"\t": "a tab", ",": "a comma", ";": "a semicolon", "|": "a bar"}
     said = []
     if facts["encoding"] is not None:

@@ -1,4 +1,4 @@
-"""Pages of judgements on a table that anybody may have made: an audit, and an attack."""
+"""Pages of judgements on tables of any origin: audits and attacks."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ if TYPE_CHECKING:
 __all__ = ["render_attack", "render_audit"]
 
 _GROUPS = 50
-"""Failing groups that a page lists for each model."""
+"""Largest number of failing groups that a page lists for each model."""
 
 
 def render_audit(facts: Mapping[str, Any], *, title: str, remarks: Sequence[str] = ()) -> str:
-    """Return the audit of a table as one HTML page, with numbers and sizes of groups that fail, and no cell.
+    """Render the audit of a table as one HTML page, with numbers and sizes of failing groups, but no cell.
 
     Parameters
     ----------
     facts : mapping
-        What `shoal.Audit.to_dict` returns.
+        `shoal.Audit.to_dict()`.
     title : str
         The heading.
     remarks : sequence of str
-        What the figures mean, in sentences.
+        Explanations of the figures, in sentences.
     """
+    # A model that fails for some attribute fails as a whole.
     failed = [one["model"] for one in facts.get("failures", ())]
     return template("audit.html.j2").render(
         title=title,
@@ -52,6 +53,7 @@ def render_audit(facts: Mapping[str, Any], *, title: str, remarks: Sequence[str]
 def _risk_rows(risk: Mapping[str, Any] | None) -> list[tuple[str, float, float]]:
     from shoal.report.page import ATTACKERS
 
+    # Without quasi-identifiers there is no risk of linking.
     if risk is None:
         return []
     above = sentences.percent(risk["threshold"])
@@ -59,16 +61,16 @@ def _risk_rows(risk: Mapping[str, Any] | None) -> list[tuple[str, float, float]]
 
 
 def render_attack(facts: Mapping[str, Any], *, title: str, said: Sequence[str], attack: Mapping[str, str]) -> str:
-    """Return what an attack found as one HTML page: its rate beside the baseline and the control, and nobody's name.
+    """Render the result of an attack as one HTML page: its rate, the baseline and the control, without any person.
 
     Parameters
     ----------
     facts : mapping
-        What `AttackResult.to_dict` returns.
+        `AttackResult.to_dict()`.
     title : str
         The heading.
     said : sequence of str
-        What was found, in sentences.
+        The result, in sentences.
     attack : mapping of str to str
         "title", "meaning", "assumptions", "formula" and "reference" of the attack.
     """

@@ -1,6 +1,6 @@
-"""Every message of the reports, for those who translate them: `python -m shoal.report.messages` renews the catalogues.
+"""Collect all messages of the reports for translators: `python -m shoal.report.messages` updates the catalogues.
 
-It adds what is new to `src/shoal/locale/CODE.po` with an empty translation, and leaves out what no report says now.
+It adds new messages to `src/shoal/locale/CODE.po` with an empty translation, and removes unused ones.
 """
 
 from __future__ import annotations
@@ -31,21 +31,22 @@ msgstr ""
 
 
 def messages() -> Catalog:
-    """Return a catalogue without translations, with every message of the reports."""
+    """Build a catalogue of all messages of the reports, without translations."""
     from babel.messages import Catalog
 
     found = Catalog()
     for message in (*_extracted(), *_listed()):
-        if message:  # none where what is looked up is no literal: it is listed elsewhere
+        if message:  # empty if the argument is not a literal: then the message is listed elsewhere
             found.add(message)
     return found
 
 
 def _extracted() -> Iterator[str | tuple[str, ...]]:
-    """Yield the messages that stand in templates and modules, within a call that looks them up."""
+    """Yield the messages in templates and modules that are arguments of a look-up."""
     from babel.messages.extract import extract
     from jinja2.ext import babel_extract
 
+    # Templates first, then modules that use the translation functions.
     for path in sorted(_SOURCES.rglob("*.j2")):
         with path.open("rb") as file:
             for _, _, message, _ in babel_extract(file, ("_", "gettext", "ngettext"), (), _OPTIONS):
@@ -59,13 +60,14 @@ def _extracted() -> Iterator[str | tuple[str, ...]]:
 
 
 def _listed() -> Iterator[str]:
-    """Yield what the lists of measures, metrics, warnings and attacks say that reports show."""
+    """Yield the messages of the lists of measures, metrics, warnings and attacks that reports show."""
     from shoal.attacks import ATTACKS
     from shoal.disclosure_risk import MEASURES
     from shoal.findings import WARNINGS
     from shoal.metrics import METRICS
     from shoal.report.page import EXPLAINED
 
+    # Only texts that reports show need a translation.
     for measure in MEASURES:
         if measure.name in EXPLAINED:
             yield from (measure.title, measure.meaning, measure.assumptions)
@@ -80,9 +82,10 @@ def _listed() -> Iterator[str]:
 
 
 def renew(folder: Path = _SOURCES / "locale") -> None:
-    """Write every catalogue of a folder again, with all messages and no others."""
+    """Update every catalogue of a folder, so that it has exactly the current messages."""
     from babel.messages.pofile import read_po, write_po
 
+    # The catalogues are rewritten in place, with their translations.
     now = messages()
     for code in languages():
         path = folder / f"{code}.po"
@@ -90,6 +93,7 @@ def renew(folder: Path = _SOURCES / "locale") -> None:
             continue
         with path.open("rb") as file:
             catalogue = read_po(file, locale=code)
+        # A fuzzy match would show a wrong translation; a new message stays empty instead.
         catalogue.update(now, no_fuzzy_matching=True, update_header_comment=False)
         catalogue.obsolete.clear()
         with path.open("wb") as file:

@@ -1,7 +1,7 @@
-"""How objects show themselves in notebooks: one card of HTML for all of them, without a script.
+"""Show objects in notebooks as cards of HTML, without scripts.
 
-Notebooks are shared with what their cells show. A card of something that is for readers tells no more than the
-published table; any other one says that it is private. None shows a cell that is not published.
+Notebooks are shared together with their outputs. A card of a public object reveals no more than the published table;
+any other card is labelled as private. No card shows an unpublished cell.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ __all__ = [
 ]
 
 _ROWS, _COLUMNS = 5, 12
-"""The rows and the columns of a published table that a card shows at most."""
+"""Largest numbers of rows and columns of a published table on a card."""
 PRIVATE = "This tells more than a published table does. Clear it before you share the notebook."
-"""What a card says that is for the publisher only."""
+"""Label of cards that are for the publisher only."""
 PROOF = "Its proof tells more than the published table does, as the publisher asked for."
-"""What the card of a public certificate says that has a proof."""
+"""Label of the card of a public certificate with a proof."""
 
 
 def card(
@@ -56,24 +56,25 @@ def card(
     picture: str = "",
     private: str = "",
 ) -> str:
-    """Return a piece of HTML for the output of a notebook's cell.
+    """Render a card as HTML for the output of a notebook's cell.
 
     Parameters
     ----------
     title : str
     figures : sequence of pairs
-        Names and what they are.
+        Names and values.
     sentences : sequence of str
-        What they mean.
+        Explanations of the figures.
     columns : mapping of str to sequence of str, optional
-        A table by the titles of its columns; what stands in the first one names the row.
+        A table by the titles of its columns; the first column names the rows.
     caption : str
-        What the rows of the table are.
+        Description of the rows.
     picture : str
-        An SVG element that we drew.
+        An SVG element drawn by shoal.
     private : str
-        Why the card is for the publisher only; empty where it is for everybody.
+        The reason why the card is for the publisher only; empty if it is public.
     """
+    # The template takes rows, the caller gives columns.
     table = columns or {}
     return template("notebook.html.j2").render(
         title=title,
@@ -88,16 +89,17 @@ def card(
 
 
 def card_of_release(facts: PublicFacts, frame: pl.DataFrame) -> str:
-    """Return the card of a release: nothing but its public certificate and its table tell it.
+    """Render the card of a release from its public certificate and its table alone.
 
     Parameters
     ----------
     facts : PublicFacts
-        What the public page says.
+        The content of the public page.
     frame : polars.DataFrame
         The published table.
     """
     certificate = facts.certificate
+    # Figures come from the certificate, so the card and the page agree.
     achieved, cells = certificate["achieved"], facts.rows * len(facts.stars)
     stars = sum(facts.stars.values())
     share = percent(stars / cells if cells else 0)
@@ -120,7 +122,7 @@ def card_of_release(facts: PublicFacts, frame: pl.DataFrame) -> str:
 
 
 def card_of_series(certificate: Mapping[str, Any], frame: pl.DataFrame) -> str:
-    """Return the card of a release of a series, from its public certificate and its table."""
+    """Render the card of a release of a series, from its public certificate and its table."""
     series = certificate["series"]
     return card(
         f"{series['name']}: release {number(series['release'])}, {number(frame.height)} rows, verified",
@@ -135,8 +137,9 @@ def card_of_series(certificate: Mapping[str, Any], frame: pl.DataFrame) -> str:
 
 
 def card_of_certificate(certificate: Mapping[str, Any]) -> str:
-    """Return the card of a full certificate, which is the publisher's."""
+    """Render the card of a full certificate, which is for the publisher."""
     cost, rows = certificate["cost"], certificate["input"]["rows"] - certificate["input"]["rows_left_out"]
+    # The cost is counted in stars or in recoded cells.
     word, changed, touched, _ = counted(cost)
     cells = rows * len(certificate["input"]["quasi_identifiers"])
     share = percent((changed or 0) / cells if cells else 0)
@@ -159,7 +162,7 @@ def card_of_certificate(certificate: Mapping[str, Any]) -> str:
 
 
 def card_of_public_certificate(certificate: Mapping[str, Any]) -> str:
-    """Return the card of a public certificate."""
+    """Render the card of a public certificate."""
     return card(
         "Public certificate of a release",
         figures=[*_asked(certificate), *_risk_after(certificate)],
@@ -169,7 +172,8 @@ def card_of_public_certificate(certificate: Mapping[str, Any]) -> str:
 
 
 def card_of_risk(facts: Mapping[str, Any], sentences: Sequence[str]) -> str:
-    """Return the card of a table's risk, which is for the publisher unless the table is published."""
+    """Render the card of a table's risk, which is for the publisher unless the table is published."""
+    # The columns that separate most pairs of records.
     ranked = [one for one in facts["quasi_identifiers"] if one["separation"] is not None][:_ROWS]
     return card(
         f"Disclosure risk of {number(facts['rows'])} rows",
@@ -190,7 +194,8 @@ def card_of_risk(facts: Mapping[str, Any], sentences: Sequence[str]) -> str:
 
 
 def card_of_audit(facts: Mapping[str, Any]) -> str:
-    """Return the card of an audit: what a table achieves, whoever made it, and what it fails."""
+    """Render the card of an audit: the achieved privacy of a table of any origin, and its failures."""
+    # Without requested models an audit only measures.
     requested, achieved = facts.get("requested", ()), facts["achieved"]
     asked = [(model_title(model), achieved_for(model, achieved)) for model in requested]
     figures = [
@@ -199,6 +204,7 @@ def card_of_audit(facts: Mapping[str, Any]) -> str:
         ("alone", f"{number(facts['unique_rows'])} rows"),
         ("suppressed", f"{number(facts['cost']['stars'])} cells in {number(facts['cost']['suppressed_tuples'])} rows"),
     ]
+    # Risk needs quasi-identifiers, so an audit may have none.
     if facts["risk"] is not None:
         figures += _risk_after({"risk": {"after": facts["risk"]}})
     fails = list(facts.get("violations", ()))
@@ -223,7 +229,7 @@ def _promises(certificate: Mapping[str, Any]) -> list[str]:
 
 
 def _warned(certificate: Mapping[str, Any]) -> list[str]:
-    """Return what a privacy officer would raise, as the certificate says it."""
+    """List the warnings of a certificate."""
     return [f"Warning: {remark['text']}" for remark in certificate.get("warnings", ())]
 
 
@@ -233,8 +239,9 @@ def _risk_after(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _head(frame: pl.DataFrame) -> dict[str, list[str]]:
-    """Return the first rows of a published table as text."""
+    """Convert the first rows of a published table to text."""
     shown = frame.head(_ROWS)
+    # Further columns are indicated by dots.
     more = {"...": ["..."] * shown.height} if frame.width > _COLUMNS else {}
     cells = {name: ["" if cell is None else str(cell) for cell in shown[name]] for name in shown.columns[:_COLUMNS]}
     return {"": [str(at) for at in range(1, shown.height + 1)], **cells, **more}

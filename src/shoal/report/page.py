@@ -1,4 +1,4 @@
-"""The page itself: one HTML file that needs neither a network nor scripts."""
+"""Render pages as single HTML files that need neither a network nor scripts."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ __all__ = [
 EXPLAINED = ("prosecutor", "sample_uniques")
 """The measures of risk that the reports of releases explain."""
 _SHOWN_COMBINATIONS = 30
-"""Combinations of columns in the page of a table's risk."""
+"""Largest number of combinations of columns on the page of a table's risk."""
 
 
 def render(facts: ReportFacts) -> str:
-    """Return the private report of a release as one HTML page: everything that is known of it.
+    """Render the private report of a release as one HTML page.
 
     Parameters
     ----------
     facts : ReportFacts
-        What is known of the release. None of it is a cell of the input, so the page shows none.
+        The facts of the release. They hold no cell of the input, so the page shows none.
 
     Returns
     -------
@@ -61,6 +61,7 @@ def render(facts: ReportFacts) -> str:
 
 
 def _render(facts: ReportFacts) -> str:
+    # The same facts as in the certificate, plus those that only the publisher may see.
     certificate = facts.certificate
     source, rows = certificate["input"], _published_rows(certificate)
     return template("release.html.j2").render(
@@ -86,12 +87,12 @@ def _render(facts: ReportFacts) -> str:
 
 
 def render_public(facts: PublicFacts) -> str:
-    """Return the public report of a release as one HTML page.
+    """Render the public report of a release as one HTML page.
 
     Parameters
     ----------
     facts : PublicFacts
-        What the public certificate and the published table tell; nothing else is in the page.
+        Facts that derive from the public certificate and the published table alone.
     """
     with written_in(facts.about.language):
         return _render_public(facts)
@@ -99,6 +100,7 @@ def render_public(facts: PublicFacts) -> str:
 
 def _render_public(facts: PublicFacts) -> str:
     certificate = facts.certificate
+    # Only the public certificate and the published table are used.
     columns, parameters = certificate["columns"], certificate["parameters"]
     return template("public.html.j2").render(
         private=False,
@@ -120,7 +122,7 @@ def _render_public(facts: PublicFacts) -> str:
 
 
 def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
-    """Return the report of one release of a series as one HTML page.
+    """Render the report of one release of a series as one HTML page.
 
     Parameters
     ----------
@@ -129,6 +131,7 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
     private : bool
         Whether it is the full certificate, for the publisher, or the public one.
     """
+    # A release of a series has counterfeits, which are rows without a person.
     series, files = certificate["series"], certificate["output"]["files"]
     rows = int(sum(file["rows"] for name, file in files.items() if name != COUNTERFEITS))
     people = rows - certificate["cost"]["counterfeits"]
@@ -150,12 +153,12 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
 
 
 def render_risk(facts: Mapping[str, Any], *, title: str) -> str:
-    """Return the disclosure risk of a table as one HTML page.
+    """Render the disclosure risk of a table as one HTML page.
 
     Parameters
     ----------
     facts : mapping
-        What `shoal.Risk.to_dict` returns. It holds no cell of the table, so the page shows none.
+        `shoal.Risk.to_dict()`. It holds no cell of the table, so the page shows none.
     title : str
         The heading.
     """
@@ -174,7 +177,7 @@ def render_risk(facts: Mapping[str, Any], *, title: str) -> str:
 
 
 def write_report(page: str, path: str | PathLike[str], *, private: bool) -> None:
-    """Write a page to a file, which is replaced if it exists.
+    """Write a page to a file; an existing file is replaced.
 
     Parameters
     ----------
@@ -183,14 +186,15 @@ def write_report(page: str, path: str | PathLike[str], *, private: bool) -> None
     path : path
         The file.
     private : bool
-        Whether nobody but its owner may read it.
+        Whether only its owner may read the file.
 
     Raises
     ------
     OutputError
-        Where the file cannot be written.
+        If the file cannot be written.
     """
     try:
+        # The public page may be read by everyone.
         if not private:
             Path(path).write_text(page, encoding="utf-8")
             return
@@ -202,7 +206,7 @@ def write_report(page: str, path: str | PathLike[str], *, private: bool) -> None
 def _asked(
     certificate: Mapping[str, Any], columns: Mapping[str, Sequence[str]], insensitive: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what both pages say of the request, and of what the release achieves of it."""
+    """Collect the request and its achieved values, for both pages."""
     asked = certificate["requested"]
     return {
         "asked_for": "; ".join(sentences.model_title(request) for request in asked),
@@ -229,13 +233,14 @@ def _risk(
     *,
     people: int | None = None,
 ) -> dict[str, Any]:
-    """Return what pages say of disclosure: figures, what they mean, and what they rest on.
+    """Collect the figures of disclosure risk, their meanings and their assumptions.
 
-    Before it was published a table had as many rows as people; without counterfeits it has them afterwards, too.
+    In a series the original has as many rows as persons; the release has counterfeits in addition.
     """
     measured = certificate.get("risk") or {}
     explained = [one for one in MEASURES if one.name in EXPLAINED]
     told = {}
+    # Each measure explains its figure for the original and for the release.
     for when, figures in measured.items():
         alone = figures["sample_uniques"]
         of_rows = people if when == "before" and people is not None else rows
@@ -254,7 +259,8 @@ def _risk(
 
 
 def _by_kind(warnings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, list[str]]]:
-    """Return warnings by what they are: title, why it matters, and what each says."""
+    """Group warnings by kind: title, reason, and the texts of all warnings of the kind."""
+    # Warnings of one kind share its title and its reason.
     kinds: dict[str, list[str]] = {}
     for one in warnings:
         kinds.setdefault(one["code"], []).append(in_words((one["found"], one.get("advice"))))
@@ -265,26 +271,27 @@ def _by_kind(warnings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, list
 
 
 _LOSSES_SHOWN = 12
-"""Columns on the first sheet: of more, those that lose most."""
+"""Largest number of columns on the first sheet, those with the largest loss first."""
 _SENSITIVE_SHOWN = 3
-"""Sensitive columns in the picture of risk: of more, those of which one can be most sure."""
+"""Largest number of sensitive columns in the figure of risk, those with the highest confidence first."""
 ATTACKERS = (
     ("highest", marked("a record is found: the highest probability")),
     ("average", marked("a record is found: the average over all records")),
     ("records_above", marked("records found with a probability of more than {}")),
     ("sample_uniques", marked("records found for certain")),
 )
-"""What may happen, by the figures of re-identification: how probable it is, or for how many records it holds."""
+"""Outcomes of re-identification by figure: their probability, or the share of records that they apply to."""
 
 
 def _risk_rows(
     certificate: Mapping[str, Any], measured: Mapping[str, Mapping[str, Any]], sureness: Sequence[Sureness]
 ) -> Iterator[tuple[str, float, float]]:
-    """Yield what may happen, how probable it was before, and how probable it is."""
+    """Yield outcomes of attacks with their probabilities before and after."""
     after = measured["after"]
     before = measured.get("before", after)
     for name, does in ATTACKERS:
         yield _(does).format(sentences.percent(after["threshold"])), before[name], after[name]
+    # Of many sensitive columns those with the highest confidence are shown, in the order of the release.
     worst = sorted(sureness, key=lambda one: (-one.highest_after, -one.average_after))[:_SENSITIVE_SHOWN]
     for one in sureness:
         if one in worst:
@@ -292,6 +299,7 @@ def _risk_rows(
             yield guessed.format(name=one.name), one.highest_before, one.highest_after
             guessed = _("the value of '{name}' is guessed rightly: the average over all records")
             yield guessed.format(name=one.name), one.average_before, one.average_after
+    # Certificates without the original still bound the confidence after publication.
     alpha = certificate["achieved"].get("alpha")
     if not sureness and alpha is not None:
         what = sentences.listed([f"'{name}'" for name in certificate.get("columns", {}).get("sensitive", ())], "or")
@@ -299,13 +307,13 @@ def _risk_rows(
 
 
 def risk_rows(facts: ReportFacts) -> list[tuple[str, float, float]]:
-    """Return what adversaries do, how likely it was before, and how likely it is: the rows of the picture of risk."""
+    """List outcomes of attacks with their probabilities before and after: the rows of the figure of risk."""
     measured = facts.certificate.get("risk") or {}
     return list(_risk_rows(facts.certificate, measured, facts.sureness)) if measured else []
 
 
 def size_rows(facts: ReportFacts) -> list[tuple[str, float, float]]:
-    """Return sizes of groups, and the shares of the records in them before and after."""
+    """List ranges of group sizes with the shares of the records in them, before and after."""
     return [(_sizes(one), one.before, one.after) for one in facts.sizes]
 
 
@@ -316,13 +324,14 @@ def _sizes(shares: SizeShare) -> str:
 
 
 def _most_lost(losses: Sequence[AttributeLoss]) -> list[AttributeLoss]:
-    """Return the columns that the first sheet shows, in their order."""
+    """Select the columns of the first sheet, in their order."""
+    # The largest losses are selected, but shown in the order of the release.
     most = sorted(losses, key=lambda one: (-one.loss, -one.changed))[:_LOSSES_SHOWN]
     return [one for one in losses if one in most]
 
 
 def rates_of(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the rates of an attack, of its baseline and of its control, each with what it is of."""
+    """List the rates of an attack, its baseline and its control, each with a label."""
     whom = (
         (_("the attack"), facts),
         (_("baseline: guessing by what is published of the whole table"), facts["baseline"]),
@@ -332,10 +341,11 @@ def rates_of(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def columns_of(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the rates of an attack on each of several sensitive columns, the highest first, each with what it is of.
+    """List the rates of an attack on each of several sensitive columns, in descending order, with labels.
 
-    Linking has rates of its own, of one sensitive column as well: of the people whose value is certain.
+    Linking also has rates of a single sensitive column: the shares of persons whose value is certain.
     """
+    # Linking reports values in addition to records.
     values = facts.get("values_of_each") or [facts["values"]] if facts.get("values") else ()
     each = [one for one in values or facts.get("each") or () if "sensitive" in one]
     shown = sorted((one for one in each if one["rate"] is not None), key=lambda one: -one["rate"])
@@ -351,13 +361,14 @@ def _columns(names: Sequence[str]) -> str:
 
 
 _NAMED = 4
-"""Columns that a row of a table names."""
+"""Largest number of columns that a table row names."""
 
 
 def _attack(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the page says of the result of an attack."""
+    """Collect the content of the page for the result of an attack."""
     from shoal.attacks import ATTACKS
 
+    # The explanation of the attack is translated, its figures are formatted by the template.
     attack = ATTACKS[facts["attack"]]
     return {
         "title": _(attack.title),
@@ -382,6 +393,7 @@ def _cost(cost: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _published_rows(certificate: Mapping[str, Any]) -> int:
+    # A certificate that was not saved has no output, so the input counts.
     written = [file["rows"] for file in certificate.get("output", {}).get("files", {}).values() if "rows" in file]
     if written:
         return int(sum(written))
@@ -389,7 +401,7 @@ def _published_rows(certificate: Mapping[str, Any]) -> int:
 
 
 def _measures(metrics: Mapping[str, float | int | None]) -> list[tuple[str, str, str]]:
-    """Return the measures beyond the cost section: their names, meanings and values."""
+    """List the measures beyond the cost section with their names, meanings and values."""
     told = []
     for name, value in metrics.items():
         metric = METRICS[name]

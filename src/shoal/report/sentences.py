@@ -1,4 +1,4 @@
-"""What a certificate means, in sentences for people who do not know the models. Page and command line share them."""
+"""Explain certificates in sentences for readers who do not know the models; pages and command line share them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = [
 
 
 _NAMED = 12
-"""Columns that a sentence names."""
+"""Largest number of columns that a sentence names."""
 
 
 def model_title(request: Mapping[str, Any]) -> str:
-    """Return a requested model with its parameters, in one line.
+    """Format a requested model with its parameters in one line.
 
     Examples
     --------
@@ -67,7 +67,7 @@ MODELS = (
     *(marked("frequency"), marked("distinct"), marked("entropy"), marked("recursive"), marked("basic")),
     *(marked("enhanced"), marked("risk"), marked("share"), marked("sampling fraction")),
 )
-"""What requests name: models, their variants, and parameters that are words."""
+"""Names in requests, for translation: models, their variants, and parameters that are words."""
 DISTANCES = (
     *(marked("equal distance"), marked("ordered distance"), marked("hierarchical distance")),
     marked("metric distance"),
@@ -80,7 +80,7 @@ def _distance(request: Mapping[str, Any]) -> str:
 
 
 def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
-    """Return what a requested model promises for the records of the table, in one or two sentences.
+    """Explain the guarantee of a requested model for the records of the table, in one or two sentences.
 
     Parameters
     ----------
@@ -89,8 +89,10 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     sensitive : sequence of str
         Names of the sensitive attributes.
     """
+    # Sensitive attributes are alternatives: the guarantee holds for each of them.
     what = listed([f"'{name}'" for name in sensitive], "or") or _("the sensitive attribute")
     k = number(request.get("k"))
+    # Models are recognized by their parameters, the most specific first.
     if request.get("model") in _OF_RELEASES:
         return _OF_RELEASES[request["model"]](request)
     if "k" in request and request.get("of") == "persons":
@@ -176,11 +178,12 @@ _OF_RELEASES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "k-map": _promise_of_map,
     "delta-presence": _promise_of_presence,
 }
-"""What models of a release as a whole promise."""
+"""Explanations of models of the whole release."""
 
 
 def _promise_of_shares(request: Mapping[str, Any], what: str) -> str:
     if "beta" in request:
+        # Each variant has whole sentences, because they are translated.
         enhanced = request.get("variant") == "enhanced"
         said = (
             _(
@@ -258,7 +261,7 @@ def _share(alpha: object) -> str:
 
 
 def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str:
-    """Return what the published cells achieve of the quantities that a requested model names.
+    """Format the achieved values of the parameters that a requested model has.
 
     Examples
     --------
@@ -266,6 +269,7 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     'k = 12'
     """
     found: list[str] = []
+    # Models of the whole release have a measure of their own name.
     measure = str(request.get("model")).replace(" ", "_").replace("-", "_")
     if measure in achieved:
         value = achieved[measure]
@@ -274,6 +278,7 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
             return _("from {low} to {high}").format(low=low, high=_cautious("", value["high"]))
         name = request["model"]
         return f"{_(name)} = {_cautious('', value)}"
+    # Other models are measured by each of their parameters.
     for letter in ("k", "l", "alpha", "e", "t", "beta", "delta"):
         if letter not in request:
             continue
@@ -289,7 +294,8 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
 
 
 def _closeness_of(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> object:
-    """Return what was measured under the very distance that was asked for."""
+    """Look up the value that was measured under the requested distance."""
+    # The distance must match in every parameter.
     for measured in achieved.get("closeness", ()):
         if all(request.get(name) == value for name, value in measured.items() if name != "t"):
             return measured["t"]
@@ -297,14 +303,14 @@ def _closeness_of(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> ob
 
 
 def _cautious(letter: str, value: object) -> str:
-    """Return an achieved value rounded against the publisher: down where more is safer, up where less is."""
+    """Format an achieved value, rounded against the publisher: down if larger is safer, and up otherwise."""
     if not isinstance(value, float):
         return number(value)
     return number((floor if letter in ("k", "l", "e") else ceil)(value * 1000) / 1000)
 
 
 def found(risk: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return how easily people are found, as `risk` of a certificate says it; empty where nothing was measured.
+    """Describe the risk of re-identification from a certificate's `risk`; empty if nothing was measured.
 
     Examples
     --------
@@ -313,6 +319,7 @@ def found(risk: Mapping[str, Mapping[str, Any]]) -> str:
     """
     if "after" not in risk:
         return ""
+    # The release first, then the original for comparison.
     highest, average = (percent(risk["after"][name]) for name in ("highest", "average"))
     said = f"a record is found with a probability of at most {highest}, on average {average}"
     before = risk.get("before")
@@ -320,12 +327,13 @@ def found(risk: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def gap_sentence(cost: Mapping[str, Any]) -> str:
-    """Return how far the cost of a release is from what any release must pay, from the certificate's "cost"."""
+    """Describe the distance of a release's cost from its lower bound, from the certificate's "cost"."""
     word, cells, _records, least = counted(cost)
     if cost.get("optimal"):
         return _("This is proved optimal: no release that meets the same request on this table costs less.")
     if cells is None or least is None:
         return _("No lower bound on the cost is known for this request.")
+    # Whole sentences are translated, so each case has its own.
     in_stars = word == "stars"
     if cells <= least:
         said = (
@@ -357,8 +365,9 @@ def gap_sentence(cost: Mapping[str, Any]) -> str:
 
 
 def _loss_sentence(cost: Mapping[str, Any]) -> str:
-    """Return how far the loss is from what any release loses, where that is known to be more than nothing."""
+    """Describe the lower bound of the loss, if it is above zero."""
     least = (cost.get("lower_bound") or {}).get("gcp", 0.0)
+    # Rounded against the publisher: the bound down, the loss up.
     hundredths = floor(10_000 * least)
     if hundredths == 0:
         return ""
@@ -369,9 +378,9 @@ def _loss_sentence(cost: Mapping[str, Any]) -> str:
 
 
 def counted(cost: Mapping[str, Any]) -> tuple[str, int | None, int | None, int | None]:
-    """Return what the cost of a release counts: its name, the cells, the records with one, and the bound on the cells.
+    """Extract the counted cost of a release: its unit, the cells, the affected records, and the bound on the cells.
 
-    Stars, unless cells became intervals and sets: then every cell that is published less precisely than it was.
+    The unit is stars, unless cells became intervals or sets: then it is cells that are published less precisely.
     """
     bound = cost.get("lower_bound") or {}
     if cost.get("recoded_cells", cost.get("stars")) == cost.get("stars"):
@@ -380,7 +389,7 @@ def counted(cost: Mapping[str, Any]) -> tuple[str, int | None, int | None, int |
 
 
 def _ratio(value: float) -> str:
-    """Return a ratio above 1, rounded up: an approximation factor must not be told better than it is."""
+    """Round a ratio above 1 up: an approximation factor must not look better than it is."""
     digits = 1000 if value < 2 else 100
     return number(ceil(value * digits) / digits)
 
@@ -388,7 +397,7 @@ def _ratio(value: float) -> str:
 def reservations(
     requested: Sequence[Mapping[str, Any]], quasi_identifiers: Sequence[str], insensitive: Sequence[str]
 ) -> list[str]:
-    """Return what the release does not promise, in sentences.
+    """List the limits of a release's guarantee, in sentences.
 
     Parameters
     ----------
@@ -397,7 +406,9 @@ def reservations(
     quasi_identifiers, insensitive : sequence of str
         Names of the columns with these roles.
     """
+    # The parameters of all models decide which kinds of disclosure they cover.
     guarded = set().union(*requested) if requested else set()
+    # Many columns are counted instead of named.
     known = (
         listed(quasi_identifiers)
         if len(quasi_identifiers) <= _NAMED
@@ -463,7 +474,7 @@ def _records_of_persons(whose: Collection[str | None]) -> str:
 
 
 def reading(parameters: Mapping[str, Any]) -> list[str]:
-    """Return how the cells and rows of a release are to be read, in sentences.
+    """Explain how to interpret the cells and rows of a release, in sentences.
 
     Parameters
     ----------
@@ -486,6 +497,7 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
                 "to the end of a month or of years."
             ).format(number=number(parameters["shared_by"]))
         )
+    # Columns that were coarsened together share an entry.
     coarse = [listed(name.split(",")) for name in parameters["coarsen"]]
     if coarse:
         said.append(

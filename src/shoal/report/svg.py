@@ -1,4 +1,4 @@
-"""Pictures in the facts of a report: nothing gets into a page but what our figures are made of."""
+"""Check figures in the facts of a report: only elements that our figures consist of may get into a page."""
 
 from __future__ import annotations
 
@@ -19,34 +19,36 @@ _ATTRIBUTES = frozenset(
     )
 )
 _STYLE_SHEET = "*{stroke-linejoin: round; stroke-linecap: butt}"
-"""The only one, which matplotlib writes."""
+"""The only style sheet, which matplotlib writes."""
 _COMMENT = re.compile(r"<!--(?:(?!--)[^<>])*-->")
-"""One that ends in the same place for every parser."""
+"""A comment that ends in the same place for every parser."""
 _TAG = re.compile(r"</?([^\s/>]*)")
 _REFERENCE = re.compile(r"#[\w-]+|data:image/png;base64,[A-Za-z0-9+/=\s]*")
 _ELSEWHERE = re.compile(r"url\((?!#[\w-]+\))|[\\@<>]|/\*|expression|javascript:", re.IGNORECASE)
 
 
 def check_svg(text: str) -> None:
-    """Check that a picture is an SVG element of the kind that our figures are, which can run and load nothing.
+    """Check that a picture is an SVG element like those of our figures, which can neither run nor load anything.
 
-    Elements and attributes are those of a list, links lead within the picture, and no markup may be read in two ways:
-    there are no declarations or sections of another kind, no prefixes of elements, and no markup in comments.
+    Only listed elements and attributes are allowed, and links within the picture. No markup may be ambiguous: there are
+    no declarations or other sections, no prefixes of elements, and no markup in comments.
 
     Raises
     ------
     DataError
-        It is not.
+        If it is not.
     """
     from xml.etree import ElementTree as ET
 
     if not text:
         return
     try:
+        # Markup that an HTML parser may read differently from an XML parser is rejected first.
         text = _COMMENT.sub("", text)
         if "<!" in text or "<?" in text or not {found[1] for found in _TAG.finditer(text)} <= _ELEMENTS:
             raise ValueError
         for element in ET.fromstring(text).iter():
+            # Then only listed elements, attributes and links remain.
             plain = element.tag.removeprefix(_NAMESPACE)
             if plain == element.tag or plain not in _ELEMENTS:
                 raise ValueError

@@ -1,4 +1,4 @@
-"""The templates of pages: compiled once and kept, as the code of kernels is."""
+"""Templates of pages, compiled once and cached on the disk like the machine code of kernels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["template"]
 
 @cache
 def template(name: str) -> Template:
-    """Return one of the templates of pages, with the filters that all of them share."""
+    """Load a template, with the filters that all pages share."""
     return _environment().get_template(name)
 
 
@@ -33,6 +33,7 @@ def template(name: str) -> Template:
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
+    # Escaping is always on, and a missing fact is an error.
     environment = Environment(
         loader=PackageLoader("shoal.report"),
         extensions=["jinja2.ext.i18n"],
@@ -48,7 +49,7 @@ def _environment() -> Environment:
         factor=sentences.factor,
         listed=sentences.listed,
         as_sentence=lambda text: text[:1].upper() + text[1:],
-        translated=_,  # `_` in a template takes a percent sign for a placeholder
+        translated=_,  # `_` in a template interprets a percent sign as a placeholder
         day=day,
         as_words=code_in_words,
         sentence=sentence,
@@ -63,14 +64,15 @@ def _environment() -> Environment:
 
 
 def _breakable(name: str) -> Markup:
-    """Return a name for a page, which may go on in another line behind each underscore."""
+    """Allow line breaks after underscores of a name."""
     from markupsafe import Markup, escape
 
     return Markup(str(escape(name)).replace("_", "_<wbr>"))
 
 
 def _label(bar: DistributionBar) -> str:
-    """Return what a bar of a distribution is called."""
+    """Format the label of a bar of a distribution."""
+    # The facts have labels in English; their numbers and words are translated here.
     parts = [numeral(part) for part in bar.parts]
     match bar.kind, parts:
         case "range", [low, high]:
@@ -87,10 +89,11 @@ def _label(bar: DistributionBar) -> str:
 
 
 def _bytecode_cache() -> BytecodeCache | None:
-    """Keep compiled templates in a folder that only this user can write; None if there is none."""
+    """Choose a cache of compiled templates that only this user can write; None if there is none."""
     from jinja2 import FileSystemBytecodeCache
 
     here = Path(__file__)
+    # Compiled templates depend on the version of Jinja and on the filters of this module.
     stamp = hashlib.sha256(version("jinja2").encode() + here.read_bytes()).hexdigest()[:16]
     folder = private_folder(here, "templates", stamp)
     return None if folder is None else FileSystemBytecodeCache(str(folder), "%s.jbc")

@@ -15,14 +15,14 @@ __all__ = ["render_trade_off"]
 
 
 def render_trade_off(facts: Mapping[str, Any], told: TradeOffFacts) -> str:
-    """Return the page of a trade-off as one HTML file.
+    """Render a trade-off as one HTML page.
 
     Parameters
     ----------
     facts : mapping
         `TradeOff.to_dict()`. It holds no cell of the input, so the page shows none.
     told : TradeOffFacts
-        Its sentences, its table and its picture.
+        Its sentences, its table and its figure.
     """
     able = [choice for choice in facts["choices"] if choice["error"] is None]
     return template("trade_off.html.j2").render(

@@ -4,14 +4,6 @@ The interpretation of a cell is decided by what is declared for its column (`Mea
 the caller) and, if nothing is declared, by all cells of the column together. If a doubt remains, the column is not
 understood: it has a `problem`, which states how to declare what is missing. Ambiguous cells are never silently taken
 for plain values.
-
-Typical use, for a table from any tool::
-
-    table = read_table(frame, ["age", "zip"], meanings=declared_meanings(["age", "zip"], parameters))
-    table.require()                             # the error names ambiguous columns, and how to declare them
-    column = table["age"]
-    values, ranks = column.values(people["age"])    # true values in their order, and the rank of each person's
-    place(column, values).covers(column.codes[rows], ranks[persons])
 """
 
 from __future__ import annotations
@@ -497,7 +489,6 @@ def check_true_values(column: ReadColumn, given: pl.Series, whose: str) -> None:
     Parameters
     ----------
     column : ReadColumn
-        The column of the release.
     given : polars.Series
         The column of the persons.
     whose : str
@@ -566,12 +557,8 @@ def read_column(
         star=star,
         true_scale=None if true_values is None else scale_of(coded(true_values)[1]),
     )
-    if (
-        found.problem is not None
-        and found.problem.order_only
-        and true_values is not None
-        and Values(true_values.head(0)).ordered
-    ):
+    doubt = found.problem is not None and found.problem.order_only
+    if doubt and true_values is not None and Values(true_values.head(0)).ordered:
         found.problem = None  # the true values have a natural order
     return found
 
@@ -599,15 +586,14 @@ def read_table(
     true_values : polars.DataFrame, optional
         A table of true values with these columns.
     """
+    given = {} if true_values is None else {column.name: column for column in true_values}
     return ReadTable(
         columns={
             name: read_column(
                 frame.get_column(name),
                 (meanings or {}).get(name, Meaning()),
                 star=star,
-                true_values=None
-                if true_values is None or name not in true_values.columns
-                else true_values.get_column(name),
+                true_values=given.get(name),
             )
             for name in names
         }

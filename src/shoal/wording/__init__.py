@@ -1,4 +1,4 @@
-"""Facts in words, in every language: where codes with arguments become sentences."""
+"""Facts in words: codes with arguments become sentences in each language."""
 
 from shoal.wording.sentences import SENTENCES
 from shoal.wording.spoken import Sentence, code_in_words, english, sentence, sentences

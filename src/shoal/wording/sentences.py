@@ -1,6 +1,6 @@
-"""The sentence of every fact, in English: catalogues have it in other languages.
+"""The English sentence of every fact, which catalogues translate.
 
-A placeholder names an argument of the fact. Behind a colon it says how to write it: `percent` (a share from 0 to 1),
+A placeholder names an argument of the fact. A format may follow after a colon: `percent` (a share from 0 to 1),
 `number`, `value` (a loss), `names` and `shares` (columns, with their shares), or a format of Python.
 """
 
@@ -15,6 +15,7 @@ __all__ = ["CODES", "SENTENCES"]
 
 _REASONS: dict[str, str | tuple[str, str]] = {
     # Why an algorithm was chosen.
+    # The caller named the algorithm.
     "requested": marked("asked for"),
     "judges_releases": marked("a model of the release as a whole, which it alone decides about"),
     "like_table_by_suppression": marked(
@@ -336,8 +337,9 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
     ),
     "fewer_quasi": marked("Call those sensitive that nobody can know of a person, and leave out what nobody needs."),
 }
+# Codes are unique across all kinds of facts.
 SENTENCES: Mapping[str, str | tuple[str, str]] = MappingProxyType(_REASONS | _GUARANTEES | _BOUNDS | _WARNINGS)
-"""The sentence of each code; of one thing and of several, by the argument `count`, for some."""
+"""The sentence of each code; some have a singular and a plural, chosen by the argument `count`."""
 
 CODES: Mapping[str, str] = MappingProxyType(
     {
@@ -350,4 +352,4 @@ CODES: Mapping[str, str] = MappingProxyType(
         **{name: name for name in (marked("write"), marked("groups"), marked("unique rows"), marked("missing"))},
     }
 )
-"""Values and names that stand alone in certificates, and what pages write for them."""
+"""Values and names of certificates that pages show alone, with their texts."""

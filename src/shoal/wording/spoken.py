@@ -1,4 +1,4 @@
-"""Sentences of facts, in the language of the page that is being made and in the words of those who read them."""
+"""Format facts as sentences, in the language of the current page and in the words of the audience."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["Sentence", "code_in_words", "english", "sentence", "sentences"]
 
 
 def sentence(fact: Fact | Mapping[str, Any], voice: Voice | None = None) -> str:
-    """Put a fact into words, in the language that is written in.
+    """Format a fact as a sentence in the current language.
 
     Parameters
     ----------
     fact : Fact or mapping
-        The fact, or what `Fact.to_dict` made of it.
+        The fact, or its `Fact.to_dict`.
     voice : Voice, optional
-        In whose words suggestions are; by default in those of the call that is being answered.
+        The audience of suggestions; by default that of the current call.
 
     Examples
     --------
@@ -38,47 +38,50 @@ def sentence(fact: Fact | Mapping[str, Any], voice: Voice | None = None) -> str:
     """
     fact = Fact.of(fact) if isinstance(fact, Mapping) else fact
     form = SENTENCES[fact.code]
+    # Singular and plural are sentences of their own.
     if isinstance(form, tuple):
         form = form[fact.arguments["count"] != 1]
     return _Words(speaking() if voice is None else voice).vformat(_(form), (), fact.arguments)
 
 
 def english(fact: Fact | Mapping[str, Any], voice: Voice | None = None) -> str:
-    """Put a fact into English words, whatever the language of the page: for certificates, messages and terminals."""
+    """Format a fact in English regardless of the page's language, as in certificates, messages and terminals."""
     with written_in(ENGLISH):
         return sentence(fact, voice)
 
 
 def sentences(facts: Iterable[Fact | Mapping[str, Any] | None], voice: Voice | None = None) -> str:
-    """Put facts into words, one after another; there is nothing for None."""
+    """Format several facts one after another, skipping None."""
+    # Sentences are independent, so they are joined by blanks in every language.
     return " ".join(sentence(fact, voice) for fact in facts if fact is not None)
 
 
 def code_in_words(code: object) -> str:
-    """Put a value or a name of a certificate into words of the page; what is not a code stays."""
+    """Format a value or a name of a certificate in words; other values are unchanged."""
     return _(CODES[code]) if isinstance(code, str) and code in CODES else str(code)
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A fact as a part of a message: an error or a line of a log, which are in English."""
+    """A fact as a part of a message, such as an error or a log record, which are in English."""
 
     fact: Fact
     """The fact."""
 
     def told(self, voice: Voice) -> str:
-        """Return the words."""
+        """Phrase the fact for an audience."""
         return english(self.fact, voice)
 
 
 class _Words(Formatter):
-    """Fills in the placeholders of a sentence."""
+    """Formatter of the placeholders of a sentence."""
 
     def __init__(self, voice: Voice) -> None:
         self._voice = voice
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        """Write an argument as its placeholder asks for."""
+        """Format an argument as its placeholder specifies."""
+        # Formats of our own; any other one is a format of Python.
         match format_spec:
             case "percent":
                 return percent(value)
@@ -92,12 +95,14 @@ class _Words(Formatter):
                 return listed(value)
             case "list_and_others":
                 return listed([*value, _(_OTHERS)])
+            # Percentages in the format of the language.
             case "shares":
                 return ", ".join(f"'{name}' ({percent(share)})" for name, share in value)
         return self._plain(value, format_spec)
 
     def _plain(self, value: Any, format_spec: str) -> str:
-        """Write a part of a message, a fact, a name or a number."""
+        """Format a part of a message, a fact, a name or a number."""
+        # Facts may be nested; parts of messages depend on the audience.
         if isinstance(value, Fact):
             return sentence(value, self._voice)
         if hasattr(value, "told"):

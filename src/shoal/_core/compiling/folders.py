@@ -30,7 +30,7 @@ _WARNED: set[str] = set()
 def private_folder(source: Path, name: str, stamp: str) -> Path | None:
     """Make a folder for code that was compiled from a source, and remove those with other stamps.
 
-    The first that can be written is chosen: beside the source, or in the folder that NUMBA_CACHE_DIR names instead;
+    The first that can be written is chosen: next to the source, or in the folder that NUMBA_CACHE_DIR names instead;
     in the user's cache folder; in a folder of this user among the temporary files. Folders that others can write are
     left out. If there is none, the process warns once.
 
@@ -41,6 +41,7 @@ def private_folder(source: Path, name: str, stamp: str) -> Path | None:
     name, stamp : str
         What is compiled, and a hash of all that it is compiled from.
     """
+    # Places in the order of preference; a read-only folder of the administrator is copied.
     installed: Path | None = None
     for place in _places(source):
         folder = place / f"{name}-{stamp}"
@@ -83,6 +84,7 @@ def _create(folder: Path, copied: Path | None) -> None:
         if folder.stat().st_mode & 0o022:
             folder.chmod(0o700)
         return
+    # Copied under another name first, so that no process sees half of it.
     draft = folder.with_name(f"{folder.name}.{uuid.uuid4().hex[:12]}")
     shutil.copytree(copied, draft, copy_function=shutil.copyfile)
     for made in (draft, *draft.glob("*/")):
@@ -117,6 +119,7 @@ def is_private(folder: Path) -> bool:
     """
     if os.name != "posix":
         return True  # their modes are not those of POSIX
+    # Every folder and link on the way counts, because its owner could replace the rest.
     trusted = (0, os.geteuid())
     try:
         real = Path(os.path.realpath(folder))  # `resolve` fails at links without end
@@ -129,7 +132,7 @@ def is_private(folder: Path) -> bool:
             stat.S_ISLNK(kind.st_mode)
             or (
                 stat.S_ISDIR(kind.st_mode)
-                # In a sticky folder, such as that of temporary files, nobody can touch what others own.
+                # In a sticky folder, such as that of temporary files, only the owner of an entry can replace it.
                 and not (kind.st_mode & 0o022 and (one == real or not kind.st_mode & stat.S_ISVTX))
             )
         )
@@ -147,6 +150,7 @@ def _passed(folder: Path) -> Iterator[Path]:
     """
     here, ahead, links = Path(), list(reversed(folder.absolute().parts)), 0
     while ahead:
+        # Links are followed by hand, so that their own folders are checked as well.
         part = ahead.pop()
         if part == "..":
             here = here.parent

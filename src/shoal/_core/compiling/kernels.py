@@ -60,6 +60,7 @@ class Kernel:
             if self._dispatcher is None:
                 from shoal._core.compiling.dispatchers import make_dispatcher
 
+                # Inlined functions are compiled into their callers, steps without a wrapper for Python.
                 kept, from_python = self.role is not Role.INLINED, self.role is Role.KERNEL
                 self._dispatcher = make_dispatcher(self.py_func, kept=kept, from_python=from_python)
         return self._dispatcher

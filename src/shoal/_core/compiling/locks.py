@@ -45,6 +45,7 @@ class FunctionLock:
             return
         try:
             self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            # The patience is shared by all functions, so that a suspended process delays others once.
             while not self._try() and FunctionLock.patience > 0:
                 time.sleep(_PAUSE)
                 FunctionLock.patience -= _PAUSE

@@ -1,4 +1,4 @@
-"""Tells who wants to know that kernels are being compiled: a first run takes long, and nobody would know why."""
+"""Notify listeners when kernels are compiled, because a first run takes long without an apparent reason."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["begin", "end", "listening"]
 
 
 class Listener(Protocol):
-    """What is told when the compilation of a kernel begins and ends; compilations may be within one another."""
+    """An object that is notified when the compilation of a kernel begins and ends; compilations may be nested."""
 
     def begin(self) -> None:
-        """Hear that a kernel was not found compiled, and is compiled now."""
+        """Note that a kernel is not cached and is being compiled."""
 
     def end(self) -> None:
-        """Hear that it is done."""
+        """Note that the compilation ended."""
 
 
 _LISTENERS: list[Listener] = []
@@ -24,7 +24,7 @@ _LISTENERS: list[Listener] = []
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Tell a listener of every compilation in the meantime."""
+    """Notify a listener of every compilation for the duration of the context."""
     _LISTENERS.append(listener)
     try:
         yield
@@ -33,12 +33,12 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def begin() -> None:
-    """Tell all listeners that a compilation begins."""
+    """Notify all listeners that a compilation begins."""
     for listener in _LISTENERS:
         listener.begin()
 
 
 def end() -> None:
-    """Tell all listeners that a compilation ended."""
+    """Notify all listeners that a compilation ended."""
     for listener in _LISTENERS:
         listener.end()

@@ -23,6 +23,7 @@ _OPTIONS = "shoal._core.compiling.dispatchers"
 @functools.cache
 def source_stamp(module: str) -> str:
     """Hash the sources of a module and of all kernels that it imports, directly or not: 16 hexadecimal digits."""
+    # Imports are followed transitively, because a change in any of them changes the machine code.
     names: set[str] = set()
     waiting = [_OPTIONS, module]
     while waiting:
