@@ -229,7 +229,7 @@ def insensitive_warnings(values: pl.DataFrame) -> Iterator[Remark]:
 
     @cache
     def counted(names: tuple[str, ...]) -> tuple[int, int]:
-        """Return how many rows have values of their own, and how many different values there are."""
+        """Count the rows with unique values, and the distinct values."""
         # Hashes of 64 bits are sorted, because that needs less memory than grouping the values.
         plain = pl.DataFrame([_plain(values.get_column(name)).alias(str(at)) for at, name in enumerate(names)])
         # Missing values are not unique values, but count as one distinct value.

@@ -459,7 +459,7 @@ def reservations(
 
 
 def _records_of_persons(whose: Collection[str | None]) -> str:
-    """Return what is not promised to persons with several records, given what the models are about."""
+    """Explain the limits for persons with several records, given the units of the models."""
     if "records" in whose:
         return _(
             "What is said of sensitive values is about one record of a person: all records of a person together may "

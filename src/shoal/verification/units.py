@@ -1,6 +1,6 @@
-"""Whose the rows of a published table are: the units that verification counts, read from the input once more.
+"""Number the units of a published table's rows, such as persons, from the columns of the input.
 
-Nothing of the encoding is used: units are numbered here from the values of the input's columns.
+The encoding of tables is not used here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROW = "row"
 
 
 def number_units(rows: pl.DataFrame, kinds: Sequence[Sequence[str]]) -> pl.DataFrame:
-    """Assign numbers to the units whose the rows of a table are.
+    """Number the units that the rows of a table belong to.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def number_units(rows: pl.DataFrame, kinds: Sequence[Sequence[str]]) -> pl.DataF
     Returns
     -------
     polars.DataFrame
-        A column for each kind, which has equal numbers for rows of one unit. A row that misses a value of such a column
-        is a unit of its own.
+        A column for each kind of unit, with equal numbers for the rows of one unit. A row with a missing value in such a
+        column is a unit of its own.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def number_units(rows: pl.DataFrame, kinds: Sequence[Sequence[str]]) -> pl.DataF
 
 
 def name_units(frame: pl.DataFrame, units: pl.DataFrame | None) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Put units beside the columns of a published table, under names that none of these has.
+    """Add units to the columns of a published table, under unused names.
 
     Returns
     -------
@@ -67,6 +67,7 @@ def _numbers(rows: pl.DataFrame, names: Sequence[str]) -> pl.Series:
     plain = named.with_columns(text.str.normalize("NFC").str.strip_chars(), pl.selectors.float().fill_nan(None))
     plain = plain.with_columns(pl.col(pl.String).replace("", None))
     plain = plain.with_row_index(_ROW).with_columns(pl.col(_ROW).cast(pl.Int64))
+    # A unit is numbered by its first row; rows with missing values get distinct negative numbers.
     first = plain.group_by(keys).agg(pl.col(_ROW).min().alias("first"))
     found = plain.join(first, on=keys, how="left", nulls_equal=True, maintain_order="left")
     missing = pl.any_horizontal(pl.col(key).is_null() for key in keys)

@@ -104,8 +104,8 @@ def _of_units(
         raise ReleaseUnsafeError(
             "The release was to be checked for units whose rows are not known. Nothing was published."
         )
-    beside, named = name_units(frame, units)
-    counts = count_groups(beside, quasi_identifiers, list(named.values()), times=times)
+    with_units, named = name_units(frame, units)
+    counts = count_groups(with_units, quasi_identifiers, list(named.values()), times=times)
     return dict(zip(named, counts, strict=True))
 
 
