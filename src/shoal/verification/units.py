@@ -18,7 +18,7 @@ _ROW = "row"
 
 
 def number_units(rows: pl.DataFrame, kinds: Sequence[Sequence[str]]) -> pl.DataFrame:
-    """Number the units that the rows of a table belong to.
+    """Assign numbers to the units that the rows of a table belong to.
 
     Parameters
     ----------
