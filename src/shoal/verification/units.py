@@ -30,8 +30,8 @@ def number_units(rows: pl.DataFrame, kinds: Sequence[Sequence[str]]) -> pl.DataF
     Returns
     -------
     polars.DataFrame
-        A column for each kind of unit, with equal numbers for the rows of one unit. A row with a missing value in such a
-        column is a unit of its own.
+        A column for each kind of unit, with equal numbers for the rows of one unit. A row with a missing value in such
+        a column is a unit of its own.
 
     Examples
     --------
