@@ -33,7 +33,7 @@ from shoal.models import (
     Requirement,
     TCloseness,
 )
-from shoal.recoding import published_frame, recode
+from shoal.recoding import publish_frame, recode
 from shoal.verification import verify
 from shoal.wording import english
 
@@ -247,7 +247,7 @@ def test_any_table_with_hierarchies(problem_of, algorithm, data):
     recoding = recode(
         problem.table, found.groups, found.count, method="generalization", hierarchies=trees, least=found.least
     )
-    published, _ = published_frame(problem.table, recoding, found.groups)
+    published, _ = publish_frame(problem.table, recoding, found.groups)
     names = [column.name for column in problem.table.quasi_identifiers]
     verify(published, quasi_identifiers=names, sensitive=["s0"], requirement=problem.requirement)
 

@@ -49,7 +49,7 @@ def test_the_order_of_rows_changes_nothing(coarsening, columns):
     for one, other in zip(before, after, strict=True):
         assert one.gather(shuffled).to_list() == other.to_list()
         assert one.is_null().to_list() == columns[0].is_null().to_list()
-    facts = coarsening.applied(columns)
+    facts = coarsening.coarsen(columns)
     assert facts.facts["smallest"] >= coarsening.k
     assert facts.picture().startswith("<svg")
 

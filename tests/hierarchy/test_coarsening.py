@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.errors import ColumnError, DataError, InternalError, ParameterError
-from shoal.hierarchy import Coarsened, Coarsening, coarsen_columns
+from shoal.hierarchy import Coarsening, CoarseningResult, coarsen_columns
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,10 @@ def test_a_column_becomes_coarser_and_the_others_stay():
 
 
 class Drawn(Halves):
-    def applied(self, columns):
-        return Coarsened(columns=self.apply(columns), facts={"classes": 2}, picture=lambda: "<svg id='halves'></svg>")
+    def coarsen(self, columns):
+        return CoarseningResult(
+            columns=self.apply(columns), facts={"classes": 2}, picture=lambda: "<svg id='halves'></svg>"
+        )
 
 
 def test_a_coarsening_may_say_and_draw_what_it_did(tmp_path):

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import DataError, ParameterError
-from shoal.hierarchy import Hierarchy, flat_hierarchy, frequency_hierarchy, join_nodes, with_level
+from shoal.hierarchy import Hierarchy, flat_hierarchy, frequency_hierarchy, insert_level, join_nodes
 
 VALUES = [f"v{number}" for number in range(9)]
 
 
 @given(st.lists(st.tuples(st.sets(st.sampled_from(VALUES), min_size=1), st.sampled_from("xyz")), max_size=6))
 def test_joined_values_are_below_their_node_and_others_stay(steps):
-    tree = with_level(flat_hierarchy(VALUES), 1)
+    tree = insert_level(flat_hierarchy(VALUES), 1)
     expected = {value: value for value in VALUES}
     for chosen, name in steps:
         tree = join_nodes(tree, sorted(chosen), name)
@@ -44,13 +44,13 @@ def test_a_node_that_takes_others_in_keeps_what_is_above_it():
 def test_a_level_more_changes_no_group():
     tree = frequency_hierarchy(["a"] * 3 + ["b"] * 5 + ["c", "d"])
     for level in range(1, tree.height + 1):
-        more = with_level(tree, level)
+        more = insert_level(tree, level)
         assert more.height == tree.height + 1
         assert [(*row[:level], *row[level + 1 :]) for row in more.rows()] == tree.rows()
 
 
 def test_what_is_no_hierarchy_is_refused_without_a_value():
-    tree = with_level(flat_hierarchy(["a", "b", "c"]), 1)
+    tree = insert_level(flat_hierarchy(["a", "b", "c"]), 1)
     with pytest.raises(DataError, match="stands for different values") as error:
         join_nodes(tree, ["a", "b"], "c")  # the name of a value that is not among them
     assert "'c'" not in str(error.value)
@@ -61,7 +61,7 @@ def test_what_is_no_hierarchy_is_refused_without_a_value():
     with pytest.raises(ParameterError, match="no level to join"):
         join_nodes(flat_hierarchy(["a", "b"]), ["a"], "x")
     with pytest.raises(ParameterError, match="level"):
-        with_level(tree, 5)
+        insert_level(tree, 5)
     with pytest.raises(DataError, match="none"):
         flat_hierarchy([None, None])
 

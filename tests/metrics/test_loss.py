@@ -17,7 +17,7 @@ from tests.oracles.oracles import STAR, Interval
 from tests.oracles.strategies import FrameTable, dense, frame_tables
 
 from shoal import metrics
-from shoal.recoding import Recoding, published_frame, recode
+from shoal.recoding import Recoding, publish_frame, recode
 from shoal.table import Schema, Table, encode
 
 
@@ -126,7 +126,7 @@ def test_agrees_with_the_definitions(data: st.DataObject, drawn: FrameTable, met
     sizes = Counter(release).values()
     assert metrics.discernability(recoding) == sum(size**2 for size in sizes)
     assert metrics.average_class_size(recoding, 3) == pytest.approx(table.rows / len(sizes) / 3)
-    frame, _ = published_frame(table, recoding, codes)
+    frame, _ = publish_frame(table, recoding, codes)
     names = drawn.quasi_identifiers
     assert metrics.published_class_sizes(frame, names).tolist() == sorted(sizes)
     shown = metrics.published_star_counts(frame, names, "*")

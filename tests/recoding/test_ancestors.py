@@ -18,7 +18,7 @@ import shoal
 from shoal import metrics
 from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.hierarchy import Hierarchy
-from shoal.recoding import STAR_LEVEL, RecodedColumn, published_frame, recode
+from shoal.recoding import STAR_LEVEL, RecodedColumn, publish_frame, recode
 from shoal.table import Schema, Table, encode
 
 SECRET = "Zyzzyva"
@@ -184,7 +184,7 @@ def test_agrees_with_the_definitions(data: st.DataObject, paths: list[list[str]]
     assert divergence == pytest.approx(
         loss.kl_divergence([(value,) for value in values], [0] * len(values), release, [domain]), abs=1e-9
     )
-    frame, rows = published_frame(table, recoding, codes, compact=True)
+    frame, rows = publish_frame(table, recoding, codes, compact=True)
     assert frame["a"].cast(pl.String).to_list() == [expected[groups[row]][0] for row in rows]
 
 

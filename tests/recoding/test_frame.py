@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from tests.oracles.strategies import FrameTable, dense, frame_tables
 
 from shoal.errors import DataError
-from shoal.recoding import published_frame, recode
+from shoal.recoding import publish_frame, recode
 from shoal.table import Schema, encode
 
 METHODS = st.sampled_from(["suppression", "generalization"])
@@ -31,7 +31,7 @@ def published(frame: pl.DataFrame, schema: Schema, groups: list[int], **options:
     table = encode(frame, schema)
     codes = np.array(groups, dtype=np.int32)
     recoding = recode(table, codes, max(groups) + 1, method=options.pop("method", "suppression"))
-    result, rows = published_frame(table, recoding, codes, **options)
+    result, rows = publish_frame(table, recoding, codes, **options)
     return result, rows.tolist()
 
 

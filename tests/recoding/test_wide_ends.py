@@ -28,7 +28,7 @@ def widened(values: Any, least: int, kind: Any = None) -> tuple[list[str | None]
     (column,) = encode(series.to_frame(), Schema(quasi_identifiers=("q",))).quasi_identifiers
     ends = wide_ends(column, np.bincount(column.codes, minlength=column.size), least)
     return tuple(  # type: ignore[return-value]
-        [None if lost else text for text, lost in zip(ends.written(places), ends.lost[side], strict=True)]
+        [None if lost else text for text, lost in zip(ends.format_ends(places), ends.lost[side], strict=True)]
         for side, places in enumerate((ends.low, ends.high))
     )
 

@@ -344,9 +344,9 @@ class Halves(Coarsening):
 class Wrong(Bins):
     """A coarsening that is called like one of shoal's, and does another thing."""
 
-    def applied(self, columns: tuple[pl.Series, ...]) -> Any:
+    def coarsen(self, columns: tuple[pl.Series, ...]) -> Any:
         (column,) = columns
-        return super().applied(((column + 10).alias(column.name),))
+        return super().coarsen(((column + 10).alias(column.name),))
 
 
 def test_coarsenings_of_the_callers_own() -> None:

@@ -17,7 +17,7 @@ from shoal.disclosure_risk import (
     repeated_combinations,
 )
 from shoal.findings.finding_kinds import Remark
-from shoal.hierarchy.fitting import fitting_coarsening
+from shoal.hierarchy.fitting import suggest_coarsening
 
 __all__ = [
     "exact_ends",
@@ -151,7 +151,7 @@ def how_to_coarsen(values: pl.Series, name: str, *, recoding: str) -> Suggestion
     recoding : str
         How the release was recoded: hierarchies need generalization.
     """
-    fits = fitting_coarsening(values, name)
+    fits = suggest_coarsening(values, name)
     if fits is not None:
         return Suggestion("coarsen", shlex.quote(f"{name}={fits.words}"), python=f"coarsen={{{name!r}: {fits.python}}}")
     # Without a fitting coarsening only a hierarchy helps, which needs generalization.

@@ -9,8 +9,8 @@ import numpy as np
 
 from shoal.errors import DataError
 from shoal.grouping.base import SUPPRESSED
-from shoal.hierarchy import Coarsened
-from shoal.hierarchy.distinct_values import encoded
+from shoal.hierarchy import CoarseningResult
+from shoal.hierarchy.distinct_values import encode_values
 from shoal.recoding.star_symbol import quote_text
 from shoal.table.natural_order import NUMBER, numeric_order
 
@@ -46,7 +46,7 @@ def encoded_values(owner: str, series: pl.Series) -> Column:
     DataError
         It has no value.
     """
-    column = encoded(series)
+    column = encode_values(series)
     if column is None:
         raise DataError(f"{owner} needs a column with a value: this one has none.")
     return column
@@ -146,10 +146,10 @@ def coarsened(
     *,
     of_intervals: bool = False,
     classes: Mapping[str, Sequence[str]] | None = None,
-) -> Coarsened:
-    """Return coarser columns with what a certificate tells of the grouping, and its picture; see `Coarsened`."""
+) -> CoarseningResult:
+    """Return coarser columns with what a certificate tells of the grouping, and its picture; see `CoarseningResult`."""
     facts = grouping.to_dict()
-    return Coarsened(
+    return CoarseningResult(
         columns=columns,
         of_intervals=of_intervals,
         classes=classes,

@@ -10,10 +10,10 @@ from shoal.hierarchy.builders import (
     prefix_hierarchy,
     quantile_hierarchy,
 )
-from shoal.hierarchy.coarsening import Coarsened, Coarsening, coarsen_columns
+from shoal.hierarchy.coarsening import Coarsening, CoarseningResult, coarsen_columns
 from shoal.hierarchy.dates import DatePart
-from shoal.hierarchy.editing import flat_hierarchy, join_nodes, with_level
-from shoal.hierarchy.level import Level, as_hierarchy, tree_after
+from shoal.hierarchy.editing import flat_hierarchy, insert_level, join_nodes
+from shoal.hierarchy.level import Level, as_hierarchy, drop_coarsened_levels
 from shoal.hierarchy.numeric import Bins, BottomCode, Round, TopCode
 from shoal.hierarchy.one_value import OneValue
 from shoal.hierarchy.postal import SPARSE_ZIP3, Prefix, ThreeDigitZip
@@ -24,7 +24,7 @@ __all__ = [
     "SPARSE_ZIP3",
     "Bins",
     "BottomCode",
-    "Coarsened",
+    "CoarseningResult",
     "Coarsening",
     "DatePart",
     "Hierarchy",
@@ -47,6 +47,6 @@ __all__ = [
     "quantile_hierarchy",
     "coarsen_columns",
     "safe_harbor",
-    "tree_after",
-    "with_level",
+    "drop_coarsened_levels",
+    "insert_level",
 ]

@@ -18,9 +18,9 @@ import polars as pl
 
 from shoal._core.validation import Finite, Integer, RationalIn, exact_fraction, validate
 from shoal.errors import DataError, ParameterError
-from shoal.hierarchy.dates import dates_of
-from shoal.hierarchy.distinct_values import encoded, number_text, numbers_of
-from shoal.hierarchy.numeric import bin_names, checked_cuts, step_cuts
+from shoal.hierarchy.dates import parse_dates
+from shoal.hierarchy.distinct_values import encode_values, number_text, require_numbers
+from shoal.hierarchy.numeric import bin_names, quantile_cuts, validate_cuts
 from shoal.hierarchy.postal import codes_as_text
 from shoal.hierarchy.tree import Hierarchy
 from shoal.table.text import dictionary_text, quote_text
@@ -83,7 +83,7 @@ def interval_hierarchy(values: Values, width: Real | float, *, start: Real | flo
         {"width": RationalIn(low=Fraction(0), low_included=False), "start": Finite(), "factor": Integer(low=2)},
     )
     column = _column("interval_hierarchy", values)
-    numbers = numbers_of("interval_hierarchy", column)
+    numbers = require_numbers("interval_hierarchy", column)
     origin, step = exact_fraction(start), exact_fraction(width)
     levels: list[list[str]] = []
     while True:
@@ -117,7 +117,7 @@ def cut_hierarchy(values: Values, *levels: Sequence[Real | float]) -> Hierarchy:
     """
     if not levels:
         raise ParameterError.refusing("cut_hierarchy", "levels", "the cuts of one level or more")
-    exact = [[exact_fraction(cut) for cut in checked_cuts("cut_hierarchy", cuts)] for cuts in levels]
+    exact = [[exact_fraction(cut) for cut in validate_cuts("cut_hierarchy", cuts)] for cuts in levels]
     # A level with the same cuts as the level below would add nothing.
     for number, (fine, coarse) in enumerate(pairwise(exact), start=2):
         if not set(coarse) < set(fine):
@@ -125,7 +125,7 @@ def cut_hierarchy(values: Values, *levels: Sequence[Real | float]) -> Hierarchy:
                 f"The cuts of level {number} of cut_hierarchy must be a proper subset of the cuts of the level before."
             )
     column = _column("cut_hierarchy", values)
-    return _tree(column, _cut_levels(numbers_of("cut_hierarchy", column), exact))
+    return _tree(column, _cut_levels(require_numbers("cut_hierarchy", column), exact))
 
 
 def quantile_hierarchy(values: Values, bins: int = 16) -> Hierarchy:
@@ -149,8 +149,8 @@ def quantile_hierarchy(values: Values, bins: int = 16) -> Hierarchy:
     """
     validate("quantile_hierarchy", {"bins": bins}, {"bins": Integer(low=2)})
     column = _column("quantile_hierarchy", values)
-    numbers = numbers_of("quantile_hierarchy", column)
-    cuts = step_cuts(column, numbers, bins)
+    numbers = require_numbers("quantile_hierarchy", column)
+    cuts = quantile_cuts(column, numbers, bins)
     levels = []
     # Dropping every other cut merges neighbours in pairs.
     while cuts:
@@ -204,7 +204,7 @@ def date_hierarchy(values: Values, *, format: str | None = None) -> Hierarchy:  
     ('2020-02-01', '2020-02', '2020-Q1', '2020', '*')
     """
     column = _column("date_hierarchy", values)
-    dates = dates_of("date_hierarchy", column, format)
+    dates = parse_dates("date_hierarchy", column, format)
     # Each level is a function of the date, so that the levels nest.
     years, parts = dates.dt.year(), zip(dates.dt.year(), dates.dt.month(), dates.dt.quarter(), strict=True)
     months, quarters = zip(*((f"{y:04}-{m:02}", f"{y:04}-Q{q}") for y, m, q in parts), strict=True)
@@ -224,7 +224,7 @@ def frequency_hierarchy(values: Values) -> Hierarchy:
     """
     # Frequencies as a one-column matrix, so that both methods share the same loop.
     column = _column("frequency_hierarchy", values)
-    return _joined(column, _counts(column)[:, None], _by_frequency)
+    return _merge_nodes(column, _counts(column)[:, None], _by_frequency)
 
 
 def co_occurrence_hierarchy(values: Values, sensitive: Values) -> Hierarchy:
@@ -259,7 +259,7 @@ def co_occurrence_hierarchy(values: Values, sensitive: Values) -> Hierarchy:
     if len(other) != len(series):
         raise ParameterError(f"The 'sensitive' parameter must have as many values ({len(series)}). Got {len(other)}.")
     column = _column("co_occurrence_hierarchy", series)
-    said = encoded(other)
+    said = encode_values(other)
     if said is None:
         raise DataError("co_occurrence_hierarchy needs sensitive values: all are missing.")
     # Contingency table of the present values and the sensitive values.
@@ -267,7 +267,7 @@ def co_occurrence_hierarchy(values: Values, sensitive: Values) -> Hierarchy:
     keys = column.codes[present].astype(np.int64) * said.size + said.codes[present]
     size = column.size - column.has_missing
     counts = np.bincount(keys, minlength=size * said.size).reshape(size, said.size)
-    return _joined(column, counts, _by_distribution)
+    return _merge_nodes(column, counts, _by_distribution)
 
 
 def automatic_hierarchy(values: Values, sensitive: Values | None = None) -> Hierarchy:
@@ -304,7 +304,7 @@ def _series(values: Values) -> pl.Series:
 
 
 def _column(owner: str, values: Values) -> Column:
-    column = encoded(_series(values))
+    column = encode_values(_series(values))
     if column is None:
         raise DataError(f"{owner} needs a column with a value: this one has none.")
     return column
@@ -332,7 +332,7 @@ Pairing = Callable[["NDArray[np.int64]"], list[tuple[int, ...]]]
 """A function that decides which nodes to merge, given the counts of each node."""
 
 
-def _joined(column: Column, counts: NDArray[np.int64], pairing: Pairing) -> Hierarchy:
+def _merge_nodes(column: Column, counts: NDArray[np.int64], pairing: Pairing) -> Hierarchy:
     """Merge nodes level by level until at most two are left."""
     texts, quotes = _texts(column), quote_text(dictionary_text(column.dictionary.drop_nulls())).to_list()
     taken = set(texts)

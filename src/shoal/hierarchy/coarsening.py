@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["Coarsened", "Coarsening", "check_coarsenings", "coarsen_columns"]
+__all__ = ["CoarseningResult", "Coarsening", "check_coarsenings", "coarsen_columns"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Coarsened:
+class CoarseningResult:
     """Result of a coarsening: coarser columns, with facts and a figure for the report."""
 
     columns: tuple[pl.Series, ...]
@@ -82,9 +82,9 @@ class Coarsening(ABC):
             If the column does not have the type or the values that this coarsening needs. The message shows no cell.
         """
 
-    def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
+    def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
         """Coarsen the columns as `apply` does, and add facts and a figure if the coarsening provides them."""
-        return Coarsened(columns=self.apply(columns))
+        return CoarseningResult(columns=self.apply(columns))
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def coarsen_columns(
         names = (key,) if isinstance(key, str) else tuple(key)
         before = tuple(frame.get_column(name) for name in names)
         try:
-            made = coarsening.applied(before)
+            made = coarsening.coarsen(before)
         # The error names the column, which the coarsening itself does not know.
         except UsageError as error:
             raise type(error)(f"Column {', '.join(repr(name) for name in names)}: ", error) from error
@@ -169,7 +169,7 @@ def coarsen_columns(
         # Classes are recorded, so that metrics can compare with the original values.
         if not coarsening.self_evident:
             classes.update(
-                (fine.name, made.classes if made.classes is not None else _as_it_became(fine, coarse))
+                (fine.name, made.classes if made.classes is not None else _list_classes(fine, coarse))
                 for fine, coarse in zip(before, after, strict=True)
             )
     return CoarsenedColumns(
@@ -177,7 +177,7 @@ def coarsen_columns(
     )
 
 
-def _as_it_became(before: pl.Series, after: pl.Series) -> dict[str, list[str]]:
+def _list_classes(before: pl.Series, after: pl.Series) -> dict[str, list[str]]:
     """List the original values of each coarser value, as text."""
     import polars as pl
 

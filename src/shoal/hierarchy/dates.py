@@ -12,12 +12,12 @@ from shoal._core.validation import Integer, OneOf, Optional, validate
 from shoal._messages import Allowed, Phrase, Subject, Suggestion
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening
-from shoal.hierarchy.distinct_values import by_code, encoded, first_row
+from shoal.hierarchy.distinct_values import describe_first_row, encode_values, expand_to_rows
 
 if TYPE_CHECKING:
     from shoal.table import Column
 
-__all__ = ["DatePart", "dates_of"]
+__all__ = ["DatePart", "parse_dates"]
 
 _PARTS = ("year", "quarter", "month")
 _ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
@@ -75,15 +75,15 @@ class DatePart(Coarsening):
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Coarsen the column to the part of each date; see `Coarsening.apply`."""
         (series,) = columns
-        column = encoded(series)
+        column = encode_values(series)
         # A column of missing values only stays as it is.
         if column is None:
             return columns
-        dates = dates_of("DatePart", column, self.format)
+        dates = parse_dates("DatePart", column, self.format)
         years = dates.dt.year()
         # Plain years stay integers.
         if self.part == "year" and (self.earliest is None or (years > self.earliest).all()):
-            return (by_code(column, years, series.name),)
+            return (expand_to_rows(column, years, series.name),)
         if self.part == "year":
             labels = [f"<={self.earliest}" if year <= (self.earliest or 0) else str(year) for year in years]
         elif self.part == "quarter":
@@ -93,7 +93,7 @@ class DatePart(Coarsening):
         # Declare the labels in the order of the dates.
         by_date = dates.arg_sort()
         kind = pl.Enum(list(dict.fromkeys(labels[place] for place in by_date)))
-        return (by_code(column, pl.Series(labels, dtype=kind), series.name),)
+        return (expand_to_rows(column, pl.Series(labels, dtype=kind), series.name),)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""
@@ -105,7 +105,7 @@ class DatePart(Coarsening):
         }
 
 
-def dates_of(owner: str, column: Column, pattern: str | None = None) -> pl.Series:
+def parse_dates(owner: str, column: Column, pattern: str | None = None) -> pl.Series:
     """Parse the distinct values of a column as dates, without the missing value.
 
     Raises
@@ -137,5 +137,5 @@ def dates_of(owner: str, column: Column, pattern: str | None = None) -> pl.Serie
         if pattern is None:
             written = Suggestion("dates", "NAME=%d.%m.%Y", python="format='%d.%m.%Y'")
             how = Phrase("as 2020-01-31: say how dates are written with ", written)
-        raise DataError(f"{owner} cannot read {first_row(column, wrong)} ", how, ".")
+        raise DataError(f"{owner} cannot read {describe_first_row(column, wrong)} ", how, ".")
     return read

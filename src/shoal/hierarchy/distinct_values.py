@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from shoal.table import Column
 
 __all__ = [
-    "by_code",
-    "encoded",
-    "first_row",
-    "in_order",
+    "expand_to_rows",
+    "encode_values",
+    "describe_first_row",
+    "expand_to_categories",
     "multiples",
     "number_text",
-    "numbers_of",
-    "reads_like_a_number",
+    "require_numbers",
+    "looks_like_number",
 ]
 
 _INT64 = 1 << 63
 
 
-def encoded(series: pl.Series) -> Column | None:
+def encode_values(series: pl.Series) -> Column | None:
     """Encode a column as its ordered distinct values and the code of each row; None if all values are missing."""
     if series.null_count() == len(series):
         return None
@@ -43,7 +43,7 @@ def encoded(series: pl.Series) -> Column | None:
     return None if column.size == column.has_missing else column
 
 
-def numbers_of(owner: str, column: Column) -> tuple[Fraction, ...]:
+def require_numbers(owner: str, column: Column) -> tuple[Fraction, ...]:
     """Return the distinct values of a column as exact numbers, without the missing value.
 
     Raises
@@ -58,13 +58,13 @@ def numbers_of(owner: str, column: Column) -> tuple[Fraction, ...]:
     return column.numbers
 
 
-def first_row(column: Column, wrong: NDArray[np.bool_]) -> str:
+def describe_first_row(column: Column, wrong: NDArray[np.bool_]) -> str:
     """Describe the first row with a wrong value: its number, from 1, and its line."""
     number = int(np.argmax(wrong[column.codes])) + 1
     return f"row {number} (line {number + 1} of a file with a header)"
 
 
-def by_code(column: Column, published: pl.Series, name: str) -> pl.Series:
+def expand_to_rows(column: Column, published: pl.Series, name: str) -> pl.Series:
     """Expand published values, given by code, to rows; missing values stay missing."""
     if column.has_missing:
         # The code of the missing value is the last one.
@@ -72,10 +72,10 @@ def by_code(column: Column, published: pl.Series, name: str) -> pl.Series:
     return published.rechunk().gather(pl.Series(column.codes)).alias(name)
 
 
-def in_order(column: Column, labels: Sequence[str], name: str) -> pl.Series:
+def expand_to_categories(column: Column, labels: Sequence[str], name: str) -> pl.Series:
     """Expand labels to rows as a category that is declared in the order of the values."""
     kind = pl.Enum(list(dict.fromkeys(labels)))
-    return by_code(column, pl.Series(labels, dtype=kind), name)
+    return expand_to_rows(column, pl.Series(labels, dtype=kind), name)
 
 
 def number_text(number: Fraction) -> str:
@@ -121,7 +121,7 @@ def multiples(numbers: Sequence[Fraction], step: Fraction) -> pl.Series:
     return pl.Series([str(one) if meant else number_text(number) for meant, one, number in texts], dtype=pl.String)
 
 
-def reads_like_a_number(label: str) -> bool:
+def looks_like_number(label: str) -> bool:
     """Test if readers would mistake a class label for a number, and hence for a value."""
     try:
         Decimal(label.strip())

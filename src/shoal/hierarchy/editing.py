@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.validation import Integer, validate
 from shoal.errors import DataError, ParameterError
-from shoal.hierarchy.distinct_values import encoded
+from shoal.hierarchy.distinct_values import encode_values
 from shoal.hierarchy.tree import Hierarchy
 from shoal.table.text import dictionary_text
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["flat_hierarchy", "join_nodes", "with_level"]
+__all__ = ["flat_hierarchy", "join_nodes", "insert_level"]
 
 _ROOT = "*"
 
@@ -43,7 +43,7 @@ def flat_hierarchy(values: pl.Series | Sequence[Any]) -> Hierarchy:
     """
     import polars as pl
 
-    column = encoded(values if isinstance(values, pl.Series) else pl.Series("values", list(values)))
+    column = encode_values(values if isinstance(values, pl.Series) else pl.Series("values", list(values)))
     if column is None:
         raise DataError("flat_hierarchy needs a column with a value: this one has none.")
     texts = dictionary_text(column.dictionary.drop_nulls()).to_list()
@@ -68,7 +68,7 @@ def join_nodes(tree: Hierarchy, nodes: Sequence[str], name: str, *, level: int =
     name : str
         Name of the merged node. If a node of the same level has this name, it absorbs the others.
     level : int
-        Level of the merged node: at least 1 and below the height. `with_level` inserts a level.
+        Level of the merged node: at least 1 and below the height. `insert_level` inserts a level.
 
     Returns
     -------
@@ -83,14 +83,14 @@ def join_nodes(tree: Hierarchy, nodes: Sequence[str], name: str, *, level: int =
 
     Examples
     --------
-    >>> tree = with_level(flat_hierarchy(["flu", "cough", "ulcer"]), 1)
+    >>> tree = insert_level(flat_hierarchy(["flu", "cough", "ulcer"]), 1)
     >>> join_nodes(tree, ["flu", "cough"], "lung").rows()
     [('cough', 'lung', '*'), ('flu', 'lung', '*'), ('ulcer', 'ulcer', '*')]
     """
     validate("join_nodes", {"level": level}, {"level": Integer(low=1, high=max(tree.height - 1, 1))})
     # The root cannot absorb other nodes.
     if level >= tree.height:
-        raise ParameterError("The hierarchy has no level to join nodes on: add one with with_level(tree, 1).")
+        raise ParameterError("The hierarchy has no level to join nodes on: add one with insert_level(tree, 1).")
     if not name.strip():
         raise ParameterError.refusing("join_nodes", "name", "the name of the node", got="nothing")
     chosen, rows = set(nodes), tree.rows()
@@ -106,7 +106,7 @@ def join_nodes(tree: Hierarchy, nodes: Sequence[str], name: str, *, level: int =
     )
 
 
-def with_level(tree: Hierarchy, level: int) -> Hierarchy:
+def insert_level(tree: Hierarchy, level: int) -> Hierarchy:
     """Insert a level into a hierarchy; each node of the new level has the node below as its only child.
 
     Parameters
@@ -122,10 +122,10 @@ def with_level(tree: Hierarchy, level: int) -> Hierarchy:
 
     Examples
     --------
-    >>> with_level(flat_hierarchy(["a", "b"]), 1).rows()
+    >>> insert_level(flat_hierarchy(["a", "b"]), 1).rows()
     [('a', 'a', '*'), ('b', 'b', '*')]
     """
-    validate("with_level", {"level": level}, {"level": Integer(low=1, high=max(tree.height, 1))})
+    validate("insert_level", {"level": level}, {"level": Integer(low=1, high=max(tree.height, 1))})
     # Each row repeats its node of the level below.
     return Hierarchy.from_rows(
         ((*row[:level], row[level - 1], *row[level:]) for row in tree.rows()), source=tree.source

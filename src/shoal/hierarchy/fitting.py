@@ -11,12 +11,12 @@ from shoal.table.names import suggests_postal_code, words_of
 
 __all__ = [
     "NUMBER",
-    "FittingCoarsening",
+    "SuggestedCoarsening",
     "are_codes",
-    "fitting_bins",
-    "fitting_coarsening",
-    "fitting_part",
-    "fitting_prefix",
+    "suggest_bins",
+    "suggest_coarsening",
+    "suggest_date_part",
+    "suggest_prefix",
     "round_width",
 ]
 
@@ -29,7 +29,7 @@ _OLDEST = 130
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittingCoarsening:
+class SuggestedCoarsening:
     """A suggested coarsening, in the notation of each interface."""
 
     words: str
@@ -38,7 +38,7 @@ class FittingCoarsening:
     """Notation of Python, such as `shoal.Bins(10)`."""
 
 
-def fitting_coarsening(values: pl.Series, name: str) -> FittingCoarsening | None:
+def suggest_coarsening(values: pl.Series, name: str) -> SuggestedCoarsening | None:
     """Suggest a coarsening for the distinct values of a column, or None if none applies, as for names.
 
     Parameters
@@ -54,20 +54,20 @@ def fitting_coarsening(values: pl.Series, name: str) -> FittingCoarsening | None
 
     Examples
     --------
-    >>> fitting_coarsening(pl.Series(range(18, 90)), "age").words
+    >>> suggest_coarsening(pl.Series(range(18, 90)), "age").words
     'bins:10'
-    >>> fitting_coarsening(pl.Series(["02139", "02140", "10115"]), "zip").python
+    >>> suggest_coarsening(pl.Series(["02139", "02140", "10115"]), "zip").python
     'shoal.Prefix(3)'
     """
     if values.dtype.is_temporal():
-        return fitting_part(values)
+        return suggest_date_part(values)
     if len(values) < 2 or values.dtype == pl.Boolean:
         return None
     # Codes come before numbers, because postal codes look like numbers.
     if are_codes(values, name):
-        return fitting_prefix(values)
+        return suggest_prefix(values)
     if values.dtype.is_numeric() or (values.dtype == pl.String and bool(values.str.contains(NUMBER).all())):
-        return fitting_bins(values, name)
+        return suggest_bins(values, name)
     return None
 
 
@@ -89,7 +89,7 @@ def are_codes(values: pl.Series, name: str, *, postal: bool = False) -> bool:
     return values.dtype.is_integer() and (postal or suggests_postal_code(name))
 
 
-def fitting_prefix(values: pl.Series) -> FittingCoarsening | None:
+def suggest_prefix(values: pl.Series) -> SuggestedCoarsening | None:
     """Suggest the shortest prefix of at least half of the characters that keeps several values.
 
     None if the codes have different lengths, or if no such prefix exists.
@@ -101,21 +101,21 @@ def fitting_prefix(values: pl.Series) -> FittingCoarsening | None:
     # Shorter prefixes than half of a code are rarely useful.
     kept = range((lengths[0] + 1) // 2, lengths[0])
     fits = (one for one in kept if one and codes.str.head(one).n_unique() > 1)
-    return next((FittingCoarsening(words=f"prefix:{one}", python=f"shoal.Prefix({one})") for one in fits), None)
+    return next((SuggestedCoarsening(words=f"prefix:{one}", python=f"shoal.Prefix({one})") for one in fits), None)
 
 
-def fitting_part(values: pl.Series) -> FittingCoarsening | None:
+def suggest_date_part(values: pl.Series) -> SuggestedCoarsening | None:
     """Suggest the coarsest part of dates that is not constant: the year, otherwise the month."""
     if not values.dtype.is_temporal():
         return None
     # The coarsest part comes first.
     for part, kept in (("year", values.dt.year()), ("month", values.dt.month())):
         if kept.n_unique() > 1:
-            return FittingCoarsening(words=f"date:{part}", python=f"shoal.DatePart({part!r})")
+            return SuggestedCoarsening(words=f"date:{part}", python=f"shoal.DatePart({part!r})")
     return None
 
 
-def fitting_bins(values: pl.Series, name: str) -> FittingCoarsening | None:
+def suggest_bins(values: pl.Series, name: str) -> SuggestedCoarsening | None:
     """Suggest bins of a round width: ten years for ages, otherwise about a tenth of the range."""
     numbers = values.cast(pl.Float64, strict=False)
     low, high = numbers.min(), numbers.max()
@@ -132,7 +132,7 @@ def fitting_bins(values: pl.Series, name: str) -> FittingCoarsening | None:
         width = 10.0
     else:
         width = round_width((high - low) / _BINS)
-    return FittingCoarsening(words=f"bins:{width:.12g}", python=f"shoal.Bins({width:.12g})")
+    return SuggestedCoarsening(words=f"bins:{width:.12g}", python=f"shoal.Bins({width:.12g})")
 
 
 def round_width(least: float) -> float:

@@ -12,9 +12,9 @@ import polars as pl
 
 from shoal._core.validation import Integer, validate
 from shoal.errors import ParameterError
-from shoal.hierarchy.coarsening import Coarsened, Coarsening
-from shoal.hierarchy.distinct_values import encoded
-from shoal.hierarchy.reach import ranks_of
+from shoal.hierarchy.coarsening import Coarsening, CoarseningResult
+from shoal.hierarchy.distinct_values import encode_values
+from shoal.hierarchy.reach import rank_values
 from shoal.hierarchy.tree import Hierarchy
 from shoal.table.natural_order import NUMBER
 from shoal.table.text import dictionary_text
@@ -22,7 +22,7 @@ from shoal.table.text import dictionary_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Level", "as_hierarchy", "tree_after"]
+__all__ = ["Level", "as_hierarchy", "drop_coarsened_levels"]
 
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
@@ -68,14 +68,14 @@ class Level(Coarsening):
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Replace each value by its ancestor; see `Coarsening.apply`."""
-        return self.applied(columns).columns
+        return self.coarsen(columns).columns
 
-    def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
-        """Replace each value by its ancestor, and list the values of each node; see `Coarsening.applied`."""
+    def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
+        """Replace each value by its ancestor, and list the values of each node; see `Coarsening.coarsen`."""
         (series,) = columns
-        column = encoded(series)
+        column = encode_values(series)
         if column is None or self.level == 0:
-            return Coarsened(columns=columns, classes={})
+            return CoarseningResult(columns=columns, classes={})
         tree = as_hierarchy("The hierarchy", self.hierarchy)
         # Look up the distinct values in the hierarchy, and take their ancestors.
         positions = tree.positions(dictionary_text(column.dictionary).to_list(), column=series.name)
@@ -92,7 +92,7 @@ class Level(Coarsening):
         classes: dict[str, list[str]] = {name: [] for name in labels}
         for value, node in zip(tree.values, tree.levels[self.level].tolist(), strict=True):
             classes.get(tree.labels[self.level][node], []).append(value)
-        return Coarsened(columns=(coarser,), classes=classes)
+        return CoarseningResult(columns=(coarser,), classes=classes)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""
@@ -141,7 +141,7 @@ def _places(tree: Hierarchy, kind: pl.DataType) -> NDArray[np.int64] | None:
             return None
     else:
         return None
-    return np.where(possible.to_numpy(), ranks_of(tree), -1)
+    return np.where(possible.to_numpy(), rank_values(tree), -1)
 
 
 def as_hierarchy(what: str, given: object) -> Hierarchy:
@@ -160,7 +160,7 @@ def as_hierarchy(what: str, given: object) -> Hierarchy:
     raise ParameterError(f"{what} must be a Hierarchy or a path to its file. Got {type(given).__name__}.")
 
 
-def tree_after(tree: Hierarchy, coarsening: object) -> Hierarchy:
+def drop_coarsened_levels(tree: Hierarchy, coarsening: object) -> Hierarchy:
     """Return the part of a column's hierarchy that remains after coarsening the column to one of its levels.
 
     If the column was not coarsened, or in another way, its values belong to the hierarchy itself, which is returned

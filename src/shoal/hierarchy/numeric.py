@@ -18,15 +18,15 @@ import numpy as np
 from shoal._core.validation import Finite, Integer, NotBlank, Optional, RationalIn, exact_fraction, validate
 from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError
-from shoal.hierarchy.coarsening import Coarsened, Coarsening
+from shoal.hierarchy.coarsening import Coarsening, CoarseningResult
 from shoal.hierarchy.distinct_values import (
-    by_code,
-    encoded,
-    in_order,
+    encode_values,
+    expand_to_categories,
+    expand_to_rows,
+    looks_like_number,
     multiples,
     number_text,
-    numbers_of,
-    reads_like_a_number,
+    require_numbers,
 )
 from shoal.table.text import dictionary_text
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["Bins", "BottomCode", "Round", "TopCode", "bin_names", "checked_cuts", "step_cuts"]
+__all__ = ["Bins", "BottomCode", "Round", "TopCode", "bin_names", "validate_cuts", "quantile_cuts"]
 
 _POSITIVE = RationalIn(low=Fraction(0), low_included=False)
 
@@ -114,19 +114,19 @@ class Bins(Coarsening):
             {"width": Optional(_POSITIVE), "quantiles": Optional(Integer(low=1)), "start": Finite()},
         )
         if self.cuts is not None:
-            object.__setattr__(self, "cuts", checked_cuts("Bins", self.cuts))
+            object.__setattr__(self, "cuts", validate_cuts("Bins", self.cuts))
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Replace each number by its bin; see `Coarsening.apply`."""
-        return self.applied(columns).columns
+        return self.coarsen(columns).columns
 
-    def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
-        """Replace each number by its bin, marked as an interval; see `Coarsening.applied`."""
+    def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
+        """Replace each number by its bin, marked as an interval; see `Coarsening.coarsen`."""
         (series,) = columns
-        column = encoded(series)
+        column = encode_values(series)
         if column is None:
-            return Coarsened(columns=columns)
-        numbers = numbers_of("Bins", column)
+            return CoarseningResult(columns=columns)
+        numbers = require_numbers("Bins", column)
         if self.width is not None:
             width, start = exact_fraction(self.width), exact_fraction(self.start)
             labels = _bins_of_width(numbers, width, start)
@@ -139,12 +139,12 @@ class Bins(Coarsening):
                 for name, (begin, end) in zip(bin_names(cuts), pairwise([0, *ends, len(numbers)]), strict=True)
                 for _ in range(begin, end)
             ]
-        return Coarsened(columns=(in_order(column, labels, series.name),), of_intervals=True)
+        return CoarseningResult(columns=(expand_to_categories(column, labels, series.name),), of_intervals=True)
 
     def _cuts(self, column: Column, numbers: Sequence[Fraction]) -> list[Fraction]:
         if self.cuts is not None:
             return [exact_fraction(cut) for cut in self.cuts]
-        return step_cuts(column, numbers, self.quantiles or 1)
+        return quantile_cuts(column, numbers, self.quantiles or 1)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""
@@ -158,7 +158,7 @@ class Bins(Coarsening):
         return {"coarsening": "bins", **asked}
 
 
-def step_cuts(column: Column, numbers: Sequence[Fraction], bins: int) -> list[Fraction]:
+def quantile_cuts(column: Column, numbers: Sequence[Fraction], bins: int) -> list[Fraction]:
     """Compute cuts for bins with about equally many rows.
 
     Each cut is the roundest number above one bin and at most the smallest value of the next bin, so that cuts rarely
@@ -188,7 +188,7 @@ def _roundest(low: Fraction, high: Fraction) -> Fraction:
     return high // power * power
 
 
-def checked_cuts(owner: str, cuts: object) -> tuple[Real | float, ...]:
+def validate_cuts(owner: str, cuts: object) -> tuple[Real | float, ...]:
     """Return the cuts as a tuple, if they are ascending numbers.
 
     Raises
@@ -246,13 +246,13 @@ class Round(Coarsening):
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Round each number; see `Coarsening.apply`."""
         (series,) = columns
-        column = encoded(series)
+        column = encode_values(series)
         if column is None:
             return columns
         step = exact_fraction(self.to)
         # Python rounds exact ties to even.
-        rounded = [round(number / step) * step for number in numbers_of("Round", column)]
-        return (by_code(column, multiples(rounded, step), series.name),)
+        rounded = [round(number / step) * step for number in require_numbers("Round", column)]
+        return (expand_to_rows(column, multiples(rounded, step), series.name),)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""
@@ -287,11 +287,11 @@ class _EndCode(Coarsening):
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Replace the numbers beyond the limit; see `Coarsening.apply`."""
         (series,) = columns
-        column = encoded(series)
+        column = encode_values(series)
         if column is None:
             return columns
         limit = exact_fraction(self.at)
-        beyond = [self._beyond(number, limit) for number in numbers_of(type(self).__name__, column)]
+        beyond = [self._beyond(number, limit) for number in require_numbers(type(self).__name__, column)]
         # Without a coded value, the column keeps its type.
         if not any(beyond):
             return columns
@@ -299,12 +299,12 @@ class _EndCode(Coarsening):
         texts = dictionary_text(column.dictionary.drop_nulls()).to_list()
         # A code that looks like a value would mislead readers.
         kept = [text for text, coded in zip(texts, beyond, strict=True) if not coded]
-        if code in kept or reads_like_a_number(code):
+        if code in kept or looks_like_number(code):
             raise DataError(f"{type(self).__name__} would write a code that reads like a value. Choose another label.")
         labels = [code if coded else text for text, coded in zip(texts, beyond, strict=True)]
-        return (in_order(column, labels, series.name),)
+        return (expand_to_categories(column, labels, series.name),)
 
-    def _asked(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, Any]:
         return {"at": plain_number(self.at), **({} if self.label is None else {"label": self.label})}
 
 
@@ -334,7 +334,7 @@ class TopCode(_EndCode):
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""
-        return {"coarsening": "top-code", **self._asked()}
+        return {"coarsening": "top-code", **self._parameters()}
 
 
 @dataclass(frozen=True)
@@ -363,7 +363,7 @@ class BottomCode(_EndCode):
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""
-        return {"coarsening": "bottom-code", **self._asked()}
+        return {"coarsening": "bottom-code", **self._parameters()}
 
 
 def plain_number(number: Real | float) -> int | float | str:

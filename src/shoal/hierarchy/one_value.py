@@ -10,7 +10,7 @@ import polars as pl
 from shoal._core.validation import NotBlank, validate
 from shoal.errors import DataError
 from shoal.hierarchy.coarsening import Coarsening
-from shoal.hierarchy.distinct_values import by_code, encoded, reads_like_a_number
+from shoal.hierarchy.distinct_values import encode_values, expand_to_rows, looks_like_number
 from shoal.table.text import dictionary_text
 
 if TYPE_CHECKING:
@@ -48,14 +48,14 @@ class OneValue(Coarsening):
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Replace all values by the label; see `Coarsening.apply`."""
         (series,) = columns
-        column = encoded(series)
+        column = encode_values(series)
         if column is None:
             return columns
         texts: Sequence[str] = dictionary_text(column.dictionary.drop_nulls()).to_list()
         # A label that looks like a value would mislead readers.
-        if self.label in texts or reads_like_a_number(self.label):
+        if self.label in texts or looks_like_number(self.label):
             raise DataError("OneValue would write what reads like a value. Choose another label.")
-        return (by_code(column, pl.Series([self.label] * len(texts), dtype=pl.String), series.name),)
+        return (expand_to_rows(column, pl.Series([self.label] * len(texts), dtype=pl.String), series.name),)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""

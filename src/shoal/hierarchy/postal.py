@@ -12,7 +12,7 @@ from shoal._core.validation import Integer, Optional, spoken, validate
 from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening
-from shoal.hierarchy.distinct_values import by_code, encoded, first_row
+from shoal.hierarchy.distinct_values import describe_first_row, encode_values, expand_to_rows
 
 if TYPE_CHECKING:
     from shoal.table import Column
@@ -70,11 +70,11 @@ class Prefix(Coarsening):
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Replace each code by its prefix; see `Coarsening.apply`."""
         (series,) = columns
-        column = encoded(series)
+        column = encode_values(series)
         if column is None:
             return columns
         text = codes_as_text("Prefix", column, self.digits)
-        return (by_code(column, text.str.slice(0, self.n), series.name),)
+        return (expand_to_rows(column, text.str.slice(0, self.n), series.name),)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""
@@ -98,8 +98,8 @@ def codes_as_text(owner: str, column: Column, digits: int | None) -> pl.Series:
         # Numbers of one length cannot have lost leading zeros unnoticed.
         if digits is None and text.str.len_chars().n_unique() > 1:
             raise DataError(
-                f"{owner} needs codes as text: these are numbers of different lengths, so leading zeros may be gone. "
-                "Read the column as text, or say how many digits a code has (digits=5)."
+                f"{owner} needs codes as text: these are numbers of different lengths, so leading zeros may be lost. "
+                "Read the column as text, or state the number of digits of a code (digits=5)."
             )
     else:
         raise DataError(f"{owner} needs codes: text, or whole numbers that are not negative.")
@@ -155,7 +155,7 @@ class ThreeDigitZip(Coarsening):
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Replace each code by three digits; see `Coarsening.apply`."""
         (series,) = columns
-        column = encoded(series)
+        column = encode_values(series)
         if column is None:
             return columns
         codes = column.dictionary.drop_nulls()
@@ -168,12 +168,12 @@ class ThreeDigitZip(Coarsening):
                 wrong = pl.Series(wrong).extend_constant(value=False, n=1).to_numpy()
             raise DataError(
                 "ThreeDigitZip needs ZIP codes of five or nine digits. "
-                f"There is something else in {first_row(column, wrong)}. Where leading zeros are gone, read the column "
-                "as text, or say how many digits a code has (digits=5)."
+                f"There is something else in {describe_first_row(column, wrong)}. If leading zeros are "
+                "lost, read the column as text, or state the number of digits of a code (digits=5)."
             )
         # Sparse areas are replaced after cutting.
         prefix = text.str.slice(0, 3)
-        return (by_code(column, prefix.set(prefix.is_in(list(self.sparse)), "000"), series.name),)
+        return (expand_to_rows(column, prefix.set(prefix.is_in(list(self.sparse)), "000"), series.name),)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""

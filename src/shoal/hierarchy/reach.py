@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
     from shoal.hierarchy.tree import Hierarchy
 
-__all__ = ["ranks_of", "reach"]
+__all__ = ["rank_values", "reach"]
 
 
-def ranks_of(tree: Hierarchy) -> NDArray[np.int64]:
+def rank_values(tree: Hierarchy) -> NDArray[np.int64]:
     """Rank the values of a hierarchy in their natural order; the missing value comes last.
 
     Examples
     --------
     >>> from shoal.hierarchy import Hierarchy
     >>> tree = Hierarchy.from_rows([("10", "*"), ("", "*"), ("9", "*")])
-    >>> ranks_of(tree).tolist()
+    >>> rank_values(tree).tolist()
     [1, 2, 0]
     """
     values = pl.Series(tree.values, dtype=pl.String)
@@ -42,7 +42,7 @@ def reach(tree: Hierarchy, level: int, ranks: NDArray[np.int64]) -> tuple[NDArra
     --------
     >>> from shoal.hierarchy import Hierarchy
     >>> tree = Hierarchy.from_rows([("ulcer", "stomach", "*"), ("flu", "lung", "*"), ("cough", "lung", "*")])
-    >>> [places.tolist() for places in reach(tree, 1, ranks_of(tree))]
+    >>> [places.tolist() for places in reach(tree, 1, rank_values(tree))]
     [[2, 0], [2, 1]]
     """
     nodes, values = len(tree.labels[level]), len(tree.values)

@@ -11,7 +11,7 @@ from shoal.findings import exact_ends, how_to_coarsen, original_warnings, publis
 from shoal.io import as_written
 from shoal.metrics import Metrics
 from shoal.pipeline.input_hash import encoded_as_it_came, input_hash
-from shoal.recoding import singled_out
+from shoal.recoding import count_singled_out
 from shoal.release.certificate import Certificate, Cost, coarsenings_for_readers
 from shoal.release.release import Release
 from shoal.table import KEYED
@@ -139,7 +139,7 @@ def _exact_ends(recoded: Recoded) -> Iterator[Remark]:
     """Yield the warning about the ends of intervals, where they are the values of single records on request."""
     prepared, request = recoded.prepared, recoded.prepared.request
     if request.exact_ends and request.few > 1:
-        found = singled_out(prepared.table, recoded.recoding, request.few, coarse=prepared.coarse)
+        found = count_singled_out(prepared.table, recoded.recoding, request.few, coarse=prepared.coarse)
         yield from exact_ends(found, prepared.table.people)
 
 

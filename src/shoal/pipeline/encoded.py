@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.algorithms import populations_of
-from shoal.hierarchy import automatic_hierarchy, coarsen_columns, tree_after
+from shoal.hierarchy import automatic_hierarchy, coarsen_columns, drop_coarsened_levels
 from shoal.recoding import check_coverage, widen_classes
 from shoal.table import Schema, check_distinguishable, encode
 
@@ -133,7 +133,7 @@ def encoded_columns(
         coarsened = coarsen_columns(frame, request.coarsenings, names)
         coarse = _with_shared_ends(coarsened.frame, frame, request)
         trees = {
-            name: tree_after(tree, request.coarsenings.get(name))
+            name: drop_coarsened_levels(tree, request.coarsenings.get(name))
             for name, tree in request.trees.items()
             if name in names
         }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.io import DateForm
-from shoal.recoding import compose, published_frame
+from shoal.recoding import compose, publish_frame
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +67,7 @@ class Recoded:
     def published(self) -> tuple[pl.DataFrame, NDArray[np.integer]]:
         """Return the published table with each entry once, and the row of `prepared` that each of its rows is of."""
         prepared, groups = self.prepared, self.partition.groups
-        frame, entries = published_frame(
+        frame, entries = publish_frame(
             prepared.table,
             replace(self.recoding, sizes=np.bincount(groups, minlength=self.partition.count)),
             groups,

@@ -4,14 +4,14 @@ from shoal.recoding.ancestors import check_coverage
 from shoal.recoding.class_ends import widen_classes
 from shoal.recoding.composition import compose, sub_domain_penalty
 from shoal.recoding.extents_kernel import group_extents
-from shoal.recoding.frame import canonical_order, published_frame
+from shoal.recoding.frame import canonical_order, publish_frame
 from shoal.recoding.levels import STAR_LEVEL, Levels
 from shoal.recoding.methods import METHODS, recode
 from shoal.recoding.order import rank
 from shoal.recoding.penalty import LARGEST_SET
-from shoal.recoding.recoded import RecodedColumn, Recoding, SubDomains, sub_domains_of
-from shoal.recoding.singled_out import singled_out
-from shoal.recoding.suppression import unchanged
+from shoal.recoding.recoded import RecodedColumn, Recoding, SubDomains, build_sub_domains
+from shoal.recoding.singled_out import count_singled_out
+from shoal.recoding.suppression import keep_column
 
 __all__ = [
     "LARGEST_SET",
@@ -25,12 +25,12 @@ __all__ = [
     "check_coverage",
     "compose",
     "group_extents",
-    "published_frame",
+    "publish_frame",
     "rank",
     "recode",
-    "singled_out",
+    "count_singled_out",
     "sub_domain_penalty",
-    "sub_domains_of",
-    "unchanged",
+    "build_sub_domains",
+    "keep_column",
     "widen_classes",
 ]

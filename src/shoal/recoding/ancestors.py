@@ -30,13 +30,13 @@ import polars as pl
 
 from shoal._messages import Suggestion
 from shoal.errors import ParameterError
-from shoal.hierarchy.reach import ranks_of, reach
+from shoal.hierarchy.reach import rank_values, reach
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.levels import lowest_levels
 from shoal.recoding.penalty import set_penalty
-from shoal.recoding.recoded import RecodedColumn, sub_domains_of
+from shoal.recoding.recoded import RecodedColumn, build_sub_domains
 from shoal.recoding.star_symbol import check_star
-from shoal.recoding.suppression import unchanged
+from shoal.recoding.suppression import keep_column
 from shoal.table.compressed import entries_of_rows
 from shoal.table.text import dictionary_text
 
@@ -105,15 +105,15 @@ def generalize_by(
     forced = np.zeros(count, dtype=np.bool_)
     if least is not None:
         forced = least >= tree.height
-        level = walk.raised(level, np.minimum(least, tree.height).astype(np.int32), low)
+        level = walk.lift(level, np.minimum(least, tree.height).astype(np.int32), low)
     kept = (low == high) & (level == 0) & ~forced
     if kept.all():
         # Levels are kept, because a kept value may be a node of a coarsened column.
-        return replace(unchanged(column, walk.order[low]), levels=level, height=tree.height)
+        return replace(keep_column(column, walk.order[low]), levels=level, height=tree.height)
     begin, end = walk.extent(level, low)
     stars = mixed | forced | (~kept & walk.is_root(level, low))
     level[stars] = tree.height
-    nodes = _published_nodes(walk, level, begin, end, stars)
+    nodes = _find_published_nodes(walk, level, begin, end, stars)
     # A node must not have the name of the star symbol.
     names = walk.names(nodes.level, nodes.begin, text)
     if names.filter(pl.Series(nodes.level > 0)).eq(star).any():
@@ -136,7 +136,7 @@ def generalize_by(
         kept=kept,
         stars=stars,
         penalty=np.where(stars, 1.0, np.where(kept, 0.0, set_penalty(end - begin, walk.values))),
-        sub_domains=sub_domains_of(starts, members),
+        sub_domains=build_sub_domains(starts, members),
         levels=level,
         height=tree.height,
     )
@@ -189,7 +189,7 @@ class _DepthFirst:
             level += nodes[low] != nodes[high]
         return level
 
-    def raised(self, level: NDArray[np.int32], least: NDArray[np.int32], place: NDArray[np.int32]) -> NDArray[np.int32]:
+    def lift(self, level: NDArray[np.int32], least: NDArray[np.int32], place: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the level at which a node is published given a lower bound on it; a missing value stays at 0."""
         if self.values == 0:
             return level
@@ -220,7 +220,7 @@ class _DepthFirst:
         Values that do not occur in the table are included.
         """
         first, last = (np.full(len(level), len(self.tree.values), dtype=np.int64) for _ in range(2))  # missing: last
-        ranks = ranks_of(self.tree)
+        ranks = rank_values(self.tree)
         for number in np.unique(level).tolist():
             here = np.flatnonzero((level == number) & (place < self.values))
             nodes = self.nodes[number, place[here]]
@@ -251,7 +251,7 @@ class _Nodes:
     """Node of each group; arbitrary if the group publishes a star."""
 
 
-def _published_nodes(
+def _find_published_nodes(
     walk: _DepthFirst,
     level: NDArray[np.int32],
     begin: NDArray[np.int32],
@@ -272,7 +272,7 @@ def _published_nodes(
     number[canonical] = np.arange(len(keys))
     of_group = np.zeros(len(level), dtype=np.int32)
     of_group[~stars] = number[of_told]
-    owner, codes = _below(walk, begins[canonical], ends[canonical])
+    owner, codes = _list_codes_below(walk, begins[canonical], ends[canonical])
     return _Nodes(
         level=levels[canonical],
         begin=begins[canonical],
@@ -282,7 +282,7 @@ def _published_nodes(
     )
 
 
-def _below(
+def _list_codes_below(
     walk: _DepthFirst, begins: NDArray[np.int32], ends: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """List the codes below each node, in ascending order per node, and the node of each code."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal.hierarchy.distinct_values import encoded
+from shoal.hierarchy.distinct_values import encode_values
 from shoal.recoding.interval_ends import interval_ends
 from shoal.recoding.wide_ends import wide_ends
 from shoal.table.text import dictionary_text
@@ -49,7 +49,7 @@ def widen_classes(before: pl.Series, after: pl.Series, least: int) -> pl.Series:
     >>> widen_classes(ages, pl.Series("age", classes, dtype=pl.Enum(["[21, 23]", "[28, 35]"])), 3).unique().to_list()
     ['[20, 23]', '[20, 39]']
     """
-    column = encoded(before)
+    column = encode_values(before)
     if column is None or not column.ordered:
         return after
     counts = np.bincount(column.codes, minlength=column.size)
@@ -63,7 +63,9 @@ def widen_classes(before: pl.Series, after: pl.Series, least: int) -> pl.Series:
     plain = dictionary_text(column.dictionary).gather(low)
     texts = [
         value if single else f"[{begin}, {stop}]"
-        for value, single, begin, stop in zip(plain, alone, ends.written(begins), ends.written(stops), strict=True)
+        for value, single, begin, stop in zip(
+            plain, alone, ends.format_ends(begins), ends.format_ends(stops), strict=True
+        )
     ]
     if interval_ends(pl.Series(texts, dtype=pl.String)) is None:
         return after

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.errors import InternalError
 from shoal.recoding.penalty import interval_penalty, set_penalty
-from shoal.recoding.recoded import RecodedColumn, Recoding, SubDomains, sub_domains_of
+from shoal.recoding.recoded import RecodedColumn, Recoding, SubDomains, build_sub_domains
 from shoal.table.compressed import entries_of_rows
 
 if TYPE_CHECKING:
@@ -58,15 +58,15 @@ def compose(original: Table, coarse: Table, recoding: Recoding) -> Recoding:
     if original.rows != coarse.rows:
         raise InternalError("a table and its coarse form have different rows")
     pairs = zip(original.quasi_identifiers, coarse.quasi_identifiers, recoding.columns, strict=True)
-    return replace(recoding, columns=tuple(_composed(*columns, recoding.largest_set) for columns in pairs))
+    return replace(recoding, columns=tuple(_compose_column(*columns, recoding.largest_set) for columns in pairs))
 
 
-def _composed(original: Column, coarse: Column, recoded: RecodedColumn, largest: int) -> RecodedColumn:
+def _compose_column(original: Column, coarse: Column, recoded: RecodedColumn, largest: int) -> RecodedColumn:
     # The column was not coarsened.
     if original is coarse:
         return recoded
     # Replace the coarse values of each label by original values.
-    domains = _original_values(recoded.sub_domains, _became(original, coarse), original.size)
+    domains = _original_values(recoded.sub_domains, _list_original_codes(original, coarse), original.size)
     penalty = sub_domain_penalty(original, domains, tree=recoded.levels is not None)
     if recoded.levels is None and not coarse.ordered and coarse.size > largest + 1:
         # A set of coarse values costs at least as much as it does in the coarse table.
@@ -82,7 +82,7 @@ def _composed(original: Column, coarse: Column, recoded: RecodedColumn, largest:
     )
 
 
-def _became(original: Column, coarse: Column) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _list_original_codes(original: Column, coarse: Column) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """List the original codes of each coarse code as compressed rows, in ascending order."""
     keys = coarse.codes.astype(np.int64) * original.size + original.codes
     if coarse.size * original.size <= _FLAGS:
@@ -105,7 +105,7 @@ def _original_values(labels: SubDomains, became: tuple[NDArray[np.int64], NDArra
     codes = members[entries_of_rows(begins, ends)]
     # If columns were coarsened together, a value of one column may belong to several coarse values.
     keys = np.unique(label * size + codes)
-    return sub_domains_of(
+    return build_sub_domains(
         np.searchsorted(keys // size, np.arange(len(runs_of_label) + 1)).astype(np.int64),
         (keys % size).astype(np.int32),
     )

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from shoal.recoding.recoded import Recoding
     from shoal.table import Table
 
-__all__ = ["canonical_order", "published_frame"]
+__all__ = ["canonical_order", "publish_frame"]
 
 _NO_FORMS: Forms = MappingProxyType({})
 
 
-def published_frame(
+def publish_frame(
     table: Table,
     recoding: Recoding,
     groups: NDArray[np.int32],
@@ -75,7 +75,7 @@ def published_frame(
     """
     # Labels in the order in which they are shown, with the codes of groups.
     recoded = [
-        _sorted(
+        _reorder(
             column.labels,
             column.group_codes,
             shown_order(values, column, forms=forms, automatic=automatic, star=recoding.star),
@@ -83,7 +83,7 @@ def published_frame(
         for values, column in zip(table.quasi_identifiers, recoding.columns, strict=True)
     ]
     sensitive = [
-        _sorted(column.dictionary.alias(column.name), column.codes, written_order(column, forms))
+        _reorder(column.dictionary.alias(column.name), column.codes, written_order(column, forms))
         for column in table.sensitive
     ]
     if keep_order:
@@ -96,14 +96,14 @@ def published_frame(
         number = rank(told, classes.count)[0]
         by_class = np.argsort(number)
         columns: list[tuple[NDArray[Any], int]] = [(number[classes.of_group][groups], classes.count)]
-        rows = _order(table, columns + [(codes, len(labels)) for labels, codes in sensitive])
+        rows = _sort_rows(table, columns + [(codes, len(labels)) for labels, codes in sensitive])
         cells = [
             (labels, np.repeat(codes[by_class], classes.sizes[by_class]))
             for (labels, _), (codes, _) in zip(recoded, told, strict=True)
         ]
     # Sensitive columns follow row by row.
     cells += [(labels, codes[rows]) for labels, codes in sensitive]
-    cells = [(_without_absent(labels, labels), codes) for labels, codes in cells]
+    cells = [(_drop_absent_categories(labels, labels), codes) for labels, codes in cells]
     if compact:
         many = len(recoding.columns)
         cells[:many] = [(_as_categories(labels), codes) for labels, codes in cells[:many]]
@@ -112,32 +112,32 @@ def published_frame(
     # Insensitive columns are gathered as they are.
     index = pl.Series(rows.astype(np.uint32))
     for column in table.insensitive.get_columns():
-        shown = _without_absent(column, column.unique() if column.dtype == pl.Enum else column)
+        shown = _drop_absent_categories(column, column.unique() if column.dtype == pl.Enum else column)
         if shown.dtype.is_nested():  # declared categories within are not looked for
-            shown = shown.cast(_as_text_within(shown.dtype, pl.Enum))
-        published.append(_own_text(shown if keep_order else shown.gather(index)))
+            shown = shown.cast(_replace_by_text(shown.dtype, pl.Enum))
+        published.append(_copy_text(shown if keep_order else shown.gather(index)))
     return pl.DataFrame(published) if published else pl.DataFrame(height=table.rows), rows
 
 
-def _without_absent(column: pl.Series, occurring: pl.Series) -> pl.Series:
+def _drop_absent_categories(column: pl.Series, occurring: pl.Series) -> pl.Series:
     """Remove declared categories that do not occur, because they may have been suppressed."""
     if column.dtype != pl.Enum:
         return column
     return column.cast(pl.Enum(occurring.drop_nulls().sort().cast(pl.String)))
 
 
-def _as_text_within(kind: Any, *others: type[pl.DataType]) -> Any:
+def _replace_by_text(kind: Any, *others: type[pl.DataType]) -> Any:
     """Replace element types of lists, arrays and structures by text."""
     if isinstance(kind, pl.List):
-        return pl.List(_as_text_within(kind.inner, *others))
+        return pl.List(_replace_by_text(kind.inner, *others))
     if isinstance(kind, pl.Array):
-        return pl.Array(_as_text_within(kind.inner, *others), kind.size)
+        return pl.Array(_replace_by_text(kind.inner, *others), kind.size)
     if isinstance(kind, pl.Struct):
-        return pl.Struct({field.name: _as_text_within(field.dtype, *others) for field in kind.fields})
+        return pl.Struct({field.name: _replace_by_text(field.dtype, *others) for field in kind.fields})
     return pl.String if kind in others else kind
 
 
-def _own_text(column: pl.Series) -> pl.Series:
+def _copy_text(column: pl.Series) -> pl.Series:
     """Copy text to memory of its own, because gathered text shares buffers with rows that are not published."""
     if column.dtype.is_nested() or column.dtype in (pl.String, pl.Binary):
         return pl.Series(column.name, column.to_arrow(), dtype=column.dtype)
@@ -154,10 +154,10 @@ def canonical_order(table: Table) -> NDArray[np.int32]:
     Tied rows are identical.
     """
     columns = (*table.quasi_identifiers, *table.sensitive, *table.units)
-    return _order(table, [(column.codes, column.size) for column in columns])
+    return _sort_rows(table, [(column.codes, column.size) for column in columns])
 
 
-def _sorted(labels: pl.Series, codes: NDArray[Any], order: NDArray[np.intp] | None) -> tuple[pl.Series, NDArray[Any]]:
+def _reorder(labels: pl.Series, codes: NDArray[Any], order: NDArray[np.intp] | None) -> tuple[pl.Series, NDArray[Any]]:
     """Reorder labels, and renumber their codes accordingly."""
     if order is None:
         return labels, codes
@@ -166,7 +166,7 @@ def _sorted(labels: pl.Series, codes: NDArray[Any], order: NDArray[np.intp] | No
     return labels.gather(pl.Series(order)), place[codes]
 
 
-def _order(table: Table, columns: list[tuple[NDArray[Any], int]]) -> NDArray[np.int32]:
+def _sort_rows(table: Table, columns: list[tuple[NDArray[Any], int]]) -> NDArray[np.int32]:
     """Sort rows by columns of codes, and by insensitive columns as long as there are ties."""
     for column in table.insensitive.get_columns():
         if column.dtype == pl.Object:
@@ -190,7 +190,7 @@ def _ranks(column: pl.Series) -> list[tuple[NDArray[np.uint32], int]]:
     if column.dtype.is_float():  # -0.0 and 0.0 rank alike but do not read alike
         result.append((np.signbit(column.to_numpy()).astype(np.uint32), 2))
     elif column.dtype.is_nested():  # the same of floats within
-        told = column.cast(_as_text_within(column.dtype, pl.Float32, pl.Float64)).rank("dense").fill_null(0)
+        told = column.cast(_replace_by_text(column.dtype, pl.Float32, pl.Float64)).rank("dense").fill_null(0)
         places = told.cast(pl.UInt32).to_numpy()
         result.append((places, int(places.max(initial=0)) + 1))
     return result

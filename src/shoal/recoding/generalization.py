@@ -39,9 +39,9 @@ from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.interval_ends import interval_ends
 from shoal.recoding.order import sort
 from shoal.recoding.penalty import LARGEST_SET, interval_penalty, set_penalty
-from shoal.recoding.recoded import RecodedColumn, SubDomains, sub_domains_of
+from shoal.recoding.recoded import RecodedColumn, SubDomains, build_sub_domains
 from shoal.recoding.star_symbol import check_star, dictionary_text, quote_text
-from shoal.recoding.suppression import unchanged
+from shoal.recoding.suppression import keep_column
 from shoal.recoding.wide_ends import wide_ends
 from shoal.table.compressed import entries_of_rows
 
@@ -56,7 +56,7 @@ __all__ = ["generalize_column"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class _Covered:
+class _Labels:
     """Labels of the groups that publish a value or a proper sub-domain."""
 
     text: pl.Series
@@ -124,21 +124,21 @@ def generalize_column(
     forced = np.zeros(count, dtype=np.bool_) if least is None else least > 0
     kept = (low == high) & ~forced
     if kept.all():
-        return unchanged(column, low)
+        return keep_column(column, low)
     # Extents cover the whole domain; a set may still be smaller.
     whole = np.zeros(count, dtype=np.bool_) if spell_out else (low == 0) & (high == column.size - 1) & (low < high)
     # Choose the kind of sub-domain by the type of the column.
     ends = interval_ends(text.drop_nulls()) if column.ordered and column.of_intervals else None
     if ends is not None:
-        covered = _merged_intervals(column, text, groups, (low, high), whole | forced, ends)
+        covered = _publish_hulls(column, text, groups, (low, high), whole | forced, ends)
     elif column.ordered and counts is not None and shared_by > 1:
         ends_of = wide_ends(column, counts, shared_by)
-        covered = _wide_intervals(column, text, (low, high), whole | forced, ends_of, spell_out=spell_out)
+        covered = _publish_wide_intervals(column, text, (low, high), whole | forced, ends_of, spell_out=spell_out)
     elif column.ordered:
-        covered = _intervals(column, text, (low, high), whole | forced)
+        covered = _publish_intervals(column, text, (low, high), whole | forced)
     else:
         rare = np.zeros(column.size, dtype=np.bool_) if counts is None else counts < shared_by
-        covered = _sets(column, text, groups, (low, high), (whole, forced), largest=largest_set, rare=rare)
+        covered = _publish_sets(column, text, groups, (low, high), (whole, forced), largest=largest_set, rare=rare)
     # Labels must differ from the star symbol and from values of the data.
     made = covered.text.filter(pl.Series(covered.made))
     if (made == star).any():
@@ -175,16 +175,16 @@ def generalize_column(
     )
 
 
-def _mixed(column: Column, low: NDArray[np.int32], high: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _find_mixed_groups(column: Column, low: NDArray[np.int32], high: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Test if each group has both missing and present values."""
     return (high == column.size - 1) & (low < high) if column.has_missing else np.zeros(len(low), dtype=np.bool_)
 
 
-def _intervals(
+def _publish_intervals(
     column: Column, text: pl.Series, extents: tuple[NDArray[np.int32], NDArray[np.int32]], whole: NDArray[np.bool_]
-) -> _Covered:
+) -> _Labels:
     low, high = extents
-    stars = _mixed(column, low, high) | whole
+    stars = _find_mixed_groups(column, low, high) | whole
     # An interval is identified by its two ends; keys in ascending order are canonical.
     pairs, label_of_group = np.unique(low.astype(np.int64) * column.size + high, return_inverse=True)
     used = np.zeros(len(pairs), dtype=np.bool_)
@@ -201,7 +201,7 @@ def _intervals(
     proper = ~stars & (low < high)
     penalty = np.zeros(len(low), dtype=np.float64)
     penalty[proper] = interval_penalty(column, low[proper], high[proper])
-    return _Covered(
+    return _Labels(
         text=frame.select(label).to_series(),
         made=made,
         label_of_group=renumbered[label_of_group].astype(np.int32),
@@ -211,7 +211,7 @@ def _intervals(
     )
 
 
-def _wide_intervals(
+def _publish_wide_intervals(
     column: Column,
     text: pl.Series,
     extents: tuple[NDArray[np.int32], NDArray[np.int32]],
@@ -219,10 +219,10 @@ def _wide_intervals(
     ends: WideEnds,
     *,
     spell_out: bool,
-) -> _Covered:
+) -> _Labels:
     """Publish the interval between the admissible ends of each group's smallest and largest values."""
     low, high = extents
-    stars = _mixed(column, low, high) | whole
+    stars = _find_mixed_groups(column, low, high) | whole
     made = (low < high) & ~stars
     # Groups without an admissible end publish a star.
     stars[made] |= ends.lost[0, low[made]] | ends.lost[1, high[made]]
@@ -239,7 +239,7 @@ def _wide_intervals(
     stops, of_stop = np.unique(ends.high[high[made]], return_inverse=True)
     pairs, example, of_made = np.unique(of_begin * len(stops) + of_stop, return_index=True, return_inverse=True)
     begin, stop = np.divmod(pairs, max(len(stops), 1))
-    lows, highs = (np.array(ends.written(some), dtype=object) for some in (begins, stops))
+    lows, highs = (np.array(ends.format_ends(some), dtype=object) for some in (begins, stops))
     intervals = [f"[{one}, {other}]" for one, other in zip(lows[begin], highs[stop], strict=True)]
     labels = pl.concat([text.gather(kept), pl.Series(intervals, dtype=pl.String)])
     # Sort values and intervals together. A value lies at both of its ends, and a missing value comes last.
@@ -252,7 +252,7 @@ def _wide_intervals(
     label_of_group[alone], label_of_group[made] = place_of[of_kept], place_of[len(kept) + of_made]
     penalty = np.zeros(len(low), dtype=np.float64)
     penalty[made] = interval_penalty(column, first[made], last[made])
-    return _Covered(
+    return _Labels(
         text=labels.gather(order),
         made=order >= len(kept),
         label_of_group=label_of_group,
@@ -266,21 +266,21 @@ def _wide_intervals(
     )
 
 
-def _merged_intervals(
+def _publish_hulls(
     column: Column,
     text: pl.Series,
     groups: NDArray[np.int32],
     extents: tuple[NDArray[np.int32], NDArray[np.int32]],
     whole: NDArray[np.bool_],
     ends: IntervalEnds,
-) -> _Covered:
+) -> _Labels:
     """Publish the interval from the smallest lower end to the largest upper end of each group's intervals.
 
     A label represents all values from the first to the last of its groups, like other intervals. If intervals overlap,
     values in between may extend beyond it.
     """
     low, high = extents
-    stars = _mixed(column, low, high) | whole
+    stars = _find_mixed_groups(column, low, high) | whole
     made = (low < high) & ~stars
     # Ranks of the lower and the upper end of each group. A missing value has no ends and comes last.
     first = np.append(ends.low, [len(ends.lows)] * column.has_missing)[low]
@@ -288,7 +288,7 @@ def _merged_intervals(
     last = group_extents(reach[column.codes], groups, len(low))[1]
     # Write each distinct hull once.
     pairs, of_made = np.unique(first[made].astype(np.int64) * len(ends.highs) + last[made], return_inverse=True)
-    hulls = pl.Series([ends.written(*divmod(pair, len(ends.highs))) for pair in pairs.tolist()], dtype=pl.String)
+    hulls = pl.Series([ends.format_ends(*divmod(pair, len(ends.highs))) for pair in pairs.tolist()], dtype=pl.String)
     nowhere = pl.Series([None], dtype=pl.String).new_from_index(0, len(low))
     hull = nowhere.scatter(np.flatnonzero(made), hulls.gather(of_made))
     stars |= made & hull.is_null().to_numpy()  # without an end on either side: everything
@@ -311,7 +311,7 @@ def _merged_intervals(
     penalty = np.zeros(len(low), dtype=np.float64)
     penalty[made] = interval_penalty(column, low[made], high[made])
     # A hull that equals one of the values is the same interval, not a new label.
-    return _Covered(
+    return _Labels(
         text=distinct["label"],
         made=(distinct["made"] & ~distinct["label"].is_in(text.implode())).to_numpy(),
         label_of_group=numbered["number"].fill_null(0).to_numpy().astype(np.int32),
@@ -325,7 +325,7 @@ def _merged_intervals(
     )
 
 
-def _sets(
+def _publish_sets(
     column: Column,
     text: pl.Series,
     groups: NDArray[np.int32],
@@ -334,12 +334,12 @@ def _sets(
     *,
     largest: int,
     rare: NDArray[np.bool_],
-) -> _Covered:
+) -> _Labels:
     (low, high), (whole, forced) = extents, starred
-    starts, members = _members(column, groups, len(low))
+    starts, members = _list_members(column, groups, len(low))
     sizes = np.diff(starts)
     # Stars: sets that are too large, mix missing values, contain rare values, or are the whole domain.
-    stars = (sizes > largest) | _mixed(column, low, high)
+    stars = (sizes > largest) | _find_mixed_groups(column, low, high)
     stars |= (sizes > 1) & np.logical_or.reduceat(rare[members], starts[:-1])
     stars |= whole & (sizes == column.size)
     stars |= forced
@@ -368,7 +368,7 @@ def _sets(
     numbered = labels.join(
         distinct.drop("group"), on=["low", "set", "label"], how="left", maintain_order="left", nulls_equal=True
     )
-    return _Covered(
+    return _Labels(
         text=distinct["label"],
         made=distinct["set"].to_numpy(),
         label_of_group=numbered["number"].fill_null(0).to_numpy(),
@@ -378,7 +378,7 @@ def _sets(
     )
 
 
-def _members(column: Column, groups: NDArray[np.int32], count: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _list_members(column: Column, groups: NDArray[np.int32], count: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """List the distinct codes of every group as compressed rows, in ascending order."""
     keys, _ = sort([(groups, count), (column.codes, column.size)], len(groups))
     keys = keys[np.append(True, keys[1:] != keys[:-1])]
@@ -390,6 +390,6 @@ def _members(column: Column, groups: NDArray[np.int32], count: int) -> tuple[NDA
 def _runs(starts: NDArray[np.int64], members: NDArray[np.int32], chosen: NDArray[np.int64]) -> SubDomains:
     """Convert the member sets of the chosen groups to runs of consecutive codes."""
     sizes = starts[chosen + 1] - starts[chosen]
-    return sub_domains_of(
+    return build_sub_domains(
         np.concatenate(([0], np.cumsum(sizes))), members[entries_of_rows(starts[chosen], starts[chosen + 1])]
     )

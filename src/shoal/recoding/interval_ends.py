@@ -41,7 +41,7 @@ class IntervalEnds:
     highs: tuple[tuple[str | None, bool], ...]
     """Text of each upper end, or None if it is unbounded, and whether the end is closed."""
 
-    def written(self, low: int, high: int) -> str | None:
+    def format_ends(self, low: int, high: int) -> str | None:
         """Format the interval between two ends; None if it is unbounded on both sides."""
         first, (last, included) = self.lows[low], self.highs[high]
         if first is None:
@@ -67,8 +67,8 @@ def interval_ends(values: pl.Series) -> IntervalEnds | None:
     '[57, 94]'
     """
     ends = [_ends(value) for value in values.to_list()]
-    written = [text for low, high, _ in ends for text in (low, high) if text is not None]
-    places = _places(written)
+    ends_of_values = [text for low, high, _ in ends for text in (low, high) if text is not None]
+    places = _places(ends_of_values)
     if places is None:
         return None
     # Sort keys: an unbounded lower end comes first, an unbounded upper end last.

@@ -26,7 +26,7 @@ def distances(column: Column) -> NDArray[np.float64]:
     they are typed or text. Other values, such as declared categories, are measured by rank. The missing value has no
     distance and is not in the result.
     """
-    values = _measured(column.dictionary.drop_nulls())
+    values = _parse_text(column.dictionary.drop_nulls())
     ranks = np.arange(len(values), dtype=np.float64)
     if len(values) < 2:
         return ranks
@@ -45,7 +45,7 @@ def distances(column: Column) -> NDArray[np.float64]:
     return np.asarray(numbers - numbers[0])
 
 
-def _measured(values: pl.Series) -> pl.Series:
+def _parse_text(values: pl.Series) -> pl.Series:
     """Parse text that consists of numbers or of ISO dates only; return other values unchanged."""
     if values.dtype != pl.String:
         return values

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["RecodedColumn", "Recoding", "SubDomains", "sub_domains_of"]
+__all__ = ["RecodedColumn", "Recoding", "SubDomains", "build_sub_domains"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -43,7 +43,7 @@ class SubDomains:
         return f"SubDomains(labels={len(self.starts) - 1})"
 
 
-def sub_domains_of(starts: NDArray[np.int64], members: NDArray[np.int32]) -> SubDomains:
+def build_sub_domains(starts: NDArray[np.int64], members: NDArray[np.int32]) -> SubDomains:
     """Convert sets of codes to runs of consecutive codes.
 
     Parameters

@@ -59,14 +59,14 @@ def shown_order(
         told &= labels != star
     places = told.arg_true().to_numpy()
     cells = labels.gather(places)
-    written = _written(cells, column.name, forms, star)
+    written = _format_cells(cells, column.name, forms, star)
     joined = recoded.sub_domains.sizes[places] > 1
     # By the published text, by nodes of sets, or by the text of values.
     within: NDArray[np.intp] | None = None
     if written is not None:
         within = natural_order(written)
     elif labels.dtype == pl.String and climbs:
-        within = _nodes(cells, recoded, places) if joined.any() and _of_sets(column) else natural_order(cells)
+        within = _sort_sets(cells, recoded, places) if joined.any() and _of_sets(column) else natural_order(cells)
     elif column.dictionary.dtype == pl.String and not column.ordered and not joined.any():
         within = natural_order(cells)
     if within is None:
@@ -77,13 +77,13 @@ def shown_order(
 def written_order(column: Column, forms: Forms) -> NDArray[np.intp] | None:
     """Compute the order in which the values of an unmodified column are published; None if they are in order."""
     values = column.dictionary.drop_nulls()
-    written = _written(values, column.name, forms, star="")
+    written = _format_cells(values, column.name, forms, star="")
     if written is None:
         return None
     return np.concatenate((natural_order(written), np.arange(len(values), column.size)))
 
 
-def _written(cells: pl.Series, name: str, forms: Forms, star: str) -> pl.Series | None:
+def _format_cells(cells: pl.Series, name: str, forms: Forms, star: str) -> pl.Series | None:
     """Format cells as readers see them, or return None if the format is unchanged."""
     if name not in forms:
         return None
@@ -97,7 +97,7 @@ def _of_sets(column: Column) -> bool:
     return column.numbers is None and not dated
 
 
-def _nodes(cells: pl.Series, recoded: RecodedColumn, places: NDArray[np.intp]) -> NDArray[np.intp]:
+def _sort_sets(cells: pl.Series, recoded: RecodedColumn, places: NDArray[np.intp]) -> NDArray[np.intp]:
     """Order sets of values by their first and last members; numbered nodes come last."""
     domains = recoded.sub_domains
     first, last = domains.first[domains.starts[places]], domains.last[domains.starts[places + 1] - 1]

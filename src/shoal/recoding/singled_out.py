@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from shoal.recoding.recoded import RecodedColumn, Recoding
     from shoal.table import Column, Table
 
-__all__ = ["singled_out"]
+__all__ = ["count_singled_out"]
 
 
-def singled_out(table: Table, recoding: Recoding, few: int, *, coarse: Container[str] = ()) -> int:
+def count_singled_out(table: Table, recoding: Recoding, few: int, *, coarse: Container[str] = ()) -> int:
     """Count the records that are singled out: no other record has the exact value and matches the group's other cells.
 
     Parameters
@@ -38,18 +38,18 @@ def singled_out(table: Table, recoding: Recoding, few: int, *, coarse: Container
     # Nodes of hierarchies and coarse values are not exact values of records.
     for place, (column, recoded) in enumerate(zip(table.quasi_identifiers, recoding.columns, strict=True)):
         if recoded.levels is None and column.name not in coarse:
-            rows.append(_by_column(table, recoding, place, few))
+            rows.append(_find_singled_out(table, recoding, place, few))
     alone = np.unique(np.concatenate(rows))
     return len(alone)
 
 
-def _by_column(table: Table, recoding: Recoding, place: int, few: int) -> NDArray[np.int64]:
+def _find_singled_out(table: Table, recoding: Recoding, place: int, few: int) -> NDArray[np.int64]:
     """Return the rows that are singled out by an exact value of one column."""
     column, recoded, classes = table.quasi_identifiers[place], recoding.columns[place], recoding.classes
     counts = rows_by_code(column.codes, column.size, table.counts)
     # One representative of each published class that shows an interval or a set.
     group = classes.representatives[~(recoded.kept | recoded.stars)[classes.representatives]]
-    owner, values = _shown(column, recoded, recoded.group_codes[group])
+    owner, values = _list_shown_values(column, recoded, recoded.group_codes[group])
     rare = counts[values] < few
     group, values = group[owner[rare]], values[rare]
     # Candidates: all rows with one of the rare values.
@@ -68,7 +68,7 @@ def _by_column(table: Table, recoding: Recoding, place: int, few: int) -> NDArra
     return np.asarray(rows[records[pair] == 1])
 
 
-def _shown(
+def _list_shown_values(
     column: Column, recoded: RecodedColumn, labels: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """List the exact values that labels show (ends of intervals, or members of sets), and the label of each value."""

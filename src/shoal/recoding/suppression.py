@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["suppress", "unchanged"]
+__all__ = ["suppress", "keep_column"]
 
 
 def suppress(
@@ -39,7 +39,7 @@ def suppress(
     if least is not None:
         kept &= least == 0
     if kept.all():
-        return unchanged(column, low)
+        return keep_column(column, low)
     # Labels: the kept values in the order of their codes, then the star.
     used = np.zeros(column.size, dtype=np.bool_)
     used[low[kept]] = True
@@ -62,7 +62,7 @@ def suppress(
     )
 
 
-def unchanged(column: Column, codes: NDArray[np.int32]) -> RecodedColumn:
+def keep_column(column: Column, codes: NDArray[np.int32]) -> RecodedColumn:
     """Create the recoding of a column without recoded cells, which keeps its type, from the value of each group."""
     values = np.arange(column.size, dtype=np.int32)
     return RecodedColumn(

@@ -72,7 +72,7 @@ class WideEnds:
     """Largest code within an interval with this upper end."""
     lost: NDArray[np.bool_]
     """Whether no interval may start (first row) or end (second row) at a value, of shape (2, values)."""
-    written: Callable[[Positions], Sequence[str]]
+    format_ends: Callable[[Positions], Sequence[str]]
     """Formats positions as ends."""
 
     def __repr__(self) -> str:
@@ -122,7 +122,7 @@ def wide_ends(column: Column, counts: NDArray[np.int64], least: int) -> WideEnds
         first=np.searchsorted(places, ends[0]).astype(np.int32),
         last=(np.searchsorted(places, ends[1], side="right") - 1).astype(np.int32),
         lost=lost,
-        written=scale.written,
+        format_ends=scale.format_ends,
     )
 
 
@@ -133,7 +133,7 @@ class _Scale:
     positions: Positions
     steps: Callable[[int], Iterator[Step]]
     """Yields the resolutions of the grid from the finest on, skipping those whose cells are narrower than a width."""
-    written: Callable[[Positions], Sequence[str]]
+    format_ends: Callable[[Positions], Sequence[str]]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -192,7 +192,7 @@ def _by_rank(values: pl.Series, counts: NDArray[np.int64], least: int) -> WideEn
         first=first.astype(np.int32),
         last=last.astype(np.int32),
         lost=lost,
-        written=lambda places: [texts[place] for place in places.tolist()],
+        format_ends=lambda places: [texts[place] for place in places.tolist()],
     )
 
 
@@ -219,7 +219,7 @@ def _whole(positions: Positions, text: Callable[[int], str]) -> _Scale:
     return _Scale(
         positions=positions,
         steps=lambda narrowest: _number_steps(positions, narrowest, whole=True),
-        written=lambda places: [text(int(place)) for place in places],
+        format_ends=lambda places: [text(int(place)) for place in places],
     )
 
 
@@ -242,7 +242,7 @@ def _decimal(numbers: Sequence[Fraction], kind: pl.DataType) -> _Scale:
     return _Scale(
         positions=positions,
         steps=lambda narrowest: _number_steps(positions, narrowest, whole=not decimals),
-        written=lambda places: [text(int(place)) for place in places],
+        format_ends=lambda places: [text(int(place)) for place in places],
     )
 
 
@@ -325,7 +325,7 @@ def _days(values: pl.Series) -> _Scale | None:
     return _Scale(
         positions=days,
         steps=lambda narrowest: (cells(months) for months in _month_widths() if 62 * months >= narrowest),
-        written=lambda places: dictionary_text(pl.Series(places.astype(np.int32)).cast(pl.Date)).to_list(),
+        format_ends=lambda places: dictionary_text(pl.Series(places.astype(np.int32)).cast(pl.Date)).to_list(),
     )
 
 
@@ -369,7 +369,7 @@ def _moments(values: pl.Series) -> _Scale | None:
     return _Scale(
         positions=ticks,
         steps=steps,
-        written=lambda places: dictionary_text(pl.Series(places).cast(kind)).to_list(),
+        format_ends=lambda places: dictionary_text(pl.Series(places).cast(kind)).to_list(),
     )
 
 

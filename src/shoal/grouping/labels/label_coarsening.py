@@ -16,8 +16,8 @@ from shoal.grouping.coarsened_columns import (
     order_of_members,
 )
 from shoal.grouping.labels.bin_covering import labels as group_labels
-from shoal.hierarchy import Coarsened, Coarsening
-from shoal.hierarchy.distinct_values import by_code
+from shoal.hierarchy import Coarsening, CoarseningResult
+from shoal.hierarchy.distinct_values import expand_to_rows
 from shoal.recoding.star_symbol import dictionary_text
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ class Labels(Coarsening):
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Return the column with a class for each value; see `Coarsening.apply`."""
-        return self.applied(columns).columns
+        return self.coarsen(columns).columns
 
-    def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
-        """Return the coarser column with what is to say and to draw of it; see `Coarsening.applied`."""
+    def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
+        """Return the coarser column with what is to say and to draw of it; see `Coarsening.coarsen`."""
         (series,) = columns
         column, counts = counted_values("Labels", series)
         grouping = group_labels(counts, self.k, seed=self.seed)
@@ -86,7 +86,7 @@ class Labels(Coarsening):
             order=order_of_members(column, text),
         )
         check_told_apart(published, text)
-        coarser = by_code(column, published, series.name)
+        coarser = expand_to_rows(column, published, series.name)
         return coarsened(grouping, (coarser,), classes=members_of(published, text))
 
     def to_dict(self) -> dict[str, Any]:

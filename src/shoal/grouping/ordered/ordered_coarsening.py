@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shoal.grouping.base import check_k
 from shoal.grouping.coarsened_columns import check_told_apart, coarsened, counted_values, interval_texts
 from shoal.grouping.ordered.intervals import ordered
-from shoal.hierarchy import Coarsened, Coarsening
-from shoal.hierarchy.distinct_values import by_code
+from shoal.hierarchy import Coarsening, CoarseningResult
+from shoal.hierarchy.distinct_values import expand_to_rows
 from shoal.recoding.star_symbol import dictionary_text
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ class Ordered(Coarsening):
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Return the column with an interval for each value; see `Coarsening.apply`."""
-        return self.applied(columns).columns
+        return self.coarsen(columns).columns
 
-    def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
-        """Return the coarser column with what is to say and to draw of it; see `Coarsening.applied`."""
+    def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
+        """Return the coarser column with what is to say and to draw of it; see `Coarsening.coarsen`."""
         import polars as pl
 
         (series,) = columns
@@ -80,4 +80,4 @@ def _in_order(column: Column, published: pl.Series, classes: NDArray[np.int32], 
     """Return the class of each row as a category declared in the order of the classes."""
     import polars as pl
 
-    return by_code(column, published.cast(pl.Enum(published)).gather(classes), name)
+    return expand_to_rows(column, published.cast(pl.Enum(published)).gather(classes), name)

@@ -12,7 +12,7 @@ from shoal.errors import DataError
 from shoal.grouping.base import check_k
 from shoal.grouping.coarsened_columns import coarsened, encoded_values, interval_texts
 from shoal.grouping.points.rectangles import is_geographic, points
-from shoal.hierarchy import Coarsened, Coarsening
+from shoal.hierarchy import Coarsening, CoarseningResult
 from shoal.recoding.star_symbol import dictionary_text
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ class Points(Coarsening):
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Return both columns with the sides of the rectangles; see `Coarsening.apply`."""
-        return self.applied(columns).columns
+        return self.coarsen(columns).columns
 
-    def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
-        """Return the coarser columns with what is to say and to draw of them; see `Coarsening.applied`."""
+    def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
+        """Return the coarser columns with what is to say and to draw of them; see `Coarsening.coarsen`."""
         x, y = columns
         encoded = [encoded_values("Points", series) for series in columns]
         present, other = (column.codes < column.size - column.has_missing for column in encoded)

@@ -14,7 +14,7 @@ from shoal.grouping.base import check_k
 from shoal.grouping.coarsened_columns import class_names, coarsened, members_of
 from shoal.grouping.regions.graph import read_graph
 from shoal.grouping.regions.regionalization import METHODS, RegionGrouping, group_regions
-from shoal.hierarchy import Coarsened, Coarsening
+from shoal.hierarchy import Coarsening, CoarseningResult
 
 if TYPE_CHECKING:
     import polars as pl
@@ -101,10 +101,10 @@ class Regions(Coarsening):
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Return the column with a class for each place; see `Coarsening.apply`."""
-        return self.applied(columns).columns
+        return self.coarsen(columns).columns
 
-    def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
-        """Return the coarser column with what is to say and to draw of it; see `Coarsening.applied`."""
+    def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
+        """Return the coarser column with what is to say and to draw of it; see `Coarsening.coarsen`."""
         import polars as pl
 
         (column,) = columns

@@ -36,7 +36,7 @@ def shape(
     import polars as pl
 
     from shoal.hierarchy import Level, OneValue, coarsen_columns
-    from shoal.hierarchy.distinct_values import encoded
+    from shoal.hierarchy.distinct_values import encode_values
     from shoal.table.text import dictionary_text
     from shoal.verbs.tune import coarsening_losses
 
@@ -51,7 +51,7 @@ def shape(
         tree = _after(tree, step, values, other)
     if tree is None:
         raise UsageError("No hierarchy was proposed yet.")
-    coded = encoded(values)
+    coded = encode_values(values)
     if coded is not None:
         tree.positions(dictionary_text(coded.dictionary).to_list(), column=column)  # says how many values it misses
     _write(tree, path)
@@ -88,10 +88,10 @@ def _records(values: pl.Series) -> dict[str, int]:
     """Return how many records have each value, as the text that hierarchies have."""
     import numpy as np
 
-    from shoal.hierarchy.distinct_values import encoded
+    from shoal.hierarchy.distinct_values import encode_values
     from shoal.table.text import dictionary_text
 
-    column = encoded(values)
+    column = encode_values(values)
     if column is None:
         return {}
     counts = np.bincount(column.codes, minlength=column.size)
@@ -103,7 +103,7 @@ def _after(
     tree: Hierarchy | None, step: Mapping[str, Any], values: pl.Series, other: pl.Series | None
 ) -> Hierarchy | None:
     """Return the hierarchy after a step."""
-    from shoal.hierarchy import Hierarchy, join_nodes, with_level
+    from shoal.hierarchy import Hierarchy, insert_level, join_nodes
 
     if step["do"] == "propose":
         return _proposed(step, values, other)
@@ -112,10 +112,10 @@ def _after(
     if tree is None:
         raise UsageError("No hierarchy was proposed yet.")
     if step["do"] == "level":
-        return with_level(tree, min(int(step["level"]), tree.height))
+        return insert_level(tree, min(int(step["level"]), tree.height))
     level = int(step["level"])
     if level >= tree.height:
-        tree = with_level(tree, min(level, tree.height))
+        tree = insert_level(tree, min(level, tree.height))
     names = tree.labels[level - 1]
     return join_nodes(tree, [names[at] for at in step["nodes"] if at < len(names)], step["name"], level=level)
 

@@ -11,10 +11,10 @@ from shoal.recoding import (
     RecodedColumn,
     Recoding,
     SubDomains,
+    build_sub_domains,
     group_extents,
+    keep_column,
     sub_domain_penalty,
-    sub_domains_of,
-    unchanged,
 )
 from shoal.release.plan import categories_of
 from shoal.table import dictionary_text
@@ -84,7 +84,7 @@ def _column(
     low, high = group_extents(column.codes.astype(np.int32), groups, len(forms))
     meaning, typed = plan.meanings[column.name], column.name in plan.types and not stars.any()
     if typed and meaning.kind == "values" and meaning.tree is None:
-        return unchanged(column, low)
+        return keep_column(column, low)
     cells = plan.cells[column.name]
     named = categories_of(cells)
     # The labels that are used, in the plan's order; a missing one behind the others, and a star last.
@@ -114,4 +114,4 @@ def _column(
 def _domains(covered: NDArray[np.bool_]) -> SubDomains:
     """Return the values that each label covers as runs of codes."""
     starts = np.concatenate(([0], np.cumsum(covered.sum(axis=1)))).astype(np.int64)
-    return sub_domains_of(starts, np.nonzero(covered)[1].astype(np.int32))
+    return build_sub_domains(starts, np.nonzero(covered)[1].astype(np.int32))

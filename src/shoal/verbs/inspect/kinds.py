@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from shoal.hierarchy.fitting import NUMBER, are_codes, fitting_bins, fitting_part, fitting_prefix
+from shoal.hierarchy.fitting import NUMBER, are_codes, suggest_bins, suggest_date_part, suggest_prefix
 
 if TYPE_CHECKING:
     from shoal.disclosure_risk import PossibleIdentifier
-    from shoal.hierarchy.fitting import FittingCoarsening
+    from shoal.hierarchy.fitting import SuggestedCoarsening
     from shoal.verbs.inspect.counting import CountedColumn
 
 __all__ = ["NAMING", "ColumnKind", "kind_of"]
@@ -58,13 +58,13 @@ def kind_of(column: CountedColumn, found: PossibleIdentifier | None, *, dated: b
     """
     values = column.dictionary
     if dated:
-        return ColumnKind(name="date", coarsen=_words(fitting_part(values)))
+        return ColumnKind(name="date", coarsen=_words(suggest_date_part(values)))
     if found is not None and found.kind in NAMING:
         return ColumnKind(name="identifier")
     if values.dtype == pl.Boolean or len(values) < 2:
         return ColumnKind(name="category")
     if are_codes(values, column.name, postal=found is not None and found.kind == "zip"):
-        return ColumnKind(name="category", coarsen=_words(fitting_prefix(values)))
+        return ColumnKind(name="category", coarsen=_words(suggest_prefix(values)))
     if values.dtype.is_numeric() or (values.dtype == pl.String and bool(values.str.contains(NUMBER).all())):
         return _of_numbers(column)
     if values.dtype == pl.String and _is_written(values):
@@ -79,7 +79,7 @@ def _of_numbers(column: CountedColumn) -> ColumnKind:
         return ColumnKind(name="identifier", numbers=True)
     return ColumnKind(
         name="number",
-        coarsen=_words(fitting_bins(column.dictionary, column.name)),
+        coarsen=_words(suggest_bins(column.dictionary, column.name)),
         numbers=True,
     )
 
@@ -96,5 +96,5 @@ def _is_written(values: pl.Series) -> bool:
     return isinstance(words, float) and isinstance(length, float) and (words > _WORDS or length > _LONG_TEXT)
 
 
-def _words(found: FittingCoarsening | None) -> str | None:
+def _words(found: SuggestedCoarsening | None) -> str | None:
     return None if found is None else found.words

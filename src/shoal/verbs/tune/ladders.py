@@ -19,7 +19,7 @@ from shoal._messages import Subject
 from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
 from shoal.grouping import Labels, Ordered
 from shoal.hierarchy import Bins, Coarsening, DatePart, Level, OneValue, Prefix, coarsen_columns
-from shoal.hierarchy.distinct_values import encoded
+from shoal.hierarchy.distinct_values import encode_values
 from shoal.io import looks_like_dates
 from shoal.recoding import check_coverage
 from shoal.request.coarsening_words import in_words
@@ -106,7 +106,7 @@ def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "
     >>> [rung.words for rung in ladder_of(pl.Series("age", range(17, 91))).rungs]
     ['bins:2', 'bins:5', 'bins:10', 'bins:20', 'bins:50', 'any']
     """
-    column = encoded(series)
+    column = encode_values(series)
     values = 0 if column is None else column.size - column.has_missing
     if column is None or values < 2:
         return Ladder(columns=(series.name,), rungs=())
