@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from itertools import combinations
 from typing import Any
@@ -22,7 +23,9 @@ IGNORED = {0x34F, 0x115F, 0x1160, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10), *range
 """Invisible characters that are neither format nor control characters."""
 HIDDEN = "\u200b\u200d\u00ad\u202e\ufeff\ufe0f\U000e0041\x00\x1b\u3164\u034f\u2066"
 BLANKS = " \t\n\u00a0\u2003\u3000\u2800"
-LETTERS = "aAhHbß\u017f\u03c2\u03c3\u03a3ée\u0301\ufb01\uff48\uff111½x\u0601"
+LETTERS = "\u041d\u0421\u0441\u0391\u03bfcCoaAhHbß\u017f\u03c2\u03c3\u03a3ée\u0301\ufb01\uff48\uff111½x\u0601"
+LIKE_LATIN = str.maketrans("\u041d\u0421\u0441\u0391\u03bf", "HCcAo")
+"""Some Cyrillic and Greek letters that look like Latin ones."""
 TEXTS = st.text(st.sampled_from(HIDDEN + BLANKS + LETTERS), max_size=6)
 
 
@@ -38,12 +41,21 @@ def plain(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", plain(text)).casefold())
+    text = unicodedata.normalize("NFKC", plain(text))
+    scripts = {unicodedata.name(one, "").split()[0] for one in text if one.isalpha()}
+    if scripts & {"CYRILLIC", "GREEK"} and re.search("[A-Za-z]", text):
+        text = text.translate(LIKE_LATIN)
+    text = unicodedata.normalize("NFKC", text.casefold())
     return " ".join("".join(" " if one in BLANKS else one for one in text).split())
 
 
 def normalized(values: list[str | None], kind: Any = pl.String) -> list[str | None]:
     return normalize_columns(pl.LazyFrame({"*": pl.Series(values, dtype=kind)}), ["*"]).collect()["*"].to_list()
+
+
+def test_letters_of_another_alphabet_within_latin_text_read_alike() -> None:
+    assert count_alike(pl.Series(["HIV", "\u041dIV", "5 mg", "5 \u03bcg", "\u0421\u041e\u041d"]))[0] == 1
+    assert count_alike(pl.Series(["COH", "\u0421\u041e\u041d"]))[0] == 0, "a word of one alphabet is what it is"
 
 
 @given(values=st.lists(TEXTS, min_size=1, max_size=8))

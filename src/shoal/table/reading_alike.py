@@ -23,6 +23,18 @@ _NOT_PLAIN = r"[^ -~]|^ | $"
 """Text that normalization may change; all other text is printable ASCII without a blank at either end."""
 _NOT_FOLDED = r"[^ -~]|^ | $|[A-Z]|  "
 """Text that folding may change."""
+_MIXED = r"(?s:[A-Za-z].*[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}].*[A-Za-z])"
+"""Latin letters beside Cyrillic or Greek ones: texts in which single letters stand for others that look the same."""
+_LIKE_LATIN = dict(
+    zip(
+        "\u0410\u0412\u0415\u0405\u0406\u0408\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425"
+        "\u0430\u0435\u0455\u0456\u0458\u043e\u0440\u0441\u0443\u0445"
+        "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf",
+        "ABESIJKMHOPCTYXaesijopcyxABEZHIKMNOPTYXo",
+        strict=True,
+    )
+)
+"""Cyrillic and Greek letters, and the Latin ones that they look like."""
 _TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 
@@ -138,7 +150,9 @@ def count_alike(values: pl.Series) -> tuple[int, pl.Series]:
 
 def _fold_text(text: pl.Series) -> pl.Series:
     """Fold text so that values that look alike become equal."""
-    column = normalize_text(pl.col("text")).fill_null("").str.normalize("NFKC").str.to_lowercase()
+    column = normalize_text(pl.col("text")).fill_null("").str.normalize("NFKC")
+    mixed = column.str.contains(_MIXED)
+    column = pl.when(mixed).then(column.str.replace_many(_LIKE_LATIN)).otherwise(column).str.to_lowercase()
     # Lower-casing distinguishes the sharp s and the final sigma; case folding does not.
     column = column.str.replace_all("\u00df", "ss", literal=True).str.replace_all("\u03c2", "\u03c3", literal=True)
     column = column.str.normalize("NFKC").str.replace_all(f"{_BLANK}+", " ").str.strip_chars(" ")

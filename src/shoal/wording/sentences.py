@@ -258,9 +258,9 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
     ),
     "ask_for_t": marked("Ask for groups that are like the table: {asked}; or group the rare values before."),
     "read_alike": marked(
-        "{pairs:number} pair(s) of values of '{column}' differ in upper and lower case, blanks, invisible characters "
-        "or forms of Unicode alone, and {records:number} records show one of them. They count as different values, and "
-        "read like one."
+        "{pairs:number} pair(s) of values of '{column}' differ in upper and lower case, blanks, invisible characters, "
+        "forms of Unicode or letters of another alphabet alone, and {records:number} records show one of them. They "
+        "count as different values, and read like one."
     ),
     "write_alike": marked(
         "Write them alike in the input. {asked} does that for blanks at the ends and invisible characters."
