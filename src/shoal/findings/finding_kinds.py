@@ -143,8 +143,8 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
     WarningKind(
         code="values_read_alike",
         title="Values read alike",
-        when="Published values of a column differ in upper and lower case, blanks, invisible characters or forms of "
-        "Unicode alone.",
+        when="Published values of a column differ in upper and lower case, blanks, invisible characters, forms of "
+        "Unicode or letters of another alphabet alone.",
         why="Readers take them for one value: a group with both has fewer different values than were counted, and two "
         "groups that differ in them look like one.",
         by=("release", "audit"),
