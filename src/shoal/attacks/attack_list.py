@@ -111,6 +111,7 @@ def describe_columns(facts: Facts) -> list[str]:
     """Describe the results of the other sensitive columns, and the columns that were not measured."""
     each = facts.get("each") or ()
     if facts["attack"] == "linking":
+        # Linking reports values besides links: the worst of them is in its own sentence already.
         each = [one for one in facts.get("values_of_each") or () if one != facts["values"]]
         said = [
             f"For {_some(one['successes'])} of {_people(one['attempts'])}, {_value(one)} is certain." for one in each

@@ -128,6 +128,7 @@ def _compare_with_control(facts: Mapping[str, Any]) -> list[str]:
     said = f"Of people who are not in the release, the same attack is right about {percent(control['rate'])}"
     if left is None:
         return [f"{said}: being in it adds nothing."]
+    # The interval of the residual contains zero.
     if left["low"] <= 0:
         return [f"{said}: within the error of the figures, being in the release tells nothing more."]
     return [f"{said}: what is above that comes from being in the release."]

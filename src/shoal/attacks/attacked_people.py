@@ -86,6 +86,7 @@ def open_known_people(
             Suggestion("controls"),
             ".",
         )
+    # Targets and controls must have all columns, and take the form of the release.
     found = []
     for data, what in ((targets, "the targets"), (controls, "the controls")):
         frame = None if data is None else open_table(data)
@@ -139,6 +140,7 @@ class People:
             )
             for frame, join in zip(self.frames, self.joins, strict=True)
         ]
+        # No target matches any row: the columns have different forms.
         if not found[0].rows.any():
             raise DataError(
                 f"None of the {len(found[0].rows):,} targets fits a row of the release on {', '.join(table.names)}: "

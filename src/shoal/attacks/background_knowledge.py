@@ -88,6 +88,7 @@ def background_knowledge_attack(
     2
     """
     validate("background_knowledge_attack", {"j": j}, {"j": Integer(low=0)})
+    # Open the tables once, then attack each sensitive column.
     table = open_published(release, reading)
     people = open_people(table, targets, controls, attack="background")
     return attack_each_column(table, lambda one: _attack(one, people, j, progress))
@@ -98,6 +99,7 @@ def _attack(table: PublishedTable, people: People, j: int, progress: Progress) -
     found = people.collect_values(table, progress=progress)
     outcome, control = found.rates(lambda shown: _is_determined(shown, j))
     distinct = found.shown.distinct
+    # The chance depends only on the number of distinct values of a person's rows.
     chances = np.array([_compute_chance(len(table.values), d, j) for d in range(int(distinct.max()) + 1)])
     return AttackResult(
         attack="background",
@@ -121,6 +123,7 @@ def _is_determined(people: CompatibleValues, excluded: int) -> NDArray[np.bool_]
 
 def _compute_chance(m: int, d: int, j: int) -> float:
     """Compute the probability that d - 1 other values of a person are among j of the m - 1 others of the table."""
+    # No compatible row, or more values than can be excluded.
     if d < 1 or d - 1 > j:
         return 0.0
     if j >= m - 1:

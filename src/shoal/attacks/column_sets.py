@@ -62,6 +62,7 @@ def attack_each_column(table: PublishedTable, attack: Callable[[PublishedTable],
     errors: dict[tuple[str, ...], UsageError] = {}
     for names in list_column_sets(table.secrets):
         try:
+            # One column that cannot be attacked must not prevent the attack on the others.
             results.append(replace(attack(table.select_sensitive(names)), sensitive=names))
         except NotUnderstoodError:
             raise  # of the quasi-identifiers: no column can be attacked

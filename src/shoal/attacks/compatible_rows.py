@@ -87,6 +87,7 @@ def join_compatible(understood: ReadTable, people: pl.DataFrame) -> Compatibilit
     # Place the cells of each column on the ranks of the people's values.
     for at, column in enumerate(columns):
         given = people.get_column(column.name)
+        # True values must be of the column's kind, such as dates for intervals of dates.
         check_true_values(column, given, "the people")
         values, ranks[:, at] = column.values(given)
         parts.append(place(column, values))
@@ -156,6 +157,7 @@ def _check_column(
     nobody = int(np.count_nonzero(covered.low[~stars] > covered.high[~stars]))
     shown = covered.low[~stars & (covered.low <= covered.high)]
     unmatched = int(np.count_nonzero(~np.isin(ranks, shown)))
+    # The conditions under which the cells may be something else than plain values.
     doubtful = {
         "everybody": nobody > 0,
         "members": unmatched > 0 and (plain == len(stars) or unmatched == len(ranks)),
@@ -232,6 +234,7 @@ def summarize_compatible(
         first, last = some.argmax(axis=1), counts.shape[1] - 1 - some[:, ::-1].argmax(axis=1)
         # Merge with the values of earlier passes.
         best_count = counts[np.arange(points), best]
+        # A later value replaces the guess only if it is strictly more common.
         guess = np.where(best_count > most, start + best, guess)
         least = np.where((least < 0) & any_of_these, start + first, least)
         greatest = np.where(any_of_these, start + last, greatest)

@@ -85,6 +85,7 @@ def homogeneity_attack(
     >>> homogeneity_attack(frame, quasi_identifiers=["age"], sensitive="disease").successes
     2
     """
+    # Open the tables once, then attack each sensitive column.
     table = open_published(release, reading)
     people = open_people(table, targets, controls, attack="homogeneity")
     return attack_each_column(table, lambda one: _attack(one, people, progress))

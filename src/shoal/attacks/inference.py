@@ -120,10 +120,12 @@ def inference_attack(
             Suggestion("controls"),
             ".",
         )
+    # Members of the release must match its plain columns.
     problems = find_unmatched_columns(table.read(people), people, "members")
     if problems:
         raise not_understood(problems)
     progress("features", 0, len(table.names))
+    # Features are the same for all sensitive columns.
     rows, known = _build_features(table, people, others, np.random.default_rng(seed))
 
     def attack(one: PublishedTable) -> AttackResult:
@@ -164,6 +166,7 @@ def _build_features(
     rows = np.empty((table.rows, len(table.names)))
     known = np.empty((both.height, len(table.names)))
     for at, column in enumerate(table.read(both).columns.values()):
+        # Ranks among the values of targets and controls together.
         values, ranks = column.values(both.get_column(column.name))
         rows[:, at] = _draw_ranks(place(column, values), np.asarray(column.codes), np.sort(ranks), rng)
         known[:, at] = ranks

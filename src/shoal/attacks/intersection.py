@@ -96,6 +96,7 @@ class IntersectionAttack:
     def confidence(self) -> dict[str, float | None]:
         """Compute the greatest and the mean confidence if all candidate values are equally likely."""
         left = self.persons["candidates"].drop_nulls()
+        # People without any candidate are contradicted, not disclosed.
         left = left.filter(left > 0)
         if not len(left):
             return {"max": None, "mean": None}
@@ -280,6 +281,7 @@ def _intersect(
     first_known = np.zeros(len(persons), dtype=np.int64)
     alone, not_covered = [], []
     for number, (secret, names, join) in enumerate(zip(secrets, ids, joins, strict=True), start=1):
+        # Intersect the candidates of this release with those of the releases before.
         found = _collect_candidates(join, secret, values)
         who = _locate(names, persons)
         covered = found.any(axis=1)
@@ -292,6 +294,7 @@ def _intersect(
         now_known = covered_ever & (first_known == 0)
         now_known[now_known] = _count_bits(left[now_known]) == 1
         first_known[now_known] = number
+    # People whom no release covers have no candidate set.
     sizes = pl.Series("candidates", _count_bits(left)).set(pl.Series(~covered_ever), None)
     rows = encode_column(pl.concat(secrets), values)
     return IntersectionAttack(
@@ -359,6 +362,7 @@ def _collect_candidates(join: CompatibilityJoin | None, secret: pl.Series, value
     words = -(-len(values) // _WORD)
     if join is None:
         return np.zeros((0, words), dtype=np.uint64)
+    # Each box carries the set of its values as bits; the union over compatible boxes is a bitwise or.
     codes = encode_column(secret, values)
     carried = np.zeros((len(join.boxes), words), dtype=np.uint64)
     np.bitwise_or.at(carried, (join.box_of, codes // _WORD), np.uint64(1) << (codes % _WORD).astype(np.uint64))

@@ -219,6 +219,7 @@ def _locate_persons(truth: Any, table: PublishedTable, names: pl.Series, identif
             f" must have one identifier for each of the {table.rows:,} rows of the release. Got {len(given):,}.",
         )
     found = encode_column(given, names)
+    # Every identifier of the truth must be in the population, at most once.
     known = found[given.is_not_null().to_numpy()]
     if (known < 0).any():
         raise DataError(
@@ -293,6 +294,7 @@ def _attack_one_value(
     """Count the people whose sensitive value is certain, for one column or combination."""
     guess = int(table.totals.argmax())
     unknown = np.full(people.height, -1, dtype=np.int64)
+    # Without the truth the sensitive values of people are unknown, and every certain value counts.
     if person is None:
         shown = summarize_compatible(join, table.secret_codes, unknown, progress=progress)
         certain = compute_rate((shown.distinct == 1)[shown.rows > 0])

@@ -96,6 +96,7 @@ class PublishedTable:
 
     def select_sensitive(self, secrets: tuple[str, ...]) -> PublishedTable:
         """Select other sensitive columns of the same table; its groups are not counted again."""
+        # The groups depend on the quasi-identifiers only: keep those that were counted.
         other = replace(self, secrets=secrets)
         if "group_of" in self.__dict__:
             other.__dict__["group_of"] = self.group_of
@@ -197,6 +198,7 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
     check_columns(frame, (*names, *secrets), "the release")
     if not frame.height:
         raise NoRowsError("The release has no row: there is nothing to attack.")
+    # The star of the caller, of the certificate, or the default.
     star = reading.get("star") or str((certificate.get("parameters") or {}).get("star") or "*")
     return PublishedTable(frame=frame, names=names, secrets=secrets, star=star, reading=reading)
 
@@ -241,6 +243,7 @@ def combine_sensitive(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
     import polars as pl
 
     columns = [cell_text(frame.get_column(name)).fill_null("(missing)") for name in names]
+    # One column is its own text; several are joined to one.
     if len(columns) == 1:
         return columns[0].alias("secret")
     frame = pl.DataFrame([column.alias(str(at)) for at, column in enumerate(columns)])
@@ -265,9 +268,11 @@ def encode_true_values(frame: pl.DataFrame, table: PublishedTable) -> NDArray[np
     """
     import polars as pl
 
+    # First compare texts.
     codes = encode_column(combine_sensitive(frame, table.secrets), table.values)
     if (codes >= 0).all():
         return codes
+    # Some differ: compare values in a common form.
     pairs = [unify_forms(table.frame.get_column(name), frame.get_column(name)) for name in table.secrets]
     shown, true = (combine_sensitive(pl.DataFrame(side), table.secrets) for side in zip(*pairs, strict=True))
     first = shown.is_first_distinct()

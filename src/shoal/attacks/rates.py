@@ -51,6 +51,7 @@ class Rate:
     def half_width(self) -> float:
         """Half of the width of the interval."""
         n = self.attempts
+        # Without attempts the interval is [0, 1].
         if not n:
             return 0.5
         p = self.successes / n
@@ -103,5 +104,6 @@ def _residual(rate: float, error: float, control: float, control_error: float) -
     if left <= 0:
         return None
     value = (rate - control) / left
+    # First-order propagation of both errors.
     half = math.hypot(error / left, (1 - rate) * control_error / left**2)
     return {"rate": value, "low": max(-1.0, value - half), "high": min(1.0, value + half)}

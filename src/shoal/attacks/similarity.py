@@ -115,6 +115,7 @@ def similarity_attack(
         similar = f"within {float(within):g}"
     people = open_people(table, targets, controls, attack="similarity")
     found = people.collect_values(table, code_of=code_of, progress=progress)
+    # Similar: the largest code is within reach of the smallest, and the person's own value occurs.
     outcome, control = found.rates(lambda shown: (shown.own > 0) & (shown.greatest <= reach[shown.least]))
     # Baseline: the most frequent set of similar values.
     totals = np.concatenate(([0], np.cumsum(np.bincount(code_of, weights=table.totals, minlength=len(reach)))))
@@ -168,6 +169,7 @@ def _encode_numbers(table: PublishedTable, within: float | Fraction) -> tuple[ND
         )
     ordered = sorted({number for number in numbers if number is not None})
     rank = {number: at for at, number in enumerate(ordered)}
+    # Two pointers over the sorted numbers.
     width, reach, last = exact_fraction(within), [], 0
     for number in ordered:
         while last + 1 < len(ordered) and ordered[last + 1] <= number + width:

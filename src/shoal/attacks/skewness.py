@@ -136,6 +136,7 @@ def _measure_distances(table: PublishedTable, distance: GroundDistance, t: Fract
     costs, unit = distance.costs(groups)
     # Compare in integers: cost / (unit * rows * size) > t.
     limit = t * unit * table.rows
+    # Sizes of the groups whose distance exceeds t.
     above = [
         size
         for cost, size in zip(costs.tolist(), groups.sizes.tolist(), strict=True)
@@ -153,6 +154,7 @@ def _find_largest_factor(table: PublishedTable) -> dict[str, Any]:
     """Find the group and the value for which the belief grows by the largest factor."""
     group, value, count = table.counts
     sizes = np.bincount(group, weights=count)
+    # Floats find the maximum; the reported figures are exact fractions.
     factors = count * table.rows / (sizes[group] * table.totals[value])
     at = int(factors.argmax())
     before, after = (

@@ -35,6 +35,7 @@ def unify_forms(shown: pl.Series, true: pl.Series) -> tuple[pl.Series, pl.Series
         01/02/1980), the way that matches most values of the people. Their texts if none fits both.
     """
     first, second = cell_text(shown), cell_text(true)
+    # All pairs of ways to parse the two columns, texts first.
     pairs = [(first, second)]
     for read in (_read_as_numbers, _read_as_dates):
         pairs += product(read(first), read(second))
@@ -68,6 +69,7 @@ def _convert_column(column: ReadColumn, given: pl.Series) -> pl.Series:
         text = cell_text(given)
         if not len(shown) or text.drop_nulls().is_in(shown.implode()).all():
             return given
+        # Map each equal value to its spelling in the release; keep the others as they are.
         spelled, true = unify_forms(shown, given)
         words = dict(zip(spelled.to_list(), shown.to_list(), strict=True))
         same = true.replace_strict(words, default=None, return_dtype=pl.String)
@@ -113,6 +115,7 @@ def _convert_forms(
     found: list[pl.Series] = []
     for form in forms:
         read_values = [None if value is None else read(value) for value in form.to_list()]
+        # A form counts only if it fits every value.
         if read_values and None not in read_values:
             words: Mapping[str, str] = dict(zip(distinct.to_list(), map(str, read_values), strict=True))
             found.append(text.replace_strict(words, default=None, return_dtype=pl.String))

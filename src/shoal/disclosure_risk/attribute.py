@@ -38,6 +38,7 @@ def most_common(frequencies: Frequencies, sensitive: Column) -> NDArray[np.int64
     # If classes are compatible with others, count some values at a time to bound the memory.
     most = np.zeros(frequencies.classes, dtype=np.int64)
     for first in range(0, sensitive.size, _MAX_VALUES_PER_PASS):
+        # The (class, value) pairs of this range of values, as a matrix of counts.
         some = (values >= first) & (values < first + _MAX_VALUES_PER_PASS)
         carried = np.zeros((frequencies.classes, min(_MAX_VALUES_PER_PASS, sensitive.size - first)), dtype=np.int64)
         carried[classes[some], values[some] - first] = counts[some]

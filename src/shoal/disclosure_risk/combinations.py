@@ -103,6 +103,7 @@ def rank_combinations(
     exact, error, sampled = len(sets), 0.0, {}
     if len(sets) * len(weights) > work and rows > _SAMPLE_ROWS:
         exact = max(work // len(weights), 1)
+        # Hoeffding's bound with a union bound over all combinations.
         error = math.sqrt(math.log(2 * len(sets) / (1 - CONFIDENCE)) / (2 * (_SAMPLE_ROWS // 2)))
         parts = _draw_sample(weights)
         few = [(codes[parts > 0], domain) for codes, domain in cells]
@@ -122,6 +123,7 @@ def rank_combinations(
                 error=0.0 if inside else error,
             )
         )
+    # Highest separation first; ties go to fewer columns.
     return tuple(
         sorted(
             measured,
@@ -133,6 +135,7 @@ def rank_combinations(
 def _list_combinations(columns: int, size: int | None) -> list[tuple[int, ...]]:
     """List the combinations of columns to rank."""
     if size is None:
+        # The largest size up to the default that keeps the number of combinations small.
         sizes = range(1, min(_DEFAULT_SIZE, columns) + 1)
         size = max(
             (
@@ -155,6 +158,7 @@ def _list_combinations(columns: int, size: int | None) -> list[tuple[int, ...]]:
 
 def _draw_sample(weights: NDArray[np.int64]) -> NDArray[np.int64]:
     """Draw rows without replacement, and count the drawn rows of each class."""
+    # A fixed seed, and classes in the order of their cells: the sample is a function of the table.
     rng = np.random.default_rng(0)
     rows = rng.choice(int(weights.sum()), size=_SAMPLE_ROWS, replace=False)
     return np.bincount(np.searchsorted(np.cumsum(weights), rows, side="right"), minlength=len(weights))
@@ -166,6 +170,7 @@ def _measure(
     """Measure distinction and separation of a combination, for distinct rows with counts."""
     sizes = _count_groups([cells[at] for at in chosen], weights)
     rows = int(weights.sum())
+    # Pairs of rows that agree, as exact integers.
     pairs = rows * (rows - 1)
     alike = int(np.dot(sizes, sizes)) - rows
     return len(sizes) / rows, (pairs - alike) / pairs if pairs else None
@@ -177,9 +182,11 @@ def _count_groups(
     """Count the rows of each combination of codes that occurs."""
     keys, bits = mixed_radix_keys(cells, len(weights))
     space = math.prod(domain for _, domain in cells)
+    # Few possible codes: count in an array.
     if space <= _MAX_COUNTED_CELLS:
         counted = np.bincount(keys, weights=weights, minlength=space)  # whole numbers below 2**53 stay exact
         return counted[counted > 0].astype(np.int64)
+    # Many possible codes: sort, and add up runs of equal keys.
     keys, order = sort_by_key(keys, np.arange(len(weights), dtype=np.int32), bits)
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
     return np.asarray(np.add.reduceat(weights[order], starts))

@@ -146,10 +146,12 @@ def make_people_counter(
         if population.height < int(rows.sum()):
             raise DataError(_describe_too_few(population.height, int(rows.sum())))
         cells = [column.codes for column in read.columns.values()]
+        # Count the people who fit each group, except groups of stars only.
         everybody = _PlacedPopulation.of(read, cells, population)
         stars = _find_all_stars(read)
         found, times = everybody.count_fits(~stars, progress)
         _check_people(rows, found, read, cells, everybody.covered)
+        # Groups of stars only contain exactly the people who fit no other group.
         rest = int(everybody.counts[times == 0].sum())
         found[stars] = rest
         return PeopleCounts.of(
@@ -193,11 +195,13 @@ class _PlacedPopulation:
     def of(cls, read: ReadTable, cells: Sequence[NDArray[np.integer]], population: pl.DataFrame) -> _PlacedPopulation:
         ranks, covered = [], []
         for column in read.columns.values():
+            # True values define the ranks; the cells of the table are placed on them.
             given = population.get_column(column.name)
             check_true_values(column, given, "the population")
             values, of_people = column.values(given)
             ranks.append(of_people)
             covered.append(place(column, values))
+        # Each distinct person once.
         _, counts, first = number_classes([(one, int(one.max()) + 1) for one in ranks], population.height)
         points, at_points = _stack_boxes(
             [one[first] for one in ranks], [_single_ranks(int(one.max()) + 1) for one in ranks]
@@ -267,6 +271,7 @@ def _check_people(
     short = big < rows_of
     if not short.any():
         return
+    # Columns with cells that fit no person of the population.
     strange = []
     for name, codes, regions in zip(read.columns, cells, covered, strict=True):
         nobody = (regions.high < regions.low)[codes]
@@ -314,6 +319,7 @@ def _choose_witnesses(column: ReadColumn) -> Values:
             if not isinstance(atom, str):
                 positions.add(atom)
                 continue
+            # A text with a position on the scale counts as a position.
             position = column.position_of(atom)
             if position is None:
                 texts.add(atom)
@@ -348,6 +354,7 @@ def _format_position(place: Position, scale: str) -> str:
     """Format a position as text; between two moments, the whole nanosecond before."""
     if scale == "number":
         return str(Fraction(place))
+    # Dates and times are nanoseconds since 1970 and since midnight.
     days, clock = divmod(int(place // 1), _DAY)
     seconds, part = divmod(clock, 10**9)
     time = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{part:09}"

@@ -18,6 +18,7 @@ class Figures:
     """
 
     def __getitem__(self, name: str) -> Any:
+        # JSON names have no trailing underscore.
         named = {field.name.rstrip("_"): field.name for field in fields(self)}
         return getattr(self, named[name])
 

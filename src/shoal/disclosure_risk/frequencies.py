@@ -97,10 +97,12 @@ def number_classes(
     first_rows : int64 array
         The first row of each combination.
     """
+    # Mixed-radix keys keep the order of the cells.
     keys, bits = mixed_radix_keys(columns, rows)
     keys, order = sort_by_key(keys, np.arange(rows, dtype=np.int32), bits)
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))) if rows else np.zeros(0, dtype=np.int64)
     sizes = np.diff(starts, append=rows)
+    # Scatter the number of each run back to its rows.
     class_of = np.empty(rows, dtype=np.int64)
     class_of[order] = np.repeat(np.arange(len(starts)), sizes)
     return class_of, sizes, order[starts].astype(np.int64)
@@ -140,9 +142,11 @@ def count_frequencies(
     found, _, _ = number_classes(both, rows + people)
     kinds = int(found.max()) + 1
     of_all, in_population = (np.bincount(part, minlength=kinds) for part in (found[:rows], found[rows:]))
+    # Classes that occur in the table, renumbered without gaps.
     here = np.flatnonzero(of_all)
     number = np.zeros(kinds, dtype=np.int64)
     number[here] = np.arange(len(here))
+    # The first row of each class.
     first = np.full(kinds, rows, dtype=np.int64)
     np.minimum.at(first, found[:rows], np.arange(rows))
     f, big = of_all[here], in_population[here]
@@ -169,6 +173,7 @@ def count_pairs(
 
     `times` is the multiplicity of each row; one by default.
     """
+    # Rows with multiplicities: add up their counts.
     if times is not None:
         pairs, place = np.unique(class_of * size + codes, return_inverse=True)
         return pairs // size, pairs % size, rows_by_code(place, len(pairs), times)
@@ -191,6 +196,7 @@ def _explain_missing(names: Sequence[str], both: Sequence[tuple[NDArray[np.integ
     """Name the only column without which all rows would be found, in a sentence; empty if there is no such column."""
     guilty = []
     for at, name in enumerate(names):
+        # Leave out one column: are all rows found then?
         others = [*both[:at], *both[at + 1 :]]
         if not others:
             return ""
@@ -218,6 +224,7 @@ def _check_people(
         return
     missing = int((sample - population)[short].sum())
     without = _explain_missing([column.name for column in columns], both, int(sample.sum()))
+    # Columns of the table with values that no person of the population has.
     strange = []
     for column, other in zip(columns, others, strict=True):
         known = set(cell_text(other.dictionary).to_list())

@@ -72,6 +72,7 @@ def _is_social_security(text: str) -> bool:
 def _is_iban(text: str) -> bool:
     """Check the checksum of ISO 13616."""
     code = re.sub(r"\s", "", text)
+    # The first four characters move to the end, and letters become numbers from 10 on.
     moved = code[4:] + code[:4]
     return int("".join(str(int(one, 36)) for one in moved)) % 97 == 1
 
@@ -79,6 +80,7 @@ def _is_iban(text: str) -> bool:
 def _is_luhn(text: str) -> bool:
     """Check the checksum of ISO/IEC 7812."""
     digits = [int(one) for one in re.sub(r"\D", "", text)]
+    # Every second digit from the right counts double, as the sum of its digits.
     doubled = [digit if at % 2 == 0 else sum(divmod(2 * digit, 10)) for at, digit in enumerate(reversed(digits))]
     return 13 <= len(digits) <= 19 and sum(doubled) % 10 == 0
 
@@ -100,6 +102,7 @@ def _is_vehicle(text: str) -> bool:
     values = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", map(int, "12345678123457923456789"), strict=True))
     weights = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
     code = text.upper()
+    # Position 9 is the check digit: the weighted sum modulo 11, with X for 10.
     total = sum(
         weight * (int(one) if one.isdigit() else values[one]) for weight, one in zip(weights, code, strict=True)
     )
@@ -112,6 +115,7 @@ def _is_date(text: str) -> bool:
     if found is None or re.fullmatch(_DATE, text) is None:
         return False
     first, second, third = (int(part) for part in found.groups())
+    # Year first, or day and month in either order.
     year_first = len(found[1]) == 4
     orders = [(first, second, third)] if year_first else [(third, second, first), (third, first, second)]
     for year, month, day in orders:

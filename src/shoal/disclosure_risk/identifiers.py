@@ -76,6 +76,7 @@ def detect_identifiers(frame: pl.DataFrame) -> tuple[PossibleIdentifier, ...]:
             named = _is_named(words, kind)
             if kind.above is not None and not named:
                 continue
+            # The form of the values is evidence if enough of them have it.
             share = _compute_share(column, values, kind)
             shows = share is not None and share >= kind.least
             # The name alone is evidence, unless the kind depends on the size of numbers.
@@ -112,6 +113,7 @@ def _explain_cut_codes(found: PossibleIdentifier, values: pl.Series) -> Possible
     longest = shown.str.len_chars().max()
     most = longest if isinstance(longest, int) else 0
     begins = f"The column '{found.column}' shows the first {most} digit{'s' if most > 1 else ''} of postal codes"
+    # More than three digits are not allowed; three are, except in sparsely populated areas.
     if most > _ALLOWED_DIGITS:
         said = "Safe Harbor allows three of a U.S. code. Cut them to three."
     else:
@@ -127,6 +129,7 @@ def _explain_cut_codes(found: PossibleIdentifier, values: pl.Series) -> Possible
 
 def _split_words(name: str) -> tuple[str, ...]:
     """Split a column's name into words in lower case without accents: `patientName_2` becomes patient, name."""
+    # Remove accents, then split at changes from lower to upper case and at all other characters.
     plain = unicodedata.normalize("NFKD", name.replace("ß", "ss")).encode("ascii", "ignore").decode()
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", plain)
     return tuple(word for word in re.split(r"[^a-z]+", apart.lower()) if word)

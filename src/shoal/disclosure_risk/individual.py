@@ -69,6 +69,7 @@ def sum_weights(frequencies: Frequencies, weights: NDArray[np.float64]) -> NDArr
     Weights are finite and at least 1. They are added exactly, as integers (units, multiples of 2**-26 and of 2**-52),
     so that the result does not depend on the order of the rows.
     """
+    # Split each weight into three integers, so that the sums are exact.
     units = np.floor(weights)
     large = (weights - units) * _PART
     parts = (units, np.floor(large), (large - np.floor(large)) * _PART)
@@ -117,6 +118,7 @@ def _integrate(f: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.flo
     The series has positive terms, and is short if f is large or p is not small. Otherwise f is small, and a recurrence
     relates the integrals of f and f + 1: q I(f + 1) + p I(f) = 1 / f, starting at I(1) = -ln p / q.
     """
+    # The series for large f or p.
     found = np.empty_like(p)
     short = (f >= _MIN_SERIES_SIZE) | (p >= 0.5)
     found[short] = _sum_series(f[short], 1 - p[short]) / f[short]
@@ -190,6 +192,7 @@ def household_risks(
     _, order = sort_by_key(keys, np.arange(len(class_of), dtype=np.int32), bits)
     with np.errstate(divide="ignore"):  # a risk of 1 makes the risk of its household 1
         safe = np.log1p(-risks)
+    # The logarithm of the product of 1 - r over each household.
     kept = np.bincount(household_of[order], weights=safe[class_of[order]], minlength=households)
     return np.asarray(-np.expm1(kept))
 

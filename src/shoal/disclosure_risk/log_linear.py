@@ -91,10 +91,12 @@ def log_linear_risk(
     ParameterError
         If the two-way model has more than five million cells.
     """
+    # The cells of the sample uniques, and their expected frequencies in the sample.
     uniques = np.flatnonzero(frequencies.sample == 1)
     cells = [column.codes[frequencies.first_rows[uniques]].astype(np.int64) for column in columns]
     fitted = expected_frequencies(columns, frequencies, cells, model=model, progress=progress)
     p = float(sampling_fraction)
+    # Expected number of other people in the cell: lambda (1 - p).
     rate = fitted / p * (1 - p)
     alone = np.exp(-rate)
     found = np.divide(-np.expm1(-rate), rate, out=np.ones_like(rate), where=rate > 0)

@@ -175,6 +175,7 @@ def person_candidates(peek: pl.DataFrame, rows: int) -> list[str]:
             for name, values in distinct.items()
             if _FEWEST_VALUES <= values < rows and not may_be_code(values, rows)
         ]
+    # Too many candidates: screen them with the most informative columns.
     if len(able) > _CANDIDATES:  # numbers with many values, too, are taken for candidates at first
         informants = informative_columns(peek)[:_FIRST_INFORMANTS]
         chances = {name: _screen(peek, name, informants) for name in able}
@@ -246,6 +247,7 @@ def detect_persons(frame: pl.DataFrame, *, limit: int = SAMPLED_ROWS) -> tuple[P
     rows = frame.height
     peek = frame if rows <= PEEKED_ROWS else frame.gather_every(-(-rows // PEEKED_ROWS))
     informants = informative_columns(peek)
+    # In long tables select whole values by hash, because persons must not be cut.
     parts = max(1, rows // limit)
     found = []
     for name in person_candidates(peek, rows):
@@ -455,6 +457,7 @@ def _measure_agreement(
     expected = _count_pairs(totals).sum() / max(rows * (rows - 1), 1)
     if not repeated.any() or expected >= 1:
         return None
+    # Pairs of rows that agree within each group.
     keys, counts = _count_keys(groups.astype(np.uint64) * np.uint64(len(totals)) + values, times)
     agreeing = np.bincount((keys // np.uint64(len(totals))).astype(np.int64), weights=_count_pairs(counts))
     share = float(np.mean(agreeing[repeated] / _count_pairs(sizes[repeated])))

@@ -126,6 +126,7 @@ def reidentification(class_sizes: Mapping[int, int], *, k: int = 1) -> Reidentif
     >>> found.highest, found.average, found.records_above, found.sample_uniques
     (1.0, 0.3, 0.2, 0.2)
     """
+    # All classes of one size count as one.
     sizes, counts = (np.array(part, dtype=np.int64) for part in zip(*sorted(class_sizes.items()), strict=True))
     rows_of = sizes * counts
     found = prosecutor_risk(sizes, rows_of, Fraction(1, k) if k > 1 else ACCEPTABLE)
@@ -182,6 +183,7 @@ def k_map(frequencies: Frequencies, sampling_fraction: Fraction | None, signific
     counted = None if frequencies.population is None else int(frequencies.population.min())
     if sampling_fraction is None:
         return KMapFigures(k=counted)
+    # The estimates depend only on the smallest class of the sample.
     smallest = int(frequencies.sample.min())
     return KMapFigures(
         k=counted,

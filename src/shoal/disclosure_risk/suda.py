@@ -96,6 +96,7 @@ class MinimalUniques:
     @property
     def contributions(self) -> NDArray[np.float64]:
         """Percentage of the total score from minimal sample uniques that contain each column."""
+        # No minimal sample unique: no column contributes.
         total = float(self.by_row.sum(axis=0) @ self.weights)
         return np.asarray(100 * (self.by_column @ self.weights) / total if total else np.zeros(self.columns))
 
@@ -143,11 +144,13 @@ def minimal_uniques(columns: Sequence[Column], size: int, *, progress: Progress 
         progress("special uniques", done, total)
         # A set that was not visited has only unique rows in one of its subsets, so that no superset is minimal.
         subsets = [number.get(chosen[:at] + chosen[at + 1 :], -1) for at in range(1, len(chosen))]
+        # Remember the unique rows of this set: those of the set without its least column, and the new ones.
         if len(chosen) < size:
             number[chosen] = here = len(number)
             if len(chosen) > 1:
                 known[here] = known[number[chosen[1:]]]
             np.bitwise_or.at(known[here], unique >> 6, np.uint64(1) << (unique & 63).astype(np.uint64))
+        # New unique rows are minimal if no other subset of one column less makes them unique.
         if len(unique) and -1 not in subsets:
             minimal = np.empty(len(unique), dtype=np.bool_)
             mark_minimal(unique, known, np.array(subsets, dtype=np.int64), minimal)
@@ -170,6 +173,7 @@ def _visit_sets(columns: Sequence[Column], size: int) -> Iterator[tuple[tuple[in
     ) -> Iterator[tuple[tuple[int, ...], NDArray[np.int32]]]:
         for at in range(below):
             column = columns[at]
+            # Only columns below the least one of the set extend it, so that every set is visited once.
             kept, starts, unique = refine(*classes, column.codes, column.size)
             grown = (at, *chosen)
             yield grown, unique
@@ -213,6 +217,7 @@ def dis_suda_scores(scores: NDArray[np.float64], uniques: int, dis: float, colum
     columns : int
         Number of columns.
     """
+    # The exponent falls with the number of columns [4]_.
     q = 1 + (8 - columns) / 20
     special = scores > 0
     powers = scores[special] ** -q

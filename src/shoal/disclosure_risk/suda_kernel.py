@@ -66,6 +66,7 @@ def refine(rows, starts, codes, size):
             kept[places[code]] = row
             places[code] += 1
             counts[code] += 1
+    # The end of the last class.
     bounds[classes] = filled
     return kept[:filled].copy(), bounds[: classes + 1].copy(), unique[:alone].copy()
 
@@ -87,6 +88,7 @@ def mark_minimal(unique, known, smaller, minimal):
     """
     # A row is minimal if no smaller set marks it; sets are bit vectors over the rows.
     for i in range(unique.size):
+        # The row's bit in each of the bit sets.
         word = unique[i] >> 6
         bit = np.uint64(1) << np.uint64(unique[i] & 63)
         minimal[i] = True

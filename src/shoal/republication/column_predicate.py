@@ -97,6 +97,7 @@ class ColumnPredicate:
         """Values that conditions name and that satisfy all of them, or None if no condition names values."""
         if not self._lists:
             return None
+        # Each distinct value once, in the order of the conditions.
         named = dict.fromkeys(text for values in self._lists for text in values)
         return [text for text in named if self._evaluate_value(text).may]
 
@@ -156,9 +157,11 @@ class ColumnPredicate:
         """Compare two values: 1 if equal, 0 if not, 0.5 if one may be a spelling of the other (2139 and 02139)."""
         if asked == text:
             return 1.0
+        # On a scale, equal positions are equal values.
         one, other = self._position(asked), self._position(text)
         if one is not None and other is not None:
             return float(one == other)
+        # Two codes with the same number may be spellings of each other, such as with leading zeros.
         numbers = number_of(asked), number_of(text)
         if None in numbers or numbers[0] != numbers[1]:
             return 0.0
@@ -179,6 +182,7 @@ class ColumnPredicate:
         span = Span(low=None, high=None)
         if self._column.scale == "text" or self._coarser:
             return span
+        # A listed value must have a position on the scale, or be the text of a cell.
         shown = {*self._column.labels}
         for text in (*self.excluded, *(text for values in self._lists for text in values)):
             if self._position(text) is None and text not in shown:
@@ -226,6 +230,7 @@ class ColumnPredicate:
         """Evaluate the conditions for a mask or a shortened code, which has no place on a scale."""
         if self.wanted is not None:
             return Certainty(self._covers_any(found, self.wanted), must=False)
+        # A range cannot be compared with a mask.
         if self._ranges or not self.excluded:
             return _POSSIBLE
         return Certainty(may=True, must=not self._covers_any(found, self.excluded))
@@ -245,6 +250,7 @@ def _combine(parts: Sequence[Certainty]) -> Certainty:
 
 def find_position(column: ReadColumn, text: str) -> Position | None:
     """Locate a value of a query on the scale of a column. Return None if it has no position there."""
+    # The question may write dates in the format of the input.
     if column.scale == "date" and moment_of(text) is None and column.meaning.facts.get("format") is not None:
         day = column.meaning.transformed(pl.Series([text]))
         return None if day[0] is None else moment_of(str(day[0]))

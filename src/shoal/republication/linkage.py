@@ -147,6 +147,7 @@ class LinkedTable:
         fresh["value"] = self.value_checks[new]
         fresh["quasi_identifiers"] = self.quasi_identifiers[new]
         fresh["spelling"] = self.spellings[new]
+        # Signatures by the value codes of the memory.
         sets = [code_of[made.signatures[n]].astype(np.int32) for n in range(len(made.signatures))]
         after = Memory(
             values=values,
@@ -158,6 +159,7 @@ class LinkedTable:
             ),
             persons=people.replace_records(np.arange(len(people)), records).merge(self.pseudonyms.ids[new], fresh),
         )
+        # What happened to the people, for the record of the release.
         counts = {
             "kept": int((~was_gone).sum()),
             "returned": int(was_gone.sum()),
@@ -173,6 +175,7 @@ class LinkedTable:
     ) -> tuple[tuple[str, ...], tuple[int, ...], NDArray[np.int64]]:
         """Extend the value codes by the new values that the release uses in signatures."""
         known = len(self.memory.values)
+        # Values that are in no signature are not remembered.
         used = np.unique(made.signatures.values)
         fresh = used[used >= known]
         code_of = np.arange(len(self.values))
@@ -211,12 +214,14 @@ def link(
     rows, people = rows[order], pseudonyms.of(order)
     if not len(rows):
         raise InfeasibleError("No row is left to publish: every row misses a sensitive value.")
+    # Find the people, and normalize the spelling of new ids.
     known = memory.persons.find(people.ids)
     new = np.flatnonzero(known < 0)
     spellings = memory.persons.records["spelling"][known] if len(memory.persons) else np.zeros_like(people.words)
     spellings[new] = hash_spellings(ids.gather(rows[new]), people.of(new), keys)
     _check_spellings(known, spellings, memory)
     frame = frame.select(columns.quasi_identifiers + columns.sensitive)[rows]
+    # Sensitive values: those of the memory first, then the new ones in alphabetical order.
     texts, codes = _encode_sensitive(frame.select(columns.sensitive))
     values = (*memory.values, *sorted(set(texts) - set(memory.values)))
     parts = zip(columns.sensitive, zip(*map(json.loads, values), strict=True), strict=True)
@@ -226,6 +231,7 @@ def link(
     code_of = {text: code for code, text in enumerate(values)}
     sensitive = np.array([code_of[text] for text in texts], dtype=np.int32)[codes]
     tokens = keys.hash_values("sensitive", values)[sensitive]
+    # A person's value must be the one of the first release.
     checks = keys.compute_checks(people.words, tokens)
     old = known >= 0
     _check_unchanged(memory.persons.records["value"][known[old]] != checks[old])
@@ -263,6 +269,7 @@ def _check_columns(names: Sequence[str], columns: SeriesColumns) -> None:
                     f"There is no column '{name}' ({role} of the series). {near_matches(name, names)} Every release of "
                     "a series has the same columns."
                 )
+    # A column without a role might identify people.
     others = [name for name in names if name not in expected]
     if others:
         shown = ", ".join(f"'{name}'" for name in others[:10]) + (" and more" if len(others) > 10 else "")
@@ -408,6 +415,7 @@ def to_identity_text(values: pl.Series) -> pl.Series:
     import polars as pl
 
     text = to_canonical_text(values)
+    # Decimal places without effect.
     if values.dtype == pl.Datetime or values.dtype.is_decimal():
         text = text.str.replace(r"(\.\d*?)0+$", "$1").str.replace(r"\.$", "")
     return text.str.replace(" 00:00:00$", "") if values.dtype == pl.Datetime else text.str.normalize("NFC")
@@ -435,6 +443,7 @@ def to_canonical_text(values: pl.Series) -> pl.Series:
     if not kind.is_float():
         return values.cast(pl.String)
     values = values.cast(pl.Float64).fill_nan(None)
+    # Whole floats are written like integers.
     whole = (values == values.round()) & (values.abs() < _EXACT)
     integers = values.set(~whole.fill_null(value=False), 0.0).cast(pl.Int64).cast(pl.String)
     return integers.zip_with(whole.fill_null(value=False), values.cast(pl.String))

@@ -60,6 +60,7 @@ def describe_lookalikes(linked: LinkedTable) -> Iterator[str]:
     # A table without any known id was probably coded with new ids.
     if len(linked.memory.persons) and found.new == len(linked.known):
         yield (f"Nobody of the release was in an earlier one: all {found.new:,} people are taken for new. {_OTHER_IDS}")
+    # More matches with absent people than chance explains.
     if found.suspicious:
         chance = f", more than the {found.by_chance:,.1f} that chance explains" if found.by_chance else ""
         yield (
@@ -82,6 +83,7 @@ def find_lookalikes(linked: LinkedTable) -> Lookalikes:
     places = np.arange(int(sizes.sum())) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
     data = _combine(np.repeat(records["quasi_identifiers"], sizes), sets.values[places])
     found = np.isin(_combine(linked.quasi_identifiers, linked.sensitive), data)
+    # The people with known ids show how often such matches occur by chance.
     new, kept = int((~old).sum()), int(old.sum())
     _, times = np.unique(linked.spellings, return_counts=True)
     return Lookalikes(

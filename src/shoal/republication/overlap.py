@@ -61,6 +61,7 @@ def check_overlap(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
     """
     with store.database.reading() as connection:
         for name in list_series(connection):
+            # Each other series that has a release.
             other = store.read(connection, name) if name != series.name else None
             if other is None or other.latest is None:
                 continue
@@ -71,6 +72,7 @@ def check_overlap(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
             same = persons.find(pseudonyms.ids) >= 0
             shared = same | np.isin(hash_spellings(ids, pseudonyms, keys), persons.records["spelling"])
             if shared.any():
+                # The message reports counts and the name of the series, never ids.
                 how = "" if same.any() else ", with ids that are written in another way"
                 raise DataError(
                     f"{int(shared.sum())} of {len(ids)} people are in the series '{name}' of this ledger, too{how}. "

@@ -111,6 +111,7 @@ class PublicationCertificate:
         return {
             "format": FORMAT,
             "shoal": self.version,
+            # Publish the date only; the time of day is private.
             "series": {"name": self.series, "id": self.series_id, "release": self.number, "time": self.time[:10]},
             "parameters": {"m": self.m},
             "columns": self.columns,
@@ -283,6 +284,7 @@ class Publication(Unpicklable):
             writing.verify(staged)
             self.series.add_files(self.certificate, writing.digests(staged), writing.private_digests)
 
+        # The ledger records the files before the folders appear.
         write_folder(Path(folder), writing.files, private=writing.private, force=force, check=check)
         return writing.certificate
 
@@ -352,6 +354,7 @@ class PublicationFiles:
         publication = self.publication
         rows = {self.name: publication.frame.height, COUNTERFEITS: publication.counterfeit_frame.height}
         files = {name: {"sha256": file_digest(path.with_name(name)), "rows": rows[name]} for name in rows}
+        # The time of writing is part of the total.
         seconds = {**publication.certificate.seconds, "write": time.perf_counter() - self._start}
         seconds["total"] = sum(taken for step, taken in seconds.items() if step != "total")
         self.certificate = replace(publication.certificate, seconds=seconds, files=files)
@@ -374,6 +377,7 @@ class PublicationFiles:
         if written.columns == list(safe):
             written.columns = names
         counterfeits = read_counterfeits(staged / COUNTERFEITS)
+        # The same checks as before writing, on the cells of the files.
         achieved = verify_release(
             written,
             counterfeits,

@@ -93,16 +93,19 @@ def sort_values(values: Sequence[str]) -> NDArray[np.int64]:
     [1, 0, 2]
     """
     ranks: list[NDArray[np.int64]] = []
+    # Rank the values of each attribute in natural order.
     for texts in zip(*map(json.loads, values), strict=True):
         distinct, code_of = np.unique(np.array(texts, dtype=object), return_inverse=True)
         places = np.empty(len(distinct), dtype=np.int64)
         places[natural_order(pl.Series(distinct.tolist(), dtype=pl.String))] = np.arange(len(distinct))
         ranks.append(places[code_of])
+    # `lexsort` sorts by its last key first.
     return np.lexsort(ranks[::-1]).astype(np.int64)
 
 
 def _restore_type(texts: pl.Series, kind: pl.DataType) -> pl.Series:
     """Cast values to the type of the current table if all of them allow it, else keep text."""
+    # Truth values have two texts.
     if kind == pl.Boolean:
         words = set(texts.unique())
         return texts == "true" if words <= {"true", "false"} else texts

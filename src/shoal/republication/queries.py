@@ -98,9 +98,11 @@ class PublishedGroups:
         _check(release, quasi_identifiers, counterfeits)
         self._release = release
         self._quasi_identifiers = tuple(quasi_identifiers)
+        # Groups, their sizes and their counterfeits.
         first, self._group_of = _groups(release, self._quasi_identifiers)
         self._sizes = np.bincount(self._group_of, minlength=len(first))
         self._count_counterfeits = _count_counterfeits(release, counterfeits, first)
+        # All rows of a group show the same cells: read one of each.
         self._read = read_table(release[first], self._quasi_identifiers, star=star, meanings=meanings)
         self._domains = dict(domains or {})
         self._empty_is_missing = empty_is_missing
@@ -217,6 +219,7 @@ def _groups(release: pl.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int
         The group of each row.
     """
     keys = [release.get_column(_GROUP)] if _GROUP in release.columns else [release.get_column(name) for name in names]
+    # Combine the columns into one number per row.
     number = np.zeros(release.height, dtype=np.int64)
     for column in keys:
         codes = column.rank("dense").fill_null(0).to_numpy().astype(np.int64)
@@ -231,6 +234,7 @@ def _count_counterfeits(
     """Count the counterfeits of each group."""
     if counterfeits is None or not counterfeits.height:
         return np.zeros(len(first), dtype=np.int64)
+    # Compare group numbers as text, because files may change their type.
     counted = dict(zip(cell_text(counterfeits[_GROUP]).to_list(), counterfeits[_COUNT].to_list(), strict=True))
     numbers = cell_text(release.get_column(_GROUP).gather(first)).to_list()
     if not counted.keys() <= set(numbers):
@@ -308,6 +312,7 @@ def _domain(cells: ReadColumn, domain: str) -> SubDomain:
     # A column of stars only takes its scale from the domain.
     if cells.scale == "text" and all(isinstance(one, Everything) for one in cells.sub_domains):
         cells.scale = stated.scale  # of stars alone nothing else is known
+    # The domain must be read on the scale of the cells.
     if stated.scale != cells.scale and cells.meaning.kind not in _CODES:
         stated = ReadColumn(cells.name, [domain], stated.codes, meaning=Meaning(kind="values"), scale=cells.scale)
     return stated.sub_domain(domain)

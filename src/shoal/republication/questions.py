@@ -57,6 +57,7 @@ class Condition:
         """
         if text is None:
             return False
+        # A list of values, or its negation.
         if self.values is not None:
             return any(_compare(text, value) == 0 for value in self.values) is not self.negated
         if self.low is not None and _compare(text, self.low) < (0 if self.low_included else 1):
@@ -130,10 +131,12 @@ def _membership(reader: _Reader, column: str) -> Condition:
     values = [reader.name("a value")]
     while (sign := reader.next_sign()) == ",":
         values.append(reader.name("a value"))
+    # A set.
     if opening == "{":
         if sign != "}":
             raise reader.fault("',' or '}'", back=sign is not None)
         return Condition(column=column, values=tuple(values))
+    # An interval has exactly two ends.
     if len(values) != 2 or sign not in ("]", ")"):
         raise reader.fault("two values and then ']' or ')'", back=sign is not None)
     low, high = values
@@ -182,11 +185,13 @@ class _Reader:
         if found is None or found.group(3) is not None:
             raise self.fault(what)
         self._at = found.end()
+        # A quoted text may contain escaped quotes.
         quoted = found.group(1) if found.group(1) is not None else found.group(2)
         return re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else str(found.group(4))
 
     def fault(self, wanted: str, *, back: bool = False) -> ParameterError:
         """Create the error for the current token, or for the one before it."""
+        # Report the position of the token, not of the blanks before it.
         at = self._before if back else self._at
         while at < len(self._text) and self._text[at].isspace():
             at += 1

@@ -22,11 +22,13 @@ def check_stands(series: RecordedSeries, certificate: PublicationCertificate) ->
     """Check that the ledger has recorded a release as published; otherwise the next release would not fit it."""
     number = certificate.number
     held = next((one for one in series.releases if one.number == number), None)
+    # The release was taken back: the next one may contradict it.
     if held is not None and held.state == "withdrawn":
         raise LedgerError(
             f"Release {number} of the series '{series.name}' was taken back, and is not written: the next release does "
             "not fit it. Write the one that was published in its place."
         )
+    # The ledger may be older than the object.
     if held is None or held.state != "published" or held.input_sha256 != certificate.input["sha256"]:
         raise LedgerError(
             f"Release {number} of the series '{series.name}' is not the one that the ledger knows by this number, and "
@@ -37,6 +39,7 @@ def check_stands(series: RecordedSeries, certificate: PublicationCertificate) ->
 def refuse_unknown_releases(series: RecordedSeries, target: Path) -> None:
     """Check that the ledger knows all releases of the series next to the target folder."""
     unknown = find_unknown_releases(series, [target])
+    # A series of the same name from another ledger.
     if unknown and is_foreign(series, unknown[0]):
         raise LedgerError(
             f"'{unknown[0]}' holds a release of another series named '{series.name}', of a ledger that this one does "
@@ -58,6 +61,7 @@ def merge_files(
     """Merge the file hashes of a release with those of another copy, which may have the same file names."""
     files = dict(held)
     for name, facts in added.items():
+        # A file may have been saved several times: keep all hashes.
         earlier = journal.get_recorded_digests(held[name]) - {facts["sha256"]} if name in held else set()
         files[name] = {**facts, **({"others": sorted(earlier)} if earlier else {})}
     return files

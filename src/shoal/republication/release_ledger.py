@@ -98,6 +98,7 @@ class Ledger(Unpicklable):
             {"create": create, "wait": wait},
             {"create": Boolean(), "wait": RationalIn(low=Fraction(0), high=Fraction(86_400))},
         )
+        # The store opens or creates the database, the key and the anchor.
         self._store = Store(url, key=key, anchor=anchor, create=create, wait=float(wait))
         for sentence in self._store.warnings:
             LOG.warning(sentence)
@@ -207,6 +208,7 @@ class Ledger(Unpicklable):
                 check_written(connection, series, keys)
                 store.expect(series)
             store.confirm()
+        # A second series in a ledger is legal but risky.
         notes = (describe_other_series(name, others),) if others else ()
         for sentence in notes:
             LOG.warning(sentence)
@@ -229,6 +231,7 @@ class Ledger(Unpicklable):
         with self._store.database.reading() as connection:
             held = self._store.read(connection, name)
             known = list_series(connection)
+        # An unknown name may be a typing error, or a sign of an old backup.
         if held is None:
             others = near_matches(name, known) if known else "The ledger has no series yet."
             raise LedgerError(
@@ -291,6 +294,7 @@ class Ledger(Unpicklable):
             If the key is in no file and none is named, or the new key cannot be written.
         """
         store = self._store
+        # The new key replaces the file of the old one by default.
         target = store.key_path if key_file is None else Path(key_file).expanduser().absolute()
         if target is None:
             raise LedgerError(
@@ -394,6 +398,7 @@ def _columns(given: dict[str, Any]) -> SeriesColumns:
         sensitive=named.sensitive,
         direct_identifiers=named.direct_identifiers,
     )
+    # A column has one role.
     schema = Schema(
         quasi_identifiers=columns.quasi_identifiers,
         sensitive=columns.sensitive,

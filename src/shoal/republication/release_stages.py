@@ -132,6 +132,7 @@ def generalize_and_recode(
             progress=clock.progress,
         )
     with clock.step("recode"):
+        # Publish the cells of each box, with counterfeits among the people.
         frame, counterfeit_frame, recoding = build_published_tables(table, linked.sensitive, linked.values, made)
     return RecodedPublication(
         linked=linked,
@@ -160,6 +161,7 @@ def verify_publication(recoded: RecodedPublication, clock: Clock) -> VerifiedRel
         If the release fails verification.
     """
     linked, series, made = recoded.linked, recoded.series, recoded.groups
+    # Verification uses the signatures of the memory, not those of the algorithm.
     known = linked.memory.signatures
     with clock.step("verify"):
         # m-uniqueness of the published cells.

@@ -191,11 +191,13 @@ class Series(Unpicklable):
         # From here to the end this process is the only publisher.
         with store.publishing() as recovered:
             with clock.step("ledger"), store.database.reading() as connection:
+                # Read the state of the series only with the lock held.
                 series, memory = self._read_memory(connection)
             keys = store.keys(series)
             if output is not None:
                 refuse_unknown_releases(series, Path(output).expanduser().resolve())
             with clock.step("link"):
+                # Warnings and overlaps stop the release before anything is written.
                 linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
                 warnings = tuple(describe_lookalikes(linked))
                 if strict and warnings:
@@ -231,6 +233,7 @@ class Series(Unpicklable):
                     store.expect(recorded, token=token)
                 store.confirm()
                 return publication
+            # With a folder: stage the files, record them, then rename the folder.
             clock.progress("write", 0, 1)
             writing = PublicationFiles(publication, format=format, spreadsheet_safe=spreadsheet_safe)
             return self._write(writing, Path(output), release, pieces, series, force=force)
@@ -250,6 +253,7 @@ class Series(Unpicklable):
         with store.database.writing() as connection:
             token = journal.intend(connection, output.expanduser().resolve(), store.secrets)
         with staged_folder(output, writing.files, private=writing.private, force=force, check=writing.verify) as staged:
+            # The record names the hidden folders, so that a crash can be resolved.
             release = replace(
                 release,
                 files=writing.digests(staged.path),
@@ -381,6 +385,7 @@ class Series(Unpicklable):
         store = self._store
         with store.publishing():
             with store.database.writing() as connection:
+                # Only the last release can be taken back, because only one earlier memory is kept.
                 series = self._read_series(connection)
                 self._check_latest(series)
                 after = journal.take_back(connection, series, store.keys(series), keep=True)
@@ -461,11 +466,13 @@ class Series(Unpicklable):
             yield
         except BaseException as error:
             try:
+                # Resolve the release as after a crash.
                 self._store.finish(own=staged.path)
             except LedgerError:
                 staged.leave()  # the hidden folder shows that the release did not appear
             if not journal.is_intact(staged.target, release.files) or not isinstance(error, LedgerError | OutputError):
                 raise
+            # The folder is complete, so the release is published.
             reason = get_reason(error) if isinstance(error, LedgerError) else "its folder may not be on the disk yet."
             if not self._is_published(release):
                 raise LedgerError(
@@ -501,6 +508,7 @@ class Series(Unpicklable):
         """
         seed = None if release.seed is None else int(release.seed)
         signatures, min_real = release.parameters.get("signatures", "any"), release.parameters.get("min_real", 1)
+        # The stages of the release.
         recoded = generalize_and_recode(
             linked, series, signatures=signatures, min_real=min_real, seed=seed, clock=clock
         )
@@ -518,6 +526,7 @@ class Series(Unpicklable):
                 counterfeits=made.groups.counterfeits,
                 counts={**counts, "groups": made.groups.count, "signatures": len(after.signatures)},
             )
+        # The private certificate.
         certificate = PublicationCertificate(
             version=release.version,
             series=self.name,

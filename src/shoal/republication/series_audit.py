@@ -134,6 +134,7 @@ def find_unknown_releases(series: RecordedSeries, folders: Iterable[Path], nearb
     nearby : iterable of Path
         Further folders to scan.
     """
+    # Folders of the series itself.
     own = {folder.resolve() for folder in folders}
     own |= {Path(one.folder).resolve() for one in series.releases if one.folder}
     found = []
@@ -172,6 +173,7 @@ def _is_private(folder: Path) -> bool:
 
 def _is_known(series: RecordedSeries, number: int, folder: Path) -> bool:
     """Check whether the ledger knows a release and, for a public folder, the very certificate in it."""
+    # A private folder is known if its number is.
     release = next((one for one in series.releases if one.number == number), None)
     if release is None or _CERTIFICATE not in release.files or folder == private_folder(folder.with_suffix("")):
         return release is not None
@@ -214,6 +216,7 @@ def _report_replaced(release: RecordedRelease, by: int) -> CheckedRelease:
 def _find_release(series: RecordedSeries, folder: Path) -> tuple[RecordedRelease | None, Path]:
     """Find the release that a folder contains: by the hashes of its files, else by its certificate."""
     tables = sorted(folder.glob("release.*")) if folder.is_dir() else []
+    # Files identify a release better than the text of its certificate.
     for path in (folder / _CERTIFICATE, *tables):
         digest = {file_digest(path)} if path.is_file() else set()
         for one in series.releases:
@@ -228,6 +231,7 @@ def _check_release(
     series: RecordedSeries, memory: Memory, release: RecordedRelease | None, folder: Path | None
 ) -> CheckedRelease:
     """Check the files and cells of a release in a folder."""
+    # The folder holds no release of the series.
     if release is None:
         newer = "" if folder is None or not folder.is_dir() else _explain_unknown(series, folder)
         problem = f"'{folder}' holds no release that the ledger knows of the series '{series.name}'.{newer}"
@@ -269,6 +273,7 @@ def _find_file_problems(release: RecordedRelease, folder: Path) -> Iterable[str]
             "verify."
         )
         return
+    # A release may have been saved in another format: one table is enough.
     tables = [name for name in release.files if name.startswith("release.")]
     for name, held in release.files.items():
         path = folder / name
@@ -277,6 +282,7 @@ def _find_file_problems(release: RecordedRelease, folder: Path) -> Iterable[str]
                 yield f"The file '{path}' of release {release.number} is not there."
         elif file_digest(path) not in get_recorded_digests(held):
             yield f"The file '{path}' of release {release.number} was changed after it was published."
+    # Readers may mistake a foreign file for a part of the release.
     for path in sorted(folder.iterdir()):
         if path.name not in release.files:
             yield (
@@ -353,6 +359,7 @@ def _find_signature_problems(
     codes = {value: code for code, value in enumerate(memory.values)}
     numbers = memory.signatures.numbers()
     people = dict[int, int]()
+    # A signature must have been known when the release was made.
     for signature, count in held.items():
         coded = sorted(codes.get(to_canonical_json(list(value)), -1) for value in signature)
         number = numbers.get(np.array(coded, dtype=np.int32).tobytes())
@@ -360,6 +367,7 @@ def _find_signature_problems(
             yield f"Release {release.number} has a group with a signature that the ledger does not know."
             return
         people[number] = people.get(number, 0) + count
+    # The memory knows only who is in the latest release.
     if series.latest is not None and release.number == series.latest.number:
         records = memory.persons.records
         present, counts = np.unique(records["signature"][records["gone"] == 0], return_counts=True)

@@ -91,6 +91,7 @@ class UniformEstimator:
             ends = [end.texts for end in (found.low, found.high) if isinstance(end, Listed)]
             names = [text for texts in ends for text in texts if text is not None]
             return tuple(text for text in self._texts if names and min(names) <= text <= max(names))
+        # Texts that are no longer than the mask and agree with its characters.
         fixed = found.text.rstrip(found.star)
         known = [
             text for text in self._texts if len(text) <= len(found.text) and _matches_mask(fixed, text, found.star)
@@ -106,6 +107,7 @@ class UniformEstimator:
         both = intersect(cell, asked.span)
         if is_empty(both):
             return 0.0
+        # Listed values are grid points of their own; excluded ones are subtracted.
         if asked.wanted is not None:
             return len(self._select_on_grid(asked.wanted, both)) / size
         return max(self._count_points(both) - len(self._select_on_grid(asked.excluded, both)), 0) / size
@@ -158,6 +160,7 @@ def _choose_unit(column: ReadColumn, places: Iterable[Position]) -> Fraction:
     """Choose the distance between neighbouring grid points: a day, a second, or a power of ten."""
     if column.scale in ("date", "time"):
         return Fraction(_DAY if column.scale == "date" and all(place % _DAY == 0 for place in places) else _SECOND)
+    # The fewest decimal places that represent all positions.
     digits = 0
     if not column.meaning.converts:
         while digits < _FINEST and any((Fraction(place) * 10**digits).denominator != 1 for place in places):
@@ -169,6 +172,7 @@ def _estimate_codes(found: SubDomain, asked: ColumnPredicate, column: ReadColumn
     """Estimate the share of the codes with a prefix that are requested, if all codes are digits of the same length."""
     if asked.wanted is None:
         return 0.5 if column.meaning.kind else 0.0
+    # A prefix of n digits covers 10 ** (length - n) codes, each with the same weight.
     kept = int(column.meaning.facts.get("n", 3))
     return sum(10.0 ** -max(len(text) - kept, 0) for text in asked.wanted)
 

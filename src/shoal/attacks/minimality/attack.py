@@ -159,6 +159,7 @@ def minimality_attack(
     def attack(one: PublishedTable) -> AttackResult:
         guarded = _select_protected(one, protected)
         before = _compute_prior(join, one, guarded)
+        # With an algorithm the originals are enumerated, otherwise the formula applies.
         if publish is None:
             after, figures = _attack_by_formula(one, join, l, guarded)
         else:
@@ -244,6 +245,7 @@ def _attack_by_enumeration(
             Suggestion("limit"),
             ", or leave the algorithm away: then the formula is used.",
         )
+    # Publish every original, and keep those that give the same multiset of rows.
     done = 0
 
     def seen(original: tuple[str, ...]) -> Iterator[Any]:
@@ -261,6 +263,7 @@ def _attack_by_enumeration(
             "No table of these people gives this release: it was made of other people, by another algorithm, or with "
             "other parameters or another seed."
         )
+    # The largest belief of each person in a protected value.
     names = [value for value, one in zip(table.values.to_list(), guarded.tolist(), strict=True) if one]
     found: list[Fraction | None] = [
         max(of_person.get(value, Fraction(0)) for value in names) for of_person in compute_beliefs(originals)
@@ -290,6 +293,7 @@ def _attack_by_formula(
         Fraction(int(most), int(rows)) if alone else None
         for most, rows, alone in zip(kept[:, :count].max(axis=1), people, whole, strict=True)
     ]
+    # Count of each value in each published row pattern.
     held = np.zeros((len(join.boxes), size), dtype=np.int64)
     np.add.at(held, (join.box_of, codes), 1)
     known: dict[tuple[Merged, tuple[bool, ...]], list[Fraction] | None] = {}
@@ -302,6 +306,7 @@ def _attack_by_formula(
         columns = np.vstack([kept[points], held[box]])
         used = np.flatnonzero(columns.any(axis=0))
         used = used[np.lexsort((*columns[:, used], used >= count))]
+        # People, merged rows and kept values of each part.
         parts = {
             q: Part(people=int(people[q]), merged=int(left), kept=tuple(kept[q, used].tolist()))
             for q, left in zip(points, merged, strict=True)

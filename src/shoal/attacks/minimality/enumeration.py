@@ -50,6 +50,7 @@ def list_arrangements(values: Sequence[str]) -> Iterator[Values]:
         if len(given) == len(values):
             yield tuple(given)
             return
+        # Values in alphabetical order, so that the order of the arrangements is fixed.
         for value in sorted(left):
             if left[value]:
                 left[value] -= 1

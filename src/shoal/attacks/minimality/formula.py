@@ -80,6 +80,7 @@ def compute_merged_beliefs(group: Merged, l: int, protected: Sequence[bool]) -> 
     # Count all ways, and the impossible ones in which every part is diverse enough.
     before, after = _count_prefixes(group, limits), _count_suffixes(group, limits)
     total, fine = _count_ways(sum(group.values), group.values), after[0].get(group.values, 0)
+    # Every way is impossible: the group was not merged by the principle.
     if total == fine:
         return None
     rows = sum(group.values)
@@ -98,6 +99,7 @@ def compute_merged_beliefs(group: Merged, l: int, protected: Sequence[bool]) -> 
 def _count_ways(rows: int, counts: Counts) -> int:
     """Count the ways to assign values with these counts to rows."""
     ways, left = 1, rows
+    # A multinomial coefficient, as a product of binomial ones.
     for count in counts:
         ways *= comb(left, count)
         left -= count
@@ -108,6 +110,7 @@ def _list_allocations(rows: int, left: Counts, limits: Counts) -> Iterator[tuple
     """Yield the counts that a part can take within the remaining counts and the limits, and the counts left."""
 
     def rest(at: int, need: int) -> Iterator[Counts]:
+        # No more than the part needs, the group has left and the limit allows.
         most = min(need, left[at], limits[at])
         if at == len(left) - 1:
             if need <= most:

@@ -54,9 +54,11 @@ def accept(store: Store, last: Mapping[str, int]) -> list[str]:
             unknown = set(last) - set(list_series(connection))
             if unknown:
                 raise LedgerError(f"There is no series '{min(unknown)}' in the ledger.")
+            # Compare the ledger with its anchor before anything is changed.
             forgot = store.explain_if_outdated(connection)
         if forgot is None and not last:
             return store.finish()
+        # Read the anchor before interrupted releases are resolved, because it may expect them.
         anchored = store.anchor.read_expected_heads()
         finished = journal.finish(store.database, store.secrets, lambda: None)  # the anchor is rewritten below
         # Record the lost releases of each series.
@@ -95,6 +97,7 @@ def _accept_series(connection: sa.Connection, store: Store, name: str, number: i
         return [f"The series '{name}' is taken as it is, with {known} release(s)."]
     if number < known:
         return [f"The series '{name}' is taken as it is, with {known} release(s); {number} were known elsewhere."]
+    # Lost releases keep their numbers.
     lost = [
         RecordedRelease(
             number=one,

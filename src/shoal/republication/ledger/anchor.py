@@ -59,6 +59,7 @@ def get_head(series: RecordedSeries) -> Head:
 
 def read_heads(connection: sa.Connection) -> dict[str, Head]:
     """Read the latest state of each series of a database, by the series' uid."""
+    # The last number of each series, and the seal of the series.
     numbers = sa.select(RELEASES.c.series, sa.func.max(RELEASES.c.number).label("number")).group_by(RELEASES.c.series)
     latest = numbers.subquery()
     rows = connection.execute(
@@ -129,10 +130,13 @@ class Anchor:
         held = self._read()
         for uid in {**held.series, **heads}:
             confirmed, found, expected = held.series.get(uid), heads.get(uid), held.expected.get(uid, ())
+            # An expected state: the change was made.
             if found is not None and found in expected:
                 continue
+            # Neither the confirmed state nor an expected one.
             if found != confirmed:
                 raise LedgerError(self._explain_difference(confirmed, found))
+            # The state before a publish is valid only with the token of the publish.
             if expected and held.token is not None and held.token != token:
                 raise LedgerError(self._explain_forgotten(expected[-1]))
 
@@ -205,12 +209,14 @@ class Anchor:
 
     def _explain_difference(self, confirmed: Head | None, found: Head | None) -> str:
         """Explain how a series differs from the anchor."""
+        # The series is missing in the ledger.
         if found is None:
             assert confirmed is not None
             return (
                 f"The series '{confirmed.name}' had come to release {confirmed.number}, as the anchor '{self.path}' "
                 f"says, and is no longer in the ledger. {_WHAT_TO_DO}"
             )
+        # The anchor is older than the ledger.
         if confirmed is None or found.number > confirmed.number:
             known = "does not know it" if confirmed is None else f"knows release {confirmed.number}"
             return (
@@ -219,6 +225,7 @@ class Anchor:
                 "a ledger need the same anchor: anchor=..., --anchor). Nothing was published. Restore the newest "
                 "anchor; if it is lost, 'shoal republish accept' says what that means, and goes on."
             )
+        # The ledger is older than the anchor.
         if found.number < confirmed.number:
             return (
                 f"The ledger forgot: the series '{found.name}' had come to release {confirmed.number}, as the anchor "
@@ -241,6 +248,7 @@ class Anchor:
         try:
             content: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
             seal = content.pop("seal")
+            # Another format or ledger, or a forged seal.
             whole = content["format"] == _FORMAT and content["ledger"] == self._uid
             if not compare_digest(seal, self._seal(content)) or not whole:
                 raise ValueError("another anchor")
@@ -265,6 +273,7 @@ class Anchor:
             "token": held.token,
         }
         text = json.dumps({**content, "seal": self._seal(content)}, indent=1, ensure_ascii=False) + "\n"
+        # Write a new file next to the old one, flush it, and rename it.
         made = self.path.with_name(f".{self.path.name}.{randomness.token_hex(4)}")
         try:
             try:

@@ -71,6 +71,7 @@ def intend(connection: sa.Connection, target: Path | None, secrets: Secrets) -> 
     str
         A random token that identifies this publish.
     """
+    # There is at most one intent.
     settle(connection)
     token, folder = randomness.token_hex(16), "" if target is None else str(target)
     held = {"folder": folder, "token": token, "seal": secrets.seal("staging", folder, token)}
@@ -143,6 +144,7 @@ def record(
     LedgerBusyError
         If another process changed the series, or treated this publish as interrupted by a crash.
     """
+    # A missing token: another process has resolved this publish as interrupted.
     if read_token(connection, secrets) != token:
         raise LedgerBusyError(*BUSY)
     release = replace(release, memory_digest=compute_digest(pieces, keys))
@@ -202,6 +204,7 @@ def check_written(
 
 def _write(connection: sa.Connection, before: RecordedSeries, after: RecordedSeries, keys: SeriesKeys) -> None:
     """Write the records that differ. The seal of the series before guards against concurrent changes."""
+    # Optimistic lock: the seal of the series must be unchanged.
     changed = connection.execute(
         SERIES.update().where(SERIES.c.id == before.id, SERIES.c.seal == before.seal).values(seal=after.seal)
     )
@@ -250,6 +253,7 @@ def take_back(connection: sa.Connection, series: RecordedSeries, keys: SeriesKey
         If the memory of the release before is missing or was changed.
     """
     last = series.releases[-1]
+    # Check the memory of the release before, which the series needs from now on.
     read_memory(connection, series, keys, after=series.before(last.number))
     withdrawn = replace(last, state="withdrawn", staged=None)
     after = series.with_releases([*series.releases[:-1], *([withdrawn] if keep else [])], keys)
@@ -286,6 +290,7 @@ def finish(database: Database, secrets: Secrets, judged: Callable[[], object], *
         intended = _read_intent(connection, secrets)
         folder = None if intended is None else intended[0]
         sentences = _resolve_interrupted(connection, secrets, folder, own)
+    # Let the anchor follow before the proof is removed.
     judged()
     if intended is None:
         return sentences
@@ -309,6 +314,7 @@ def _resolve_interrupted(
     """Record the outcome of interrupted releases, and describe it in sentences."""
     sentences = []
     if folder is not None:
+        # A living process holds the lock of its hidden folder.
         if is_being_written(folder, own=own):
             raise LedgerBusyError(*BUSY)
         # Complete a pair of folders first: if the private one has its final name, the public one gets its own now.
@@ -329,6 +335,7 @@ def _settle_release(connection: sa.Connection, series: RecordedSeries, keys: Ser
     folder = Path(last.folder or "")
     whole = is_intact(folder, last.files)
     what = f"Release {last.number} of the series '{series.name}' was interrupted"
+    # The folder never appeared: take the release back.
     if not whole and _never_appeared(last):
         take_back(connection, series, keys, keep=False)
         return f"{what} before its folder '{folder}' appeared. It was taken back; the ledger is as it was before."

@@ -65,6 +65,7 @@ def check_mode(path: Path, what: str) -> None:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
         raise LedgerError(f"{what} '{path}' cannot be read: {reason}.") from None
+    # Windows has other permissions.
     if os.name == "posix" and mode & _OTHERS:
         raise LedgerError(
             f"{what} '{path}' is open to other users of this machine (mode {mode & 0o777:04o}): who has the ledger and "
@@ -228,6 +229,7 @@ class Secrets(Unpicklable):
         def derived(secret: bytes, purpose: str, size: int = _BYTES) -> bytes:
             return blake2b(f"{purpose}\0{uid}".encode(), key=secret, digest_size=size).digest()
 
+        # Keys of people depend on the secret that never changes, the others on the one that does.
         return SeriesKeys(
             uid=uid,
             persons=derived(self.people, "persons"),
@@ -304,6 +306,7 @@ class SeriesKeys(Unpicklable):
         """
         import polars as pl
 
+        # Copy the keyed state for each id, which is faster than keying again.
         keyed = blake2b(key=self.persons, digest_size=32)
         parts = []
         for start in range(0, len(ids), _IDS_AT_ONCE):
@@ -322,6 +325,7 @@ class SeriesKeys(Unpicklable):
         digests = []
         for text in texts:
             one = keyed.copy()
+            # A missing value differs from every text.
             one.update(b"\0" if text is None else b"\1" + text.encode())
             digests.append(one.digest())
         return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
@@ -334,6 +338,7 @@ class SeriesKeys(Unpicklable):
         """
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+        # One AES block for each cell: the person's word and the hash of the value.
         blocks = np.column_stack((words, tokens)).astype(">u8").tobytes()
         encryptor = Cipher(algorithms.AES(self.checks), modes.ECB()).encryptor()
         mixed = np.frombuffer(encryptor.update(blocks) + encryptor.finalize(), dtype=">u8").astype(np.uint64)

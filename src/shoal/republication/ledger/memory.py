@@ -111,6 +111,7 @@ def compute_digest(pieces: Sequence[bytes], keys: SeriesKeys) -> str:
 
 def write_pieces(connection: sa.Connection, series: RecordedSeries, number: int, pieces: Sequence[bytes]) -> None:
     """Write the memory after a release, and delete all others except that of the release before."""
+    # Keep the memory of this release and of the one before.
     before = series.before(number)
     kept = [number] if before is None else [number, before.number]
     connection.execute(MEMORY.delete().where(MEMORY.c.series == series.id, MEMORY.c.release.not_in(kept)))
@@ -164,6 +165,7 @@ def decrypt_pieces(
     """
     pieces = _read_pieces(connection, series, after.number)
     try:
+        # The digest is sealed in the record; associated data bind each piece to its place.
         if pieces and not compare_digest(compute_digest(pieces, keys), after.memory_digest):
             raise ValueError("other pieces")
         number = str(after.number)
@@ -193,6 +195,7 @@ def is_kept(
         return True
     asked = [latest]
     if pieces is not None:
+        # If the memory was just written, check that of the release before, too.
         asked += [one for one in [series.before(latest.number)] if one is not None]
         if _read_pieces(connection, series, latest.number) != list(pieces):
             return False

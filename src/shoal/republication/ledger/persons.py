@@ -72,6 +72,7 @@ class Persons:
         if not len(self):
             return found
         high, low = np.ascontiguousarray(self.ids[:, 0]), self.ids[:, 1]
+        # Search the first half of the hash, then compare the second.
         at = np.searchsorted(high, ids[:, 0])
         pending = np.arange(len(ids))
         # Repeats only for people with the same first half of the hash, which practically never happens.
@@ -87,6 +88,7 @@ class Persons:
     def merge(self, ids: NDArray[np.uint64], records: NDArray[np.void]) -> Persons:
         """Insert new people, none of whom is in the table."""
         all_ids = np.concatenate((self.ids, ids))
+        # Keep the order of the hashes.
         order = np.lexsort((all_ids[:, 1], all_ids[:, 0]))
         return Persons(ids=all_ids[order], records=np.concatenate((self.records, records))[order])
 

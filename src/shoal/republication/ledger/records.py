@@ -173,6 +173,7 @@ class RecordedSeries:
 
     def with_releases(self, releases: Sequence[RecordedRelease], keys: SeriesKeys) -> RecordedSeries:
         """Replace the releases, and compute all seals."""
+        # Each seal covers the one before.
         sealed: list[RecordedRelease] = []
         for one in releases:
             sealed.append(one.add_seal(keys, sealed[-1].seal if sealed else ""))
@@ -198,6 +199,7 @@ class RecordedSeries:
         LedgerError
             If a record was changed by other software than shoal.
         """
+        # Compute all seals again, and compare in constant time.
         again = self.with_releases(self.releases, keys)
         whole = all(
             compare_digest(one.seal, other.seal) for one, other in zip(self.releases, again.releases, strict=True)
@@ -245,6 +247,7 @@ def _series(connection: sa.Connection, row: sa.Row[Any], keys: SeriesKeys) -> Re
             seal=row.seal,
             releases=tuple(_release(one._mapping, keys) for one in held),
         )
+    # Decryption or parsing failed: the content is not what was written.
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         raise LedgerError(f"The series '{row.name}' in the ledger {EDITED}") from None
     series.check(keys)

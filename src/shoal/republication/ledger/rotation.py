@@ -67,6 +67,7 @@ def rotate(store: Store, key_file: Path, anchor_file: Path) -> None:
         with suppress(FileNotFoundError):  # another process that opened the ledger was faster
             pending.replace(key_file)
         anchor.settle()
+        # The store works with the new key, and the old anchor is obsolete.
         old = store.anchor.path
         store.key, store.secrets, store.anchor, store.key_path = key, secrets, anchor, key_file
         if old != anchor_file:

@@ -64,6 +64,7 @@ class Address:
             raise ParameterError(
                 f"The 'url' parameter of Ledger must be a path or a database URL. Got {type(given).__name__}."
             )
+        # Anything without a scheme is a path.
         if not isinstance(given, str) or "://" not in given:
             return cls(path=_resolve_path(given), url=None)
         try:
@@ -141,6 +142,7 @@ class Database:
     def reading(self) -> Iterator[sa.Connection]:
         """Open a transaction that sees one state of the ledger."""
         with _translate_errors(self.address), self._engine.connect() as connection:
+            # SQLite transactions see one state anyway.
             if self.address.url is not None:
                 connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
@@ -179,11 +181,13 @@ class Database:
         LedgerError
             If the database exists, or cannot be created.
         """
+        # PostgreSQL creates tables within a transaction.
         path = self.address.path
         if path is None:
             with self.writing() as connection:
                 yield connection
             return
+        # SQLite: a hidden file that is renamed when it is complete.
         made = path.with_name(f".{path.name}.new-{secrets.token_hex(4)}")
         engine = _open_sqlite(made, self.wait)
         try:
@@ -262,6 +266,7 @@ def _open_sqlite(path: Path, wait: float) -> sa.Engine:
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
+        # Writers take the lock at the beginning, so that they never wait halfway.
         writes = connection.get_execution_options().get("shoal_writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -293,6 +298,7 @@ def _lock_publishers(address: Address, engine: sa.Engine, wait: float) -> Iterat
         return
     with _translate_errors(address, busy=BUSY), engine.connect() as connection:
         connection.execution_options(isolation_level="AUTOCOMMIT")
+        # PostgreSQL: an advisory lock, which ends with the connection.
         number = connection.scalar(sa.text(_NUMBER_OF_LEDGER), {"half": _LOCK, "table": LEDGER.name})
         connection.execute(sa.select(sa.func.pg_advisory_lock(number)))
         try:
@@ -376,6 +382,7 @@ def _translate_error(error: Exception, address: Address, busy: Sequence[str] | N
         return LedgerBusyError(
             *(busy or (f"{where} is in use by another process.", " Nothing was published. Try again."))
         )
+    # No space, or a failing disk.
     if "disk is full" in text or "disk i/o error" in text or state in ("53100", "53200"):
         return LedgerError(
             f"There is not enough space for the ledger '{address.shown}'.",
@@ -384,6 +391,7 @@ def _translate_error(error: Exception, address: Address, busy: Sequence[str] | N
     # Damaged, or not a ledger.
     if any(sign in text for sign in ("malformed", "not a database", "no such table", "no such column")):
         return LedgerError(where + _DAMAGED[0], _DAMAGED[1])
+    # A missing table or column in PostgreSQL.
     if state in ("42P01", "42703"):
         return LedgerError(where + _DAMAGED[0], _DAMAGED[1])
     # No permission, or no such file.

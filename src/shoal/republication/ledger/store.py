@@ -82,6 +82,7 @@ class Store:
                     "published would be taken for new ones."
                 )
             self._make()
+        # From here on the ledger exists.
         self.database.check_file()
         self.key, self.secrets, self.uid = self._open(held)
         self.anchor = Anchor(self._anchor_path, self.uid, self.secrets)
@@ -210,6 +211,7 @@ class Store:
 
     def _locate_anchor(self, given: object) -> Path:
         """Locate the anchor: the given path, else next to the key, else next to the database."""
+        # The parameter, the environment, or a default.
         if given is None:
             given = os.environ.get(ANCHOR_ENVIRONMENT)
         if given is not None:
@@ -251,6 +253,7 @@ class Store:
                 "the key can be kept anywhere."
             )
         try:
+            # Two processes may create the ledger at the same time.
             with self.database.publishing():
                 if self._exists():  # another process was faster
                     return
@@ -293,6 +296,7 @@ class Store:
                 f"The ledger '{self.address.shown}' is damaged: it does not say what format it has. Restore it from a "
                 "backup, together with its key."
             )
+        # Older and newer formats are refused.
         if int(version) != FORMAT:
             raise LedgerError(
                 f"The ledger '{self.address.shown}' has format {version}; this version of shoal reads format {FORMAT}. "
@@ -302,6 +306,7 @@ class Store:
         if not key.fits(facts["key_fingerprint"]):
             raise LedgerError(f"This is not the key of the ledger '{self.address.shown}'. {_KEY_LOST}")
         try:
+            # Unwrap the secrets, then check the seal of the facts with them.
             wrapped, uid = bytes.fromhex(facts["secrets"]), facts["uid"]
         except (KeyError, ValueError):
             raise LedgerError(f"The ledger '{self.address.shown}' {EDITED}") from None
@@ -317,6 +322,7 @@ class Store:
 
     def _read_key(self, path: Path, fingerprint: str) -> LedgerKey:
         """Read the key, and complete a rotation that a crash interrupted after its commit."""
+        # A pending key that fits belongs to a committed rotation.
         pending = get_pending_path(path)
         if pending.exists():
             key = LedgerKey.read(pending)

@@ -69,6 +69,7 @@ def minimize_counterfeits(supply: Counts, demand: Counts, m: int) -> Counts:
     array
         Number of rows of each value to use. No other choice uses more rows in total and leaves m-eligible rows.
     """
+    # u_v, the rows of each value that buckets can use.
     usable = np.minimum(supply, demand)
     rows, all_usable = int(supply.sum()), int(usable.sum())
     # The smallest feasible t, and the largest X for it.
@@ -102,6 +103,7 @@ def share_out(taken: Counts, deficits: Counts, signatures: Signatures, urgency: 
     array
         Number of rows of each slot.
     """
+    # Slots of each value, by urgency.
     order = np.lexsort((-urgency, signatures.values))
     values, wanted = signatures.values[order], deficits[order]
     before = np.cumsum(wanted) - wanted
@@ -190,6 +192,7 @@ def plan_assignments_to_known(rest: Counts, signatures: Signatures, heights: Cou
     turnover = rest.sum() / totals.sum()
     merits = np.maximum(1 - _FALL / np.sqrt(turnover * heights[buckets]), _MIN_MERIT)
     weights = (totals.mean() / np.maximum(totals, 1)) ** _RARITY
+    # The kernel takes the bucket with the largest gain in each step.
     order = np.argsort(-rest, kind="stable")
     chosen, alphas = assign_to_known(
         rest.copy(), order, signatures.starts, signatures.values, buckets, merits, weights, m, _MAX_STEPS

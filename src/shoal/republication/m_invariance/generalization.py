@@ -180,6 +180,7 @@ def generalize(
     # Phase two, balancing: fill the slots that are lower than their bucket.
     filled = np.bincount(slots[~is_new], minlength=len(signatures.values))
     heights = _compute_heights(filled, signatures)
+    # Rows that each slot lacks.
     deficits = np.repeat(heights, signatures.sizes) - filled
     given = _balance(supply, deficits, signatures, m, balancing, rng)
     rest = supply - _sum_by_value(given, signatures.values, values)
@@ -192,6 +193,7 @@ def generalize(
     heights = np.concatenate((heights, np.zeros(len(grown) - len(signatures), dtype=np.int64)))
     for (alpha, _), bucket in zip(steps, bucket_of, strict=True):
         heights[bucket] += alpha
+    # Slots of the new rows: those that balance, then those of the steps.
     slots[is_new] = _assign_slots(given, steps, bucket_of, signatures, grown)
     # Phase four, split: cut every bucket into groups.
     positions = quasi_identifiers if near is None else _compute_positions(quasi_identifiers)
@@ -259,6 +261,7 @@ def _balance(
     """Choose how many new rows each slot gets; counterfeits fill the rest."""
     if balancing == "independent":
         return np.zeros_like(deficits)
+    # A random order of the slots decides who is served first.
     order = rng.permutation(len(deficits))
     if balancing == "paper":
         given = np.empty_like(deficits)
@@ -326,6 +329,7 @@ def _compute_positions(codes: NDArray[np.integer]) -> Counts:
     """
     positions = np.zeros(codes.shape, dtype=np.int64)
     for a in range(codes.shape[1]) if len(codes) else ():
+        # Twice the middle of each code, so that positions stay integers.
         counts = np.bincount(codes[:, a])
         middles = 2 * np.cumsum(counts) - counts
         least, most = middles[codes[:, a].min()], middles[codes[:, a].max()]
@@ -418,6 +422,7 @@ def _split_places(
     group = done = 0
     while done < len(sizes):
         progress("split", int(bucket_starts[done]), int(bucket_starts[-1]))
+        # Several buckets per call, at least one.
         upto = int(np.searchsorted(bucket_starts, bucket_starts[done] + _MAX_ROWS_PER_CALL))
         upto = min(max(upto, done + 1), len(sizes))
         group = split_buckets(*sorted_places, bucket_starts[done : upto + 1], sizes[done:upto], group, group_of)

@@ -53,6 +53,7 @@ def plan_near_assignments(rest: Counts, m: int) -> Steps:
     list of (int, array)
         See `shoal.republication.m_invariance.balancing.plan_assignments`.
     """
+    # Values without new rows take no part.
     present = np.flatnonzero(rest)
     if len(present) <= m or int(rest.sum()) < _MIN_ROWS_PER_VALUE * len(present):
         return []
@@ -92,6 +93,7 @@ def _solve_program(counts: Counts, m: int) -> tuple[list[tuple[int, ...]], NDArr
         for place, chosen in enumerate(sets):
             takes[list(chosen), place] = 1
         takes[:, len(sets) :] = np.eye(values)
+        # Minimize the total reach; leftover rows are expensive.
         cost = np.array([*(reach[one] for one in sets), *[_LEFTOVER_COST] * values])
         found = linprog(cost, A_eq=takes, b_eq=counts, method="highs")
         if found.x is None:

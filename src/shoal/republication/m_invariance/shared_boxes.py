@@ -114,6 +114,7 @@ def form_runs(
     starts: list[NDArray[np.int64]] = []
     ends = np.cumsum(heights)
     for begin, end in zip((ends - heights).tolist(), ends.tolist(), strict=True):
+        # Every group has enough people on its own.
         if (people[begin:end] >= least).all():
             starts.append(np.arange(begin, end))
             continue
@@ -178,6 +179,7 @@ def _share_boxes(
     least: int,
 ) -> NDArray[np.int64]:
     """Assign a box to each run; runs with too few people share the box of the nearest run. Changes its arguments."""
+    # Each run shows its own box at first.
     shown = np.arange(len(people))
     alone = np.ones(len(people), dtype=np.bool_)  # runs that have joined no other one
     # The nearest box is the one that grows least, by perimeter.

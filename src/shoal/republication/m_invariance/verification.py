@@ -58,6 +58,7 @@ def verify_release(
         If the release violates a condition; it must not be published.
     """
     columns = [_GROUP, *quasi_identifiers, *sensitive]
+    # The form of the tables.
     if published.columns != columns or counterfeits.columns != [_GROUP, _COUNT]:
         raise _make_error("its columns are not those of the series")
     if not published.height:
@@ -76,6 +77,7 @@ def verify_release(
             pl.col("shown").n_unique().alias("kinds"),
         )
     )
+    # m-uniqueness: at least m rows with distinct values and the same quasi-identifiers.
     if (facts["kinds"] != 1).any():
         raise _make_error("rows of one group have different quasi-identifiers")
     if (facts["rows"] < m).any():
@@ -199,6 +201,7 @@ def verify_invariance(
     ReleaseUnsafeError
         If a known person would be published with another set of values.
     """
+    # All published values of each group, including counterfeits.
     shown = pl.DataFrame(
         {
             "group": np.concatenate((groups, counterfeit_groups)).astype(np.int64),
@@ -248,6 +251,7 @@ def verify_truth(
     # All rows of a group show the same quasi-identifiers: compare with any of them.
     group = groups.astype(np.int64) + 1
     numbers = published[_GROUP].cast(pl.Int64).to_numpy()
+    # One row of each group.
     row_of = np.full(int(max(numbers.max(), group.max())) + 1, -1, dtype=np.int64)
     row_of[numbers] = np.arange(len(numbers))
     if (row_of[group] < 0).any():
@@ -291,6 +295,7 @@ def count_people_by_signature(
         The cells of each sensitive attribute, as text.
     """
     fakes = dict(counterfeits.select(pl.col(_GROUP, _COUNT).cast(pl.Int64)).iter_rows())
+    # The signature of a group is the set of its values.
     values: dict[int, set[tuple[str, ...]]] = {}
     for group, value in zip(published[_GROUP].cast(pl.Int64), zip(*sensitive, strict=True), strict=True):
         values.setdefault(group, set()).add(value)
