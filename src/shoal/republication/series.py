@@ -191,13 +191,11 @@ class Series(Unpicklable):
         # From here to the end this process is the only publisher.
         with store.publishing() as recovered:
             with clock.step("ledger"), store.database.reading() as connection:
-                # Read the state of the series only with the lock held.
                 series, memory = self._read_memory(connection)
             keys = store.keys(series)
             if output is not None:
                 refuse_unknown_releases(series, Path(output).expanduser().resolve())
             with clock.step("link"):
-                # Warnings and overlaps stop the release before anything is written.
                 linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
                 warnings = tuple(describe_lookalikes(linked))
                 if strict and warnings:
@@ -233,7 +231,6 @@ class Series(Unpicklable):
                     store.expect(recorded, token=token)
                 store.confirm()
                 return publication
-            # With a folder: stage the files, record them, then rename the folder.
             clock.progress("write", 0, 1)
             writing = PublicationFiles(publication, format=format, spreadsheet_safe=spreadsheet_safe)
             return self._write(writing, Path(output), release, pieces, series, force=force)
