@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import DataError, InfeasibleError, InternalError, ParameterError
 from shoal.grouping import Grouping, GroupingGuarantee, check_grouping, simple_lower_bound
-from shoal.grouping.base import check_feasible, check_k, checked_weights
+from shoal.grouping.base import check_feasible, check_k, validate_weights
 
 SIZES = np.array([3, 4, 5, 6], dtype=np.int64)
 GROUPING = Grouping(
@@ -58,8 +58,8 @@ def test_items_may_be_left_out():
         ({"classes": np.array([0, 1, 1, 0])}, "not made of"),
         ({"weights": np.array([9, 9, 0])}, "too few records"),
         ({"k": 10}, "too few records"),
-        ({"lower_bound": 10}, "below what was called a lower bound"),
-        ({"guarantee": GroupingGuarantee(text="it is said", largest=8)}, "above what its method guarantees"),
+        ({"lower_bound": 10}, "below its lower bound"),
+        ({"guarantee": GroupingGuarantee(text="it is said", largest=8)}, "above the guarantee of its method"),
     ],
 )
 def test_a_wrong_grouping_is_a_bug(wrong, message):
@@ -109,11 +109,11 @@ def test_k_is_a_whole_number(k):
 )
 def test_bad_weights(weights, message):
     with pytest.raises(DataError, match=message):
-        checked_weights("labels", weights, what="sizes", least=1)
+        validate_weights("labels", weights, what="sizes", least=1)
 
 
 def test_weights_may_be_whole_floats_and_zero_where_allowed():
-    assert checked_weights("regions", [1.0, 0.0], what="weights", least=0).tolist() == [1, 0]
+    assert validate_weights("regions", [1.0, 0.0], what="weights", least=0).tolist() == [1, 0]
 
 
 def test_too_few_records_name_the_best_k():

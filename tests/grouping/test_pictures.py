@@ -10,7 +10,7 @@ import pytest
 from shoal.errors import OutputError, ParameterError
 from shoal.grouping import labels, ordered, regions
 from shoal.grouping.points.point_pictures import plot_rectangles
-from shoal.grouping.regions.region_pictures import class_colours, laid_out
+from shoal.grouping.regions.region_pictures import class_colours, lay_out
 
 GRID = [(v, v + 1) for v in range(36) if v % 6 < 5] + [(v, v + 6) for v in range(30)]
 MADE = regions(GRID, [1] * 36, 5, seed=1)
@@ -21,7 +21,7 @@ def elements(svg):
 
 
 def test_a_graph_without_coordinates_is_laid_out_with_neighbours_near():
-    places = laid_out(MADE.graph.edges, 36)
+    places = lay_out(MADE.graph.edges, 36)
     near = np.linalg.norm(places[MADE.graph.edges[:, 0]] - places[MADE.graph.edges[:, 1]], axis=1)
     assert 0.7 < near.min() <= near.max() < 1.3
     ax = MADE.plot()

@@ -72,10 +72,10 @@ def deliver(
     force : bool, optional
         Whether an existing folder is replaced.
     """
-    from shoal.grouping.folder import result_of, save_grouping
+    from shoal.grouping.folder import make_result, save_grouping
 
     save_grouping(grouping, folder, tables=tables, more=more, picture=picture, force=bool(force))
-    facts = result_of(grouping)
+    facts = make_result(grouping)
     if terminal.json:
         terminal.result(facts)
     else:

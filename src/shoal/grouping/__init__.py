@@ -1,4 +1,4 @@
-"""One quasi-identifier: its values grouped into classes of at least k records, the largest as small as possible."""
+"""Groupings of one quasi-identifier: classes of at least k records, with the largest as small as possible."""
 
 from shoal.grouping.base import Grouping, GroupingBound, GroupingGuarantee, check_grouping, simple_lower_bound
 from shoal.grouping.labels.bin_covering import labels

@@ -1,4 +1,4 @@
-"""What every grouping of one attribute's values is: classes, their weights, and how close they are to the best."""
+"""Base class of groupings of one attribute's values: classes, their weights, and a lower bound on the largest class."""
 
 from __future__ import annotations
 
@@ -29,98 +29,106 @@ __all__ = [
     "check_feasible",
     "check_grouping",
     "check_k",
-    "checked_weights",
+    "validate_weights",
     "simple_lower_bound",
 ]
 
 SUPPRESSED = -1
-"""The class number of an item that is in no class."""
-LARGEST_TOTAL = 1 << 53
-"""Weights add up to less than this, so that sums in floating point are exact too."""
+"""Class number of an item that is in no class."""
+MAX_TOTAL = 1 << 53
+"""Upper limit of the sum of weights: below it, sums in floating point are exact."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupingGuarantee:
-    """What a method's proof says of this very run."""
+    """Guarantee of a method for a single run."""
 
     text: str
-    """The theorem, in a sentence."""
+    """The theorem in one sentence."""
     largest: int | None = None
-    """No class weighs more than this; None where that is not proven."""
+    """Upper bound on the weight of any class; None if none is proven."""
     ratio: float | None = None
-    """The largest class is at most so many times the smallest possible one; None where that is not proven."""
+    """Upper bound on the ratio of the largest class to the smallest possible one; None if none is proven."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the guarantee as `result.json` holds it."""
+        """Return the guarantee for `result.json`."""
         return {"text": self.text, "largest": self.largest, "ratio": self.ratio}
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupingBound:
-    """A weight that the largest class of every feasible grouping reaches."""
+    """Lower bound on the largest class of any feasible grouping."""
 
     value: int
-    """The weight."""
+    """The bound."""
     why: str
-    """Why no grouping can do with less."""
+    """Reason for the bound, in words."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Grouping:
-    """Items in classes of at least k records each."""
+    """Items in classes of at least k records each.
+
+    Examples
+    --------
+    >>> from shoal.grouping import labels
+    >>> grouping = labels([5, 4, 3, 3, 2, 1], 9)
+    >>> grouping.classes.tolist(), grouping.cost, grouping.gap
+    ([0, 0, 1, 1, 1, 1], 9, 0.0)
+    """
 
     kind: str
-    """What was grouped: "labels", "ordered", "points" or "regions"."""
+    """Kind of the items: "labels", "ordered", "points" or "regions"."""
     classes: NDArray[np.int32]
-    """The class of each item: 0, 1, ... without a gap (-1 where an item was left out, as asked for)."""
+    """Class of each item: 0, 1, ... without a gap, or -1 for items that were left out on request."""
     weights: NDArray[np.int64]
-    """The number of records of each class."""
+    """Number of records of each class."""
     k: int
-    """The least number of records of a class."""
+    """Smallest number of records of a class."""
     lower_bound: int
-    """No grouping whatsoever has a largest class below this."""
+    """Lower bound on the largest class of any grouping."""
     lower_bound_why: str
-    """Why not."""
+    """Reason for the bound, in words."""
     method: str
-    """The method that made it."""
+    """Name of the method."""
     guarantee: GroupingGuarantee | None = None
-    """What the method's proof promises of this run, where it has one."""
+    """Guarantee of the method for this run; None if it has none."""
     least: int | None = None
-    """What each class weighs at least, where that is less than k: a relaxed grouping, which is not k-anonymous."""
+    """Smallest weight of a class, if it is below k: a relaxed grouping, which is not k-anonymous."""
     seed: int | None = None
-    """The seed of its random choices; None where there were none, or they came from the operating system."""
+    """Seed of the random choices; None if there were none, or if they came from the operating system."""
     seconds: float = 0.0
-    """Wall time."""
+    """Wall time in seconds."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What else the method says of itself; no cell of the input."""
+    """Further facts of the method, without any cell of the input."""
 
     @property
     def cost(self) -> int:
-        """The largest class: what is minimized."""
+        """Weight of the largest class, which is minimized."""
         return int(self.weights.max())
 
     @property
     def optimal(self) -> bool:
-        """Whether it is proven that no grouping has a smaller largest class."""
+        """True if it is proven that no grouping has a smaller largest class."""
         return self.feasible and self.cost == self.lower_bound
 
     @property
     def feasible(self) -> bool:
-        """Whether every class has at least k records: False for a relaxed grouping only."""
+        """True if every class has at least k records; only relaxed groupings are not feasible."""
         return int(self.weights.min()) >= self.k
 
     @property
     def overfull_ratio(self) -> float:
-        """The largest class in units of k."""
+        """Weight of the largest class in units of k."""
         return self.cost / self.k
 
     @property
     def gap(self) -> float:
-        """By which share the largest class may be above the smallest possible one; 0 where it is optimal."""
+        """Upper bound on the relative distance of the largest class from the optimum; 0 if it is optimal."""
         return max(0.0, self.cost / self.lower_bound - 1.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `result.json` holds: counts and parameters, no cell of the input."""
+        """Return counts and parameters for `result.json`, without any cell of the input."""
         return {
             "format": 1,
             "kind": self.kind,
@@ -146,13 +154,13 @@ class Grouping:
 
     @property
     def title(self) -> str:
-        """The heading of a picture: how many classes there are, how large, and whether that is the best possible."""
-        said = (
+        """Title of a picture: the number of classes, their sizes, and the lower bound."""
+        form = (
             _("{count} classes of {smallest} to {largest} records (the smallest possible), k = {k}")
             if self.optimal
             else _("{count} classes of {smallest} to {largest} records (at least {bound} is needed), k = {k}")
         )
-        return said.format(
+        return form.format(
             count=number(len(self.weights)),
             smallest=number(int(self.weights.min())),
             largest=number(self.cost),
@@ -161,27 +169,31 @@ class Grouping:
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the grouping the way that tells most of it, and return the axes: a map where there is one, else bars.
+        """Draw the grouping as a map if possible, otherwise as bars.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to; new axes by default.
+            Axes to draw on; new axes by default.
+
+        Returns
+        -------
+        matplotlib Axes
         """
         return plot_weights(self.weights, self.k, in_order=self.kind == "ordered", title=self.title, ax=ax)
 
     def save_picture(self, path: str | PathLike[str]) -> None:
-        """Write the picture as SVG or PNG, whichever the name ends in.
+        """Write the picture as SVG or PNG, according to the file extension.
 
         Raises
         ------
         OutputError
-            The name ends in something else.
+            If the name has another extension.
         """
         write_picture(self.plot(), path)
 
     def svg(self) -> str:
-        """Return the picture as one SVG element, to stand within a page."""
+        """Return the picture as an SVG element for a page."""
         return svg_element(self.plot())
 
     def __repr__(self) -> str:
@@ -193,35 +205,35 @@ class Grouping:
 
 
 def check_k(owner: str, k: object) -> int:
-    """Return k as an int.
+    """Validate k, and return it as an int.
 
     Raises
     ------
     ParameterError
-        Where it is no whole number of at least 1.
+        If k is not an integer of at least 1.
     """
     validate(owner, {"k": k}, {"k": Integer(low=1)})
     return int(k)  # type: ignore[call-overload, no-any-return]
 
 
-def checked_weights(owner: str, weights: ArrayLike, *, what: str, least: int) -> NDArray[np.int64]:
-    """Return weights as whole numbers.
+def validate_weights(owner: str, weights: ArrayLike, *, what: str, least: int) -> NDArray[np.int64]:
+    """Validate weights, and return them as integers.
 
     Parameters
     ----------
     owner : str
-        The function that was given them, for the message.
+        Name of the calling function, for messages.
     weights : array_like
-        One whole number per item. Floats are taken where they are whole.
+        One integer per item; floats with integral values are accepted.
     what : str
-        What the weights are, for the message: "sizes".
+        Name of the weights in messages, such as "sizes".
     least : int
-        The smallest that is allowed: 0 or 1.
+        Smallest allowed weight: 0 or 1.
 
     Raises
     ------
     DataError
-        Where they are no such numbers. The message holds counts of what is wrong, no weight.
+        If the weights are not such numbers. The message has counts of wrong weights, but no weight.
     """
     array = np.asarray(weights)
     if array.ndim != 1 or array.dtype.kind not in "iuf":
@@ -241,18 +253,18 @@ def checked_weights(owner: str, weights: ArrayLike, *, what: str, least: int) ->
             f"The {what} of {owner} must be at least {least}: {low} of {len(array)} "
             f"{'is' if low == 1 else 'are'} less. Leave them out, or correct them."
         )
-    if float(np.sum(array, dtype=np.float64)) >= LARGEST_TOTAL:
+    if float(np.sum(array, dtype=np.float64)) >= MAX_TOTAL:
         raise DataError(f"The {what} of {owner} add up to 2**53 records or more.")
     return array.astype(np.int64)
 
 
 def check_feasible(owner: str, total: int, k: int) -> None:
-    """Check that there are k records in all.
+    """Check that there are at least k records in total.
 
     Raises
     ------
     InfeasibleError
-        Where there are not; the message names the largest k that is feasible.
+        If there are fewer; the message names the largest feasible k.
     """
     if total < k:
         raise InfeasibleError(
@@ -262,20 +274,20 @@ def check_feasible(owner: str, total: int, k: int) -> None:
 
 
 def simple_lower_bound(largest_item: int, total: int, k: int) -> GroupingBound:
-    """Return what the largest class weighs at least, whatever the classes may look like.
+    """Compute a lower bound on the largest class of any grouping.
 
     Parameters
     ----------
     largest_item : int
-        The largest weight of a single item, which cannot be divided.
+        Largest weight of a single item, which cannot be divided.
     total : int
-        The weight of all items.
+        Total weight of all items.
     k : int
-        What each class weighs at least.
+        Smallest weight of a class.
 
     Examples
     --------
-    >>> simple_lower_bound(3, 29, 10).value  # two classes at most
+    >>> simple_lower_bound(3, 29, 10).value  # at most two classes
     15
     """
     bounds = [
@@ -291,43 +303,52 @@ def simple_lower_bound(largest_item: int, total: int, k: int) -> GroupingBound:
 
 
 def check_grouping(grouping: Grouping, sizes: NDArray[np.int64] | None = None) -> Grouping:
-    """Check a grouping against its items, by counting alone, and return it.
+    """Verify a grouping against its items by counting alone, and return it.
 
     Parameters
     ----------
     grouping : Grouping
-        What an algorithm made.
+        The result of an algorithm.
     sizes : array of int64, optional
-        The records of each item; one each by default.
+        Number of records of each item; 1 by default.
 
     Raises
     ------
     InternalError
-        Where an item is in no class, a weight is wrong, a class is empty or has less records than it must have, or the
-        cost contradicts a bound.
+        If an item is in no class, a weight is wrong, a class is empty or too small, or the cost contradicts a bound.
+
+    Examples
+    --------
+    >>> from shoal.grouping import labels
+    >>> sizes = np.array([3, 2, 2])
+    >>> check_grouping(labels(sizes, 3), sizes)
+    Grouping('labels', k=3, classes=2, largest=4, optimal, method='best')
     """
     classes, weights = grouping.classes, grouping.weights
     count = len(weights)
+    # Classes are numbered without gaps, one for each item.
     if classes.dtype != np.int32 or weights.dtype != np.int64 or classes.ndim != 1 or count == 0:
         raise InternalError("a grouping is not made of classes (int32) and weights (int64)")
     if sizes is not None and len(sizes) != len(classes):
         raise InternalError("a grouping has not one class for each item")
     if int(classes.min()) < SUPPRESSED or int(classes.max()) >= count:
         raise InternalError("a grouping has a class number without a class")
+    # Count the records of each class again.
     inside = classes if int(classes.min()) >= 0 else classes[classes != SUPPRESSED]
     if sizes is None:
         counted = np.bincount(inside, minlength=count)
     else:
         kept = sizes if len(inside) == len(classes) else sizes[classes != SUPPRESSED]
-        # Sums of whole numbers below 2**53 are exact.
+        # Sums of integers below 2**53 are exact.
         counted = np.bincount(inside, weights=kept, minlength=count).astype(np.int64)
     if not np.array_equal(counted, weights):
         raise InternalError("the weights of a grouping are not those of its items")
     if int(counted.min()) < (grouping.k if grouping.least is None else grouping.least):
         raise InternalError("a class of a grouping has too few records")
+    # The cost must agree with the lower bound and the guarantee.
     if grouping.feasible and grouping.cost < grouping.lower_bound:
-        raise InternalError("the largest class of a grouping is below what was called a lower bound")
+        raise InternalError("the largest class of a grouping is below its lower bound")
     promise = grouping.guarantee
     if promise is not None and promise.largest is not None and grouping.cost > promise.largest:
-        raise InternalError("the largest class of a grouping is above what its method guarantees")
+        raise InternalError("the largest class of a grouping is above the guarantee of its method")
     return grouping

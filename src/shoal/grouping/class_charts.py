@@ -1,7 +1,7 @@
-"""The picture that every grouping has: the weights of its classes as bars, drawn with matplotlib.
+"""Bar charts of the weights of classes, drawn with matplotlib; every grouping has one.
 
-Nothing here keeps state: figures are objects, no window is opened, and no cell of the input is written on them. Points
-and regions have pictures of their own beside their algorithms.
+Figures are objects without global state: no window is opened, and no cell of the input appears on them. Points and
+regions have additional pictures in their own packages.
 """
 
 from __future__ import annotations
@@ -17,35 +17,36 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-__all__ = ["INK", "SEPARATE", "plot_weights"]
+__all__ = ["INK", "MAX_SEPARATE_SHAPES", "plot_weights"]
 
 INK = "#14232b"
-"""The colour of borders; the colours beside it can be told apart by people who see colours differently (Wong 2011)."""
-SEPARATE = 20_000
-"""More shapes than this are one image within an SVG: a file of a hundred megabytes opens nowhere."""
+"""Colour of borders; the other colours are distinguishable for colour-blind readers (Wong 2011)."""
+MAX_SEPARATE_SHAPES = 20_000
+"""Largest number of separate shapes in an SVG; more shapes become one image, which keeps the file small."""
 _BAR, _LINE = "#0072b2", "#d55e00"
-_BARS = 100
-"""Classes up to which each has a bar of its own."""
+_MAX_BARS = 100
+"""Largest number of classes with separate bars."""
 
 
 def plot_weights(weights: NDArray[np.int64], k: int, *, in_order: bool, title: str, ax: Axes | None = None) -> Axes:
-    """Draw the weights of classes as bars, and return the axes.
+    """Draw the weights of classes as bars, with a line at k.
 
     Parameters
     ----------
     weights : array of int64
-        The records of each class.
+        Number of records of each class.
     k : int
-        What each class weighs at least: a line.
+        Smallest weight of a class.
     in_order : bool
-        Whether the classes stay in their order; else the largest comes first.
+        If True, keep the order of the classes; otherwise sort them, the largest first.
     title : str
+        Title of the picture.
     ax : matplotlib Axes, optional
-        Where to; new axes by default.
+        Axes to draw on; new axes by default.
     """
     ax = new_axes() if ax is None else ax
     shown = weights if in_order else np.sort(weights)[::-1]
-    if len(shown) <= _BARS:  # with a gap between them
+    if len(shown) <= _MAX_BARS:  # with a gap between them
         ax.bar(np.arange(1, len(shown) + 1), shown, width=0.8, color=_BAR, label=_("class"))
     else:
         ax.stairs(shown, baseline=0, fill=True, color=_BAR, label=_("class"))

@@ -1,4 +1,4 @@
-"""What coarsenings by classes share: counting the values of a column, and writing the classes."""
+"""Helpers of the coarsenings by classes: count the values of a column, and name the classes."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
     from shoal.table import Column
 
 __all__ = [
-    "check_told_apart",
-    "class_names",
+    "check_unambiguous",
+    "name_classes",
     "coarsened",
-    "counted_values",
-    "encoded_values",
-    "interval_texts",
-    "members_of",
-    "order_of_members",
+    "count_values",
+    "encode_column",
+    "format_intervals",
+    "list_members",
+    "rank_members",
 ]
 
 _FACTS = ("classes", "largest", "smallest", "lower_bound", "optimal", "overfull_ratio", "guarantee")
-"""What a certificate tells of the grouping of a column."""
-_LONGEST_NAME = 256
-"""A class of more values has a number for a name."""
+"""Facts of a grouping that appear in certificates."""
+_MAX_LISTED_VALUES = 256
+"""Largest number of values that the name of a class lists; larger classes are named by a number."""
 
 
-def encoded_values(owner: str, series: pl.Series) -> Column:
+def encode_column(owner: str, series: pl.Series) -> Column:
     """Encode a column.
 
     Raises
     ------
     DataError
-        It has no value.
+        If the column has no value.
     """
     column = encode_values(series)
     if column is None:
@@ -52,15 +52,15 @@ def encoded_values(owner: str, series: pl.Series) -> Column:
     return column
 
 
-def counted_values(owner: str, series: pl.Series) -> tuple[Column, NDArray[np.int64]]:
-    """Encode a column, and count its values without the missing one."""
-    column = encoded_values(owner, series)
+def count_values(owner: str, series: pl.Series) -> tuple[Column, NDArray[np.int64]]:
+    """Encode a column, and count its values except the missing value."""
+    column = encode_column(owner, series)
     counts = np.bincount(column.codes, minlength=column.size).astype(np.int64)
     return column, counts[:-1] if column.has_missing else counts
 
 
-def interval_texts(low: pl.Series, high: pl.Series) -> pl.Series:
-    """Write intervals; a single value stays as it is."""
+def format_intervals(low: pl.Series, high: pl.Series) -> pl.Series:
+    """Format intervals such as `[21, 25]`; a single value stays as it is."""
     import polars as pl
 
     frame = pl.DataFrame({"low": quote_text(low), "high": quote_text(high), "plain": low})
@@ -70,7 +70,7 @@ def interval_texts(low: pl.Series, high: pl.Series) -> pl.Series:
     ).to_series()
 
 
-def class_names(
+def name_classes(
     classes: NDArray[np.int32],
     text: pl.Series,
     *,
@@ -79,25 +79,31 @@ def class_names(
     left_out: str = "",
     order: NDArray[np.int64] | None = None,
 ) -> pl.Series:
-    """Return what is published for each value of a column, by the class that it is in.
+    """Name the class of each value of a column.
 
     Parameters
     ----------
     classes : array of int32
-        The class of each value, -1 for those in none.
+        Class of each value, -1 for values in no class.
     text : Series
         The values as text.
     word : str
-        What a class is called where its number is its name: `class 1`.
+        Word for a class that is named by its number, such as "class" in `class 1`.
     numbered : bool
-        Whether that is so of all classes, or only of those of more values than a name lists.
+        If True, name all classes by numbers; otherwise only those with more values than a name lists.
     left_out : str
-        What values in no class are called.
+        Name of values in no class.
     order : array of int64, optional
-        Where each value stands in the sets of values that all have a place; -1 for none (`order_of_members`).
+        Rank of each value for sets in which all values have a rank; -1 for values without a rank (`rank_members`).
+
+    Returns
+    -------
+    Series
+        Name of the class of each value.
     """
     import polars as pl
 
+    # The values of each class.
     members: dict[int, list[int]] = {}
     for value, number in enumerate(classes.tolist()):
         members.setdefault(number, []).append(value)
@@ -106,7 +112,7 @@ def class_names(
     for number, values in members.items():
         if number == SUPPRESSED:
             continue
-        if numbered or len(values) > _LONGEST_NAME:
+        if numbered or len(values) > _MAX_LISTED_VALUES:
             named[number] = f"{word} {number + 1}"
         elif len(values) == 1:
             named[number] = plain[values[0]]
@@ -117,11 +123,11 @@ def class_names(
     return pl.Series([named[number] for number in classes.tolist()], dtype=pl.String)
 
 
-def order_of_members(column: Column, text: pl.Series) -> NDArray[np.int64] | None:
-    """Return where numbers stand in sets of numbers, -1 for other text; None where values are in their order anyway.
+def rank_members(column: Column, text: pl.Series) -> NDArray[np.int64] | None:
+    """Rank the numbers among the values of a text column, with -1 for other text; None if values are ordered anyway.
 
-    The values of a column of text are alphabetical where one of them is no number. A set that holds numbers only is in
-    their order all the same: it must not tell what values of other sets are.
+    Values of a text column are sorted alphabetically if any value is not a number. A set of numbers is sorted
+    numerically nevertheless, because its order must not reveal that other sets have other values.
     """
     import polars as pl
 
@@ -133,8 +139,8 @@ def order_of_members(column: Column, text: pl.Series) -> NDArray[np.int64] | Non
     return order
 
 
-def check_told_apart(published: pl.Series, text: pl.Series, alone: pl.Series | None = None) -> None:
-    """Check that nothing that is published for a class reads like another value of the column."""
+def check_unambiguous(published: pl.Series, text: pl.Series, alone: pl.Series | None = None) -> None:
+    """Check that no published name of a class equals a value of the column."""
     made = published.filter(~alone) if alone is not None else published.filter(published != text)
     if made.is_in(text.implode()).any():
         raise DataError("It has a value that reads like one of the classes it would get. Rewrite that value.")
@@ -147,7 +153,7 @@ def coarsened(
     of_intervals: bool = False,
     classes: Mapping[str, Sequence[str]] | None = None,
 ) -> CoarseningResult:
-    """Return coarser columns with what a certificate tells of the grouping, and its picture; see `CoarseningResult`."""
+    """Build a `CoarseningResult` from coarser columns, with facts and a picture of the grouping."""
     facts = grouping.to_dict()
     return CoarseningResult(
         columns=columns,
@@ -158,8 +164,8 @@ def coarsened(
     )
 
 
-def members_of(names: Iterable[str], values: Iterable[str]) -> dict[str, list[str]]:
-    """Return the values that each name of a class stands for; `names` has the name of each value's class."""
+def list_members(names: Iterable[str], values: Iterable[str]) -> dict[str, list[str]]:
+    """List the values of each class; `names` has the name of the class of each value."""
     classes: dict[str, list[str]] = {}
     for name, value in zip(names, values, strict=True):
         classes.setdefault(name, []).append(value)

@@ -1,4 +1,4 @@
-"""The folder that a grouping is saved to: who is in which class, what it is worth, and a picture."""
+"""Folders of saved groupings: tables of the classes, a summary, and a picture."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from shoal.grouping.base import Grouping
 
-__all__ = ["result_of", "save_grouping"]
+__all__ = ["make_result", "save_grouping"]
 
 
-def result_of(grouping: Grouping) -> dict[str, Any]:
-    """Return what `result.json` holds."""
+def make_result(grouping: Grouping) -> dict[str, Any]:
+    """Return the contents of `result.json`."""
     return {"shoal": __version__, **grouping.to_dict()}
 
 
@@ -36,30 +36,30 @@ def save_grouping(
     picture: str | None = "picture.svg",
     force: bool = False,
 ) -> Path:
-    """Write a grouping to a folder that appears whole or not at all; only its owner can read the files.
+    """Write a grouping to a folder, atomically; only the owner can read the files.
 
     Parameters
     ----------
     grouping : Grouping
-        What `result.json` and the picture say.
+        The grouping, for `result.json` and the picture.
     folder : path
-        Where to.
+        Path of the folder.
     tables : mapping
-        The table of each CSV file: `{"classes.csv": frame}`.
+        Table of each CSV file, such as `{"classes.csv": frame}`.
     more : mapping, optional
-        For each other file a function that writes it to the path that it is given.
+        A function for each other file, which writes it to a given path.
     picture : str, optional
-        The name of the picture, which ends in .svg or .png; None for none.
+        File name of the picture, with the extension .svg or .png; None for no picture.
     force : bool, default False
-        Replace an existing folder of ours.
+        If True, replace an existing folder that shoal wrote.
 
     Returns
     -------
     Path
-        The folder.
+        Path of the folder.
     """
     files: dict[str, Callable[[Path], object]] = {name: partial(write_table, frame) for name, frame in tables.items()}
-    files["result.json"] = partial(_write_json, result_of(grouping))
+    files["result.json"] = partial(_write_json, make_result(grouping))
     files.update(more or {})
     if picture is not None:
         files[picture] = grouping.save_picture

@@ -1,4 +1,4 @@
-"""Which published cells cover which values, and which have values in common, for many rows at once."""
+"""Joins of published rows (boxes of cells) with points and other boxes that have values in common with them."""
 
 from shoal.joins.box_join import BoxJoin
 from shoal.joins.point_tree import PointTree, distinct_rows

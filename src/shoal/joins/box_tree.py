@@ -1,4 +1,4 @@
-"""How much of what some boxes carry meets other boxes, for many of both."""
+"""Tree of boxes, to sum numbers over the boxes that each of many query boxes meets."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from shoal.joins.meeting_kernel import Nodes, Ranks, count_meeting
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["BoxTree", "RankRegions", "ranks_of_regions"]
+__all__ = ["BoxTree", "RankRegions", "to_ranks"]
 
-_ROUND = 4_096
-"""Boxes that are asked for between two reports of progress."""
+_BOXES_PER_REPORT = 4_096
+"""Number of query boxes between two progress reports."""
 
 
 class RankRegions(Protocol):
-    """Regions of ranks, as cells are placed on values."""
+    """Regions of cells: sets of ranks of values."""
 
     @property
     def low(self) -> NDArray[np.int32]:
-        """The least rank of each region."""
+        """Smallest rank of each region."""
 
     @property
     def high(self) -> NDArray[np.int32]:
-        """The greatest rank; below `low` where the region is empty."""
+        """Largest rank of each region; below `low` if the region is empty."""
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Where the members of each region start; a region without members is its whole range."""
+        """Start of each region in `members`; a region without members is the whole range."""
 
     @property
     def members(self) -> NDArray[np.int32]:
-        """The ranks of the regions that are no ranges, ascending within a region."""
+        """Ranks of the regions that are not ranges, ascending within each region."""
 
 
 class BoxTree:
-    """What boxes carry, added up over those that others meet: a complete tree, walked once for each of the others.
+    """Complete tree of boxes, searched once for each query box.
 
-    It is cut at medians of the lower or upper ends that differ most. Boxes that have a star in an attribute soon part
-    from those that have a value there: their ends differ.
+    It is cut at medians of the lower or upper ends with the widest relative range. Boxes with a star in an attribute
+    are soon separated from boxes with a value there, because their ends differ.
 
     Parameters
     ----------
     boxes : int32 array, shape (B, d)
         The region of each box on each attribute; at least one box.
     regions : RankRegions
-        The ranks of each region; none that a box has is empty.
+        The ranks of each region; no region of a box is empty.
     """
 
     def __init__(self, boxes: NDArray[np.integer], regions: RankRegions) -> None:
-        self._regions = ranks_of_regions(regions)
+        self._regions = to_ranks(regions)
         self._boxes = boxes
 
     @cached_property
@@ -64,11 +64,12 @@ class BoxTree:
 
     @cached_property
     def _ordered(self) -> NDArray[np.int32]:
-        """The boxes in the order of the tree."""
+        """Boxes in the order of the tree."""
         return self._boxes[self._tree.order].astype(np.int32)
 
     @cached_property
     def _plain(self) -> NDArray[np.bool_]:
+        """Nodes in which all regions of an attribute are ranges, shape (nodes, d)."""
         ranges = self._regions.starts[self._ordered] == self._regions.starts[self._ordered + 1]
         return self._tree.by_node(np.logical_and, ranges)
 
@@ -80,37 +81,39 @@ class BoxTree:
         *,
         progress: Progress = silent,
     ) -> NDArray[np.int64]:
-        """Add up for each query what the boxes carry that it meets.
+        """Sum numbers over the boxes that each query box meets.
 
         Parameters
         ----------
         queries : integer array, shape (Q, d)
-            Boxes: the region of each on each attribute.
+            The region of each query box on each attribute.
         regions : RankRegions
-            The ranks of these regions, on the values that the boxes of the tree are placed on. An empty one meets none.
+            The ranks of these regions, on the same values as the boxes of the tree. An empty region meets no box.
         carried : int64 array, shape (B, m)
-            What each box of the tree carries.
+            Numbers of each box of the tree.
         progress : Progress, optional
 
         Returns
         -------
         int64 array, shape (Q, m)
+            The sums for each query box.
         """
-        asked = ranks_of_regions(regions)
+        query_ranks = to_ranks(regions)
         tree = self._tree
+        # Sums by node: a node within the query counts as a whole.
         ordered = np.ascontiguousarray(carried[tree.order])
         sums = tree.by_node(np.add, ordered)
         nodes = Nodes(least=tree.least, greatest=tree.greatest, plain=self._plain, sums=sums)
         found = np.empty((len(queries), carried.shape[1]), dtype=np.int64)
-        for start in range(0, len(queries), _ROUND):
+        for start in range(0, len(queries), _BOXES_PER_REPORT):
             progress("compatible cells", start, len(queries))
-            some = np.ascontiguousarray(queries[start : start + _ROUND], dtype=np.int32)
-            found[start : start + _ROUND] = count_meeting(
-                some, asked, self._ordered, self._regions, nodes, tree.levels, ordered
+            some = np.ascontiguousarray(queries[start : start + _BOXES_PER_REPORT], dtype=np.int32)
+            found[start : start + _BOXES_PER_REPORT] = count_meeting(
+                some, query_ranks, self._ordered, self._regions, nodes, tree.levels, ordered
             )
         return found
 
 
-def ranks_of_regions(regions: RankRegions) -> Ranks:
-    """Return regions as kernels take them."""
+def to_ranks(regions: RankRegions) -> Ranks:
+    """Convert regions to the form that kernels use."""
     return Ranks(low=regions.low, high=regions.high, starts=regions.starts, members=regions.members)

@@ -1,4 +1,4 @@
-"""A complete tree over points, cut at medians: the frame of the trees of this package."""
+"""Complete binary tree over points, cut at medians: the base of the trees of this package."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 __all__ = ["CutTree"]
 
-_LEAF = 8
-"""Points of a leaf of the tree."""
+_LEAF_POINTS = 8
+"""Number of points of a leaf: fewer than twice this."""
 
 
 class CutTree:
-    """A complete tree over points, each node cut at the median of the relatively widest coordinate.
+    """Complete binary tree over points; each node is cut at the median of its relatively widest coordinate.
 
-    Node 0 is the root, the children of node i are 2 i + 1 and 2 i + 2, and the i-th node of level l holds the points
-    from `P i // 2**l` to `P (i + 1) // 2**l` of the order.
+    Node 0 is the root, and the children of node i are 2 i + 1 and 2 i + 2. The i-th node of level l holds the points
+    from `P i // 2**l` to `P (i + 1) // 2**l` in the order of the tree.
 
     Parameters
     ----------
@@ -29,10 +29,11 @@ class CutTree:
 
     def __init__(self, points: NDArray[np.integer]) -> None:
         count = len(points)
-        self.levels = max(1, (count // _LEAF).bit_length())
+        self.levels = max(1, (count // _LEAF_POINTS).bit_length())
         """Number of levels; the nodes of the last one are leaves."""
         self.order: NDArray[np.int64] = np.arange(count)
-        """The points in the order of the tree."""
+        """Points in the order of the tree."""
+        # Level by level: bounding boxes of the nodes, then a sort of each node by its widest coordinate.
         span = np.maximum(points.max(axis=0) - points.min(axis=0), 1)
         least, greatest = [], []
         for level in range(self.levels):
@@ -45,14 +46,14 @@ class CutTree:
                 node = np.repeat(np.arange(1 << level), np.diff(bounds))
                 self.order = self.order[np.lexsort((here[np.arange(count), widest[node]], node))]
         self.least = np.concatenate(least)
-        """The least coordinates of each node; shape (nodes, d)."""
+        """Smallest coordinates of each node, shape (nodes, d)."""
         self.greatest = np.concatenate(greatest)
-        """The greatest."""
+        """Largest coordinates of each node, shape (nodes, d)."""
 
     def by_node(self, combine: np.ufunc, of_points: NDArray[Any]) -> NDArray[Any]:
-        """Combine what is known of the points, in the order of the tree, for each node."""
+        """Reduce an array of the points, in the order of the tree, to one row per node."""
         return np.concatenate([combine.reduceat(of_points, self._bounds(level)[:-1]) for level in range(self.levels)])
 
     def _bounds(self, level: int) -> NDArray[np.int64]:
-        """Return where the points of each node of a level start, and where the last ones stop."""
+        """Compute the starts of the nodes of a level, and the end of the last node."""
         return len(self.order) * np.arange((1 << level) + 1) >> level

@@ -1,4 +1,4 @@
-"""Which boxes cover which points, for many of both."""
+"""Tree of points, to combine sets over the boxes that cover each point."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["PointTree", "distinct_rows"]
 
 
 def distinct_rows(rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the distinct rows, and which of them each row is.
+    """Find the distinct rows, and the position of each row among them.
 
     Examples
     --------
@@ -32,25 +32,25 @@ def distinct_rows(rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[n
 
 
 class PointTree:
-    """A complete tree over points, cut at medians of the relatively widest attribute; equal points are one.
+    """Complete tree over distinct points, cut at medians of the relatively widest attribute.
 
     Parameters
     ----------
     points : int32 array, shape (P, d)
-        Ranks of at least one point.
+        Ranks of at least one point; equal points are merged.
     """
 
     def __init__(self, points: NDArray[np.int32]) -> None:
         distinct, self._which = distinct_rows(points)
         self.tree = CutTree(distinct)
-        """The cuts."""
+        """The tree over the distinct points."""
         self.points = distinct[self.tree.order]
-        """The distinct points, in the order of the tree."""
+        """Distinct points in the order of the tree."""
 
     def collect(
         self, boxes: NDArray[np.int32], regions: CoveredRanks, carried: NDArray[np.uint64]
     ) -> NDArray[np.uint64]:
-        """Return for each point the union of what the boxes that cover it carry.
+        """Compute for each point the union of the sets of the boxes that cover it.
 
         Parameters
         ----------
@@ -59,7 +59,12 @@ class PointTree:
         regions : CoveredRanks
             The ranks of each region.
         carried : uint64 array, shape (B, words)
-            The set that each box carries, as bits.
+            The set of each box, as bits.
+
+        Returns
+        -------
+        uint64 array, shape (P, words)
+            The union for each point, as bits.
         """
         found = collect_covering(
             self.points,
@@ -80,7 +85,7 @@ class PointTree:
     def collect_ranges(
         self, low: NDArray[np.integer], high: NDArray[np.integer], carried: NDArray[np.uint64]
     ) -> NDArray[np.uint64]:
-        """Return the same for boxes that are ranges of ranks, from `low` to `high`, both of shape (B, d)."""
+        """Compute the unions for boxes that are ranges of ranks, from `low` to `high`, both of shape (B, d)."""
         count, d = low.shape
         boxes = (np.arange(count)[:, None] + np.arange(d) * count).astype(np.int32)
         regions = CoveredRanks(

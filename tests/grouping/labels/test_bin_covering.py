@@ -14,7 +14,7 @@ from tests.oracles.grouping import divisions, smallest_largest_class
 import shoal
 from shoal.errors import DataError, InfeasibleError, ParameterError
 from shoal.grouping import check_grouping, labels
-from shoal.grouping.labels.bin_bounds import bound_with_bins, cover_bound, most_bins, sharpened
+from shoal.grouping.labels.bin_bounds import bound_with_bins, cover_bound, most_bins, sharpen_bound
 from shoal.grouping.labels.bin_covering import METHODS
 from shoal.grouping.labels.packing_types import estimated_types, packing_types
 from shoal.grouping.labels.spread import small_parts
@@ -74,7 +74,7 @@ def test_the_bounds_hold_for_every_packing():
         for levels in feasible:
             assert bound_with_bins(descending, len(levels)).value <= max(levels)
         simple = cover_bound(descending, k)
-        better = sharpened(descending, k, simple)
+        better = sharpen_bound(descending, k, simple)
         assert simple.value <= better.value <= min(map(max, feasible))
 
 
@@ -85,7 +85,7 @@ def test_the_bounds_see_more_than_the_average():
     assert labels(thirds, 9).optimal
     # Nothing adds up to 10 or 11: every class has 12.
     twelves = np.array([3] * 8)
-    assert sharpened(twelves, 10, cover_bound(twelves, 10)).value == 12
+    assert sharpen_bound(twelves, 10, cover_bound(twelves, 10)).value == 12
 
 
 @pytest.mark.parametrize("seed", range(6))

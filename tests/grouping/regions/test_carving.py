@@ -99,7 +99,7 @@ def test_the_kernel_keeps_its_bounds_and_counts_its_work(kernel, work):
 
 def test_where_connected_sets_are_too_many_the_optimum_is_carved_and_proven(monkeypatch):
     pytest.importorskip("highspy")
-    monkeypatch.setattr(connected_cover, "_MOST_SETS", 3)
+    monkeypatch.setattr(connected_cover, "_MAX_SETS", 3)
     edges, weights = grid(7, random.Random(4))
     graph = read_graph("test", np.array(edges), nodes=49)
     total = int(weights.sum())

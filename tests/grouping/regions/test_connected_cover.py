@@ -50,7 +50,7 @@ def test_without_time_nothing_false_is_claimed(monkeypatch):
     optimum = oracle.smallest_largest_part(edges, weights.tolist(), 7)
     stopped = smallest_largest_part(*adjacency(8, edges), weights, k=7, known=33, bound=7, time_limit=0.0)
     assert stopped.bound <= optimum
-    monkeypatch.setattr(connected_cover, "_MOST_SETS", 3)
+    monkeypatch.setattr(connected_cover, "_MAX_SETS", 3)
     crowded = smallest_largest_part(*adjacency(8, edges), weights, k=7, known=33, bound=7)
     assert crowded.parts is None
     assert crowded.bound <= optimum

@@ -1,9 +1,9 @@
-"""The solver behind `labels(method="best")`: as many bins as there can be, balanced, improved, proven where possible.
+"""The solver behind `labels(method="best")`: balance as many bins as possible, and prove optimality if possible.
 
-Beyond the paper. The number of bins starts at an upper bound. Items go, largest first, to the lightest bin (Graham's
-rule); then exchanges of one or two items, and exact divisions of two bins (subset sums), bring the fullest and the
-lightest bin nearer to the others, until the largest level meets a lower bound. Where it does not, the lower bound is
-sharpened, small instances are searched to the end, and less bins are tried.
+This goes beyond the paper. The number of bins starts at an upper bound. Items go, largest first, to the lightest bin
+(Graham's rule). Then exchanges of one or two items, and exact divisions of two bins (subset sums), bring the fullest
+and the lightest bin closer to the others, until the largest level meets a lower bound. If it does not, the lower bound
+is sharpened, small instances are searched exhaustively, and fewer bins are tried.
 
 References
 ----------
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.grouping.base import GroupingBound
-from shoal.grouping.labels.bin_bounds import bound_with_bins, cover_bound, most_bins, sharpened
+from shoal.grouping.labels.bin_bounds import bound_with_bins, cover_bound, most_bins, sharpen_bound
 from shoal.grouping.labels.bin_covering_kernel import balance, longest_first, search
 from shoal.grouping.labels.spread import fold, levels_of, spread
 
@@ -28,40 +28,40 @@ if TYPE_CHECKING:
 
 __all__ = ["best"]
 
-_WORK = 300_000_000
-"""Operations of exchanging items, in all: less than a second. They are counted, so that the clock changes nothing."""
-_TABLE = 1 << 20
-"""The largest bins that are divided exactly."""
-_KICKS = 200
-"""How often a packing that misses its goal is disturbed and improved again, at most."""
-_SEARCHED_ITEMS = 80
-"""The largest instance that is searched to the end."""
-_NODES = 3_000_000
-"""Steps of such a search, in all."""
-_TRIES = 12
-"""Numbers of bins that are tried one by one; then the steps grow."""
+_MAX_WORK = 300_000_000
+"""Number of operations of all exchanges: less than a second. A count makes the result independent of the clock."""
+_MAX_TABLE = 1 << 20
+"""Largest level of two bins that are divided exactly."""
+_MAX_KICKS = 200
+"""Largest number of random disturbances of a packing that misses its goal; each is followed by improvement."""
+_MAX_ITEMS_TO_SEARCH = 80
+"""Largest number of items for which packings are searched exhaustively."""
+_MAX_NODES = 3_000_000
+"""Largest number of nodes of the exhaustive search."""
+_FIRST_TRIES = 12
+"""Number of tries that reduce the number of bins by one each; later steps are larger."""
 
 
 @dataclass(kw_only=True)
 class Packing:
-    """The best packing so far, and the best bound."""
+    """The best packing and the best lower bound so far."""
 
     bin_of: NDArray[np.int64]
-    """The bin of each item."""
+    """Bin of each item."""
     cost: int
-    """The largest level."""
+    """Largest level of a bin."""
     bound: GroupingBound
-    """What no packing goes below."""
+    """Lower bound on the largest level of any packing."""
     details: dict[str, Any] = field(default_factory=dict)
-    """How it was found."""
+    """The method that found the packing."""
 
     @property
     def done(self) -> bool:
-        """Whether nothing can be better."""
+        """True if the packing is proven optimal."""
         return self.cost <= self.bound.value
 
     def offer(self, sizes: NDArray[np.int64], bin_of: NDArray[np.int64], found_by: str) -> None:
-        """Take a feasible packing if it is better."""
+        """Keep a feasible packing if it is better."""
         cost = int(levels_of(sizes, bin_of).max())
         if cost < self.cost:
             self.bin_of, self.cost = bin_of.copy(), cost
@@ -69,36 +69,38 @@ class Packing:
 
 
 def best(sizes: NDArray[np.int64], k: int, rng: np.random.Generator) -> Packing:
-    """Return a packing whose fullest bin is as light as we can make it.
+    """Find a packing whose fullest bin is as light as possible.
 
     Parameters
     ----------
     sizes : array of int64
-        In decreasing order; their total is at least k.
+        Sizes of the items in decreasing order; their total is at least k.
     k : int
-        The least level of a bin.
+        Smallest level of a bin.
     rng : numpy.random.Generator
-        For disturbances of packings that nothing simple improves any more.
+        Source of random disturbances.
     """
+    # Simple packings first.
     everything = np.zeros(len(sizes), dtype=np.int64)
     packing = Packing(bin_of=everything, cost=int(sizes.sum()), bound=cover_bound(sizes, k))
     packing.details = {"found_by": "a single class"}
     packing.offer(sizes, fold(sizes, np.arange(len(sizes)), k), "fold")
     packing.offer(sizes, spread(sizes, k)[0], "spread")
-    _balanced(sizes, k, rng, packing, kicks=0, work=_WORK // 3)
+    _try_numbers_of_bins(sizes, k, rng, packing, kicks=0, work=_MAX_WORK // 3)
+    # Sharpen the bound, search small instances exhaustively, then continue with disturbances.
     if not packing.done:
-        packing.bound = sharpened(sizes, k, packing.bound)
-    if not packing.done and len(sizes) <= _SEARCHED_ITEMS:
-        _searched(sizes, k, packing)
+        packing.bound = sharpen_bound(sizes, k, packing.bound)
+    if not packing.done and len(sizes) <= _MAX_ITEMS_TO_SEARCH:
+        _search_exhaustively(sizes, k, packing)
     if not packing.done:
-        _balanced(sizes, k, rng, packing, kicks=_KICKS, work=_WORK)
+        _try_numbers_of_bins(sizes, k, rng, packing, kicks=_MAX_KICKS, work=_MAX_WORK)
     return packing
 
 
-def _balanced(
+def _try_numbers_of_bins(
     sizes: NDArray[np.int64], k: int, rng: np.random.Generator, packing: Packing, *, kicks: int, work: int
 ) -> None:
-    """Try numbers of bins from the largest down, as long as a packing with so many bins may be better."""
+    """Balance packings with fewer and fewer bins, as long as they may be better than the best packing."""
     bins = most_bins(sizes, k)
     tries = 0
     while bins >= 1 and not packing.done and work > 0:
@@ -108,23 +110,23 @@ def _balanced(
         bin_of = np.empty(len(sizes), dtype=np.int64)
         levels = np.zeros(bins, dtype=np.int64)
         longest_first(sizes, levels, bin_of)
-        # No number of bins takes what the others need.
+        # Each number of bins gets a quarter of the remaining work at most.
         share = work // 4 + 1
         counted = np.array([share])
         state = int(rng.integers(1 << 31)) if kicks else 0
-        balance(sizes, bin_of, levels, k, goal, kicks, state, _TABLE, counted)
+        balance(sizes, bin_of, levels, k, goal, kicks, state, _MAX_TABLE, counted)
         work -= share - int(counted[0])
         if int(levels.min()) >= k:
             packing.offer(sizes, bin_of, f"balancing {bins} classes")
         tries += 1
-        bins -= 1 if tries < _TRIES else max(1, bins // 20)
+        bins -= 1 if tries < _FIRST_TRIES else max(1, bins // 20)
 
 
-def _searched(sizes: NDArray[np.int64], k: int, packing: Packing) -> None:
-    """Search for better packings until there is none, or the search takes too long."""
+def _search_exhaustively(sizes: NDArray[np.int64], k: int, packing: Packing) -> None:
+    """Search for better packings exhaustively, until there is none or the search takes too long."""
     bin_of = np.empty(len(sizes), dtype=np.int64)
     while not packing.done:
-        outcome = int(search(sizes, k, packing.cost - 1, _NODES, bin_of))
+        outcome = int(search(sizes, k, packing.cost - 1, _MAX_NODES, bin_of))
         if outcome == 1:
             packing.offer(sizes, bin_of, "search")
         else:

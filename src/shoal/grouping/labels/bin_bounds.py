@@ -1,4 +1,4 @@
-"""Lower bounds for min-max bin covering: what the fullest bin weighs at least, whatever the packing."""
+"""Lower bounds for min-max bin covering, on the level of the fullest bin of any packing."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from shoal.grouping.labels.bin_covering_kernel import first_sum, pairs_that_cove
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["bound_with_bins", "cover_bound", "most_bins", "sharpened"]
+__all__ = ["bound_with_bins", "cover_bound", "most_bins", "sharpen_bound"]
 
-_LARGEST_TABLE = 1 << 26
-"""Operations of a table of subset sums."""
+_MAX_TABLE = 1 << 26
+"""Largest number of operations for a table of subset sums."""
 
 
 def most_bins(sizes: NDArray[np.int64], k: int) -> int:
-    """Return a number of bins that no packing exceeds.
+    """Compute an upper bound on the number of bins of a packing.
 
-    Three arguments, the smallest counts: what an item has beyond k helps no other bin; a bin without an item of size k
-    needs two items; and one without a pair that reaches k needs three.
+    The bound is the smallest of three: the part of an item beyond k helps no other bin; a bin without an item of size k
+    needs two items; and a bin without a pair that reaches k needs three items.
 
     Parameters
     ----------
     sizes : array of int64
-        In decreasing order.
+        Sizes of the items in decreasing order.
     k : int
-        The least level of a bin.
+        Smallest level of a bin.
 
     Examples
     --------
@@ -44,21 +44,22 @@ def most_bins(sizes: NDArray[np.int64], k: int) -> int:
 
 
 def bound_with_bins(sizes: NDArray[np.int64], bins: int) -> GroupingBound:
-    """Return what the fullest of so many bins (or of fewer) weighs at least.
+    """Compute a lower bound on the fullest bin of any packing into at most `bins` bins.
 
-    Beside the average: among the j * bins + 1 largest items some bin holds j + 1.
+    The bound is the average level, or follows from the pigeonhole principle: some bin holds j + 1 of the j * bins + 1
+    largest items.
 
     Parameters
     ----------
     sizes : array of int64
-        In decreasing order.
+        Sizes of the items in decreasing order.
     bins : int
-        The number of bins.
+        Largest number of bins.
     """
     total = int(sizes.sum())
     best = GroupingBound(value=-(-total // bins), why=f"there cannot be more than {bins} classes")
     sums = np.concatenate([[0], np.cumsum(sizes)])
-    # The smallest j + 1 of the j * bins + 1 largest items.
+    # At least the smallest j + 1 of the j * bins + 1 largest items are together.
     j = np.arange(1, (len(sizes) - 1) // bins + 1)
     ends = j * bins + 1
     if len(j):
@@ -71,14 +72,14 @@ def bound_with_bins(sizes: NDArray[np.int64], bins: int) -> GroupingBound:
 
 
 def cover_bound(sizes: NDArray[np.int64], k: int) -> GroupingBound:
-    """Return the best lower bound that costs no more than sorting.
+    """Compute the best lower bound that takes no longer than sorting.
 
     Parameters
     ----------
     sizes : array of int64
-        In decreasing order; their total is at least k.
+        Sizes of the items in decreasing order; their total is at least k.
     k : int
-        The least level of a bin.
+        Smallest level of a bin.
     """
     simple = [
         GroupingBound(value=k, why="every class has at least k records"),
@@ -88,16 +89,16 @@ def cover_bound(sizes: NDArray[np.int64], k: int) -> GroupingBound:
     return max(simple, key=lambda bound: bound.value)
 
 
-def sharpened(sizes: NDArray[np.int64], k: int, bound: GroupingBound) -> GroupingBound:
-    """Return a bound that asks for sums that some of the items can have, where the tables are not too large.
+def sharpen_bound(sizes: NDArray[np.int64], k: int, bound: GroupingBound) -> GroupingBound:
+    """Sharpen a bound by the possible sums of items, if the tables are not too large.
 
-    No bin has a level between k and the first sum of items from k on, so that sum may stand in place of k; and no bin
-    has a level that is no sum of items.
+    No bin has a level between k and the smallest sum of items that is at least k, so this sum can replace k. Likewise,
+    the largest level must be a sum of items.
     """
     for _ in range(8):
-        if (bound.value + int(sizes[0])) * len(sizes) > _LARGEST_TABLE:
+        if (bound.value + int(sizes[0])) * len(sizes) > _MAX_TABLE:
             return bound
-        # A greedy bin ends below k plus the largest item, so there is a sum in that range.
+        # A greedy bin ends below k plus the largest item, so this range contains a sum.
         least = int(first_sum(sizes, k, k + int(sizes[0])))
         better = max(bound, cover_bound(sizes, least), key=lambda one: one.value) if least > k else bound
         reached = int(first_sum(sizes, better.value, better.value + int(sizes[0])))

@@ -1,4 +1,4 @@
-"""Labels in classes of at least k records, the largest as small as possible: min-max bin covering.
+"""Grouping of labels into classes of at least k records, with the largest as small as possible: min-max bin covering.
 
 References
 ----------
@@ -26,7 +26,7 @@ from shoal.grouping.base import (
     check_feasible,
     check_grouping,
     check_k,
-    checked_weights,
+    validate_weights,
 )
 from shoal.grouping.labels.balanced import best
 from shoal.grouping.labels.bin_bounds import cover_bound
@@ -51,45 +51,46 @@ def labels(
     eps: float | Fraction = Fraction(1, 2),
     seed: int | None = None,
 ) -> Grouping:
-    """Group labels, which have no order, into classes of at least k records; the largest is to be small.
+    """Group labels without an order into classes of at least k records, with the largest class as small as possible.
 
     Parameters
     ----------
     sizes : array_like
-        The number of records of each label, at least 1.
+        Number of records of each label, at least 1.
     k : int
-        The least number of records of a class.
+        Smallest number of records of a class.
     method : {"best", "fold", "spread", "spread-simplified", "scheme", "relaxed"}, default "best"
-        "best" balances as many classes as there can be and improves them until they meet a lower bound; small instances
-        are searched to the end. "fold" is the paper's 3-approximation (Theorem 7), "spread" its 5/2-approximation
-        (Theorem 9), "spread-simplified" the variant of its experiments (Section 5). "scheme" (Theorem 10) and "relaxed"
-        (Theorem 11, whose classes have at least (1 - eps) k records only: no k-anonymity) are for a dozen labels.
+        "best" balances as many classes as possible and improves them until they meet a lower bound; small instances
+        are searched exhaustively. "fold" is the paper's 3-approximation (Theorem 7), "spread" its 5/2-approximation
+        (Theorem 9), and "spread-simplified" the variant of its experiments (Section 5). "scheme" (Theorem 10) and
+        "relaxed" (Theorem 11) are for about a dozen labels; classes of "relaxed" have at least (1 - eps) k records,
+        which is not k-anonymity.
     order : {"sorted", "random"}, default "sorted"
-        For "fold" and "spread-simplified": the order in which labels are packed, most frequent first or at random.
+        Order in which "fold" and "spread-simplified" pack the labels: most frequent first, or random.
     eps : number, default 1/2
-        For "scheme" and "relaxed": the precision, above 0 and at most 1.
+        Precision of "scheme" and "relaxed", above 0 and at most 1.
     seed : int, optional
-        Of random orders and random disturbances; from the operating system by default.
+        Seed of random orders and disturbances; from the operating system by default.
 
     Returns
     -------
     Grouping
-        `classes` has a class for each label; classes are numbered from the largest to the smallest.
+        The class of each label; classes are numbered from the largest to the smallest.
 
     Raises
     ------
     ParameterError
-        A parameter has a value that it cannot have, or the scheme would have too many cases to try.
+        If a parameter is invalid, or if the scheme would have to try too many types.
     DataError
-        The sizes are no whole numbers of at least 1.
+        If the sizes are not integers of at least 1.
     InfeasibleError
-        There are less than k records.
+        If there are fewer than k records.
 
     Notes
     -----
-    The last bin of Fold is merged into the lightest one, and Spread's three parts go to the three lightest bins, where
-    the paper leaves the choice open; a Spread worse than Fold is replaced by it, as the proof does for an optimum above
-    6/5 k. In the relaxed variant, whose proof the paper omits, the inner precision is eps / 2.
+    The paper leaves two choices open: here the last bin of Fold is merged into the lightest bin, and the three parts of
+    Spread go to the three lightest bins. If Spread is worse than Fold, Fold's packing is the result, as in the proof
+    for an optimum above 6/5 k. The paper omits the proof of the relaxed variant; its inner precision is eps / 2.
 
     References
     ----------
@@ -118,15 +119,15 @@ def labels(
         raise ParameterError(
             Subject("labels", "order"), f" can be 'random' for 'fold' and 'spread-simplified' only. Got '{method}'."
         )
-    items = checked_weights("labels", sizes, what="sizes", least=1)
+    items = validate_weights("labels", sizes, what="sizes", least=1)
     check_feasible("labels", int(items.sum()), k)
     ranked = np.argsort(-items, kind="stable")
     descending = items[ranked]
     rng = np.random.default_rng(secrets.randbits(_SEED_BITS) if seed is None else seed)
-    made = _made(descending, k, method, order, exact_fraction(eps), rng)
+    made = _run_method(descending, k, method, order, exact_fraction(eps), rng)
     bin_of = np.empty(len(items), dtype=np.int64)
     bin_of[ranked] = made.pop("bin_of")
-    classes, weights = _numbered(items, bin_of)
+    classes, weights = _number_classes(items, bin_of)
     grouping = Grouping(
         kind="labels",
         classes=classes,
@@ -139,10 +140,13 @@ def labels(
     return replace(check_grouping(grouping, items), seconds=time.perf_counter() - start)
 
 
-def _made(
+def _run_method(
     sizes: NDArray[np.int64], k: int, method: str, order: str, eps: Fraction, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """Return the bins of the items, which stand in decreasing order, and what the method says of them."""
+    """Run a method on items in decreasing order; return the bins, the bound and the guarantee as fields of a grouping.
+
+    The fields are those of `Grouping`; `bin_of` has the bin of each item.
+    """
     if method == "best":
         packing = best(sizes, k, rng)
         return {"bin_of": packing.bin_of, **_bound(packing.bound), "details": packing.details}
@@ -183,8 +187,8 @@ def _bound(bound: GroupingBound) -> dict[str, Any]:
     return {"lower_bound": bound.value, "lower_bound_why": bound.why}
 
 
-def _numbered(sizes: NDArray[np.int64], bin_of: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the classes, numbered from the largest to the smallest, equal ones by their first label, and weights."""
+def _number_classes(sizes: NDArray[np.int64], bin_of: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Sort the classes from the largest to the smallest, ties by their first label; return them and their weights."""
     levels = levels_of(sizes, bin_of)
     used, first = np.unique(bin_of, return_index=True)
     order = used[np.lexsort((first, -levels[used]))]

@@ -1,4 +1,4 @@
-"""Labels as a coarsening: a column of names becomes a column of classes of at least k records."""
+"""Coarsening of a column of labels to classes of at least k records."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shoal._core.validation import Integer, OneOf, validate
 from shoal.grouping.base import check_k
 from shoal.grouping.coarsened_columns import (
-    check_told_apart,
-    class_names,
+    check_unambiguous,
     coarsened,
-    counted_values,
-    members_of,
-    order_of_members,
+    count_values,
+    list_members,
+    name_classes,
+    rank_members,
 )
 from shoal.grouping.labels.bin_covering import labels as group_labels
 from shoal.hierarchy import Coarsening, CoarseningResult
@@ -28,19 +28,20 @@ __all__ = ["Labels"]
 
 @dataclass(frozen=True, repr=True)
 class Labels(Coarsening):
-    """Names without an order become classes of at least k records each, the largest as small as possible.
+    """Coarsen labels without an order to classes of at least k records, with the largest as small as possible.
 
-    The counts are those of the column itself; a missing value stays missing and does not count.
+    Values are counted in the column itself. Missing values stay missing and do not count.
 
     Parameters
     ----------
     k : int
-        What each class has at least.
+        Smallest number of records of a class.
     labels : {"members", "numbers"}
-        What is published: the set of a class's values, `{a, b}` (a number where there are more than 256, and a single
-        value as it is), or `class 1`, `class 2`, ... from the largest to the smallest.
+        Published value of a class. "members" is the set of its values, such as `{a, b}`, the value itself if there is
+        only one, or a number if there are more than 256. "numbers" is `class 1`, `class 2`, ... from the largest class
+        to the smallest.
     seed : int
-        Of the solver's random steps: the same column and seed give the same classes.
+        Seed of the random steps; the same column and seed give the same classes.
 
     Examples
     --------
@@ -54,11 +55,11 @@ class Labels(Coarsening):
     takes_text: ClassVar[bool] = True
 
     k: int = field(kw_only=True)
-    """What each class has at least."""
+    """Smallest number of records of a class."""
     labels: str = field(default="members", kw_only=True)
-    """What is published for a class."""
+    """Published value of a class: "members" or "numbers"."""
     seed: int = field(default=0, kw_only=True)
-    """Of the random steps."""
+    """Seed of the random steps."""
 
     def __post_init__(self) -> None:
         check_k("Labels", self.k)
@@ -69,25 +70,25 @@ class Labels(Coarsening):
         )
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the column with a class for each value; see `Coarsening.apply`."""
+        """Replace each value by its class; see `Coarsening.apply`."""
         return self.coarsen(columns).columns
 
     def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
-        """Return the coarser column with what is to say and to draw of it; see `Coarsening.coarsen`."""
+        """Replace each value by its class, with facts and a picture of the grouping; see `Coarsening.coarsen`."""
         (series,) = columns
-        column, counts = counted_values("Labels", series)
+        column, counts = count_values("Labels", series)
         grouping = group_labels(counts, self.k, seed=self.seed)
         text = dictionary_text(column.dictionary.drop_nulls())
-        published = class_names(
+        published = name_classes(
             grouping.classes,
             text,
             word="class",
             numbered=self.labels == "numbers",
-            order=order_of_members(column, text),
+            order=rank_members(column, text),
         )
-        check_told_apart(published, text)
+        check_unambiguous(published, text)
         coarser = expand_to_rows(column, published, series.name)
-        return coarsened(grouping, (coarser,), classes=members_of(published, text))
+        return coarsened(grouping, (coarser,), classes=list_members(published, text))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""

@@ -1,4 +1,4 @@
-"""The schemes of Theorems 10 and 11: try every type of packing of the large items; for tiny instances only.
+"""The approximation schemes of Theorems 10 and 11, for tiny instances: try every type of packing of the large items.
 
 References
 ----------
@@ -24,46 +24,54 @@ if TYPE_CHECKING:
 
 __all__ = ["estimated_types", "packing_types", "scheme"]
 
-MOST_TYPES = 100_000
-"""Types that are tried, at most: more are refused."""
+MAX_TYPES = 100_000
+"""Largest number of packing types to try; larger instances are refused."""
 
 
 def scheme(sizes: NDArray[np.int64], k: int, eps: Fraction, *, relaxed: bool) -> tuple[NDArray[np.int64], int]:
-    """Return the bins of the best type, and how many types were tried.
+    """Try all types of packings, and complete each greedily.
 
     Parameters
     ----------
     sizes : array of int64
-        In decreasing order; their total is at least k.
+        Sizes of the items in decreasing order; their total is at least k.
     k : int
-        The least level of a bin.
+        Smallest level of a bin.
     eps : Fraction
-        The precision.
+        Precision.
     relaxed : bool
-        Whether bins may be as light as (1 - eps) k (Theorem 11).
+        If True, bins may be as light as (1 - eps) k (Theorem 11).
+
+    Returns
+    -------
+    bin_of : int64 array
+        Bin of each item in the best packing.
+    tried : int
+        Number of types tried.
 
     Raises
     ------
     ParameterError
-        Where there could be too many types.
+        If there may be too many types.
     """
     easy = _optimum_of_giants(sizes, k)
     if easy is not None:
         return easy, 0
-    reduced = _reduced(sizes, k)
-    # Theorem 11 is a sketch; with half the precision inside, both of its bounds hold.
+    reduced = _reduce_instance(sizes, k)
+    # Theorem 11 is only sketched in the paper; with half the precision inside, both of its bounds hold.
     inner = eps / 2 if relaxed else eps
     least = -int(-(1 - eps) * k // 1) if relaxed else k
     large = int(np.count_nonzero([Fraction(int(size), k) >= inner for size in reduced]))
     rounded = [_round_down(Fraction(int(size), k), inner) for size in reduced[:large]]
     most = max(1, int(reduced.sum()) // k)
     expected = estimated_types(rounded, most)
-    if expected > MOST_TYPES:
+    if expected > MAX_TYPES:
         raise ParameterError(
             Subject("labels", "method"),
             f" asks for a scheme that would try up to {expected:.3g} packings, above the limit of "
-            f"{MOST_TYPES}: it is made for a dozen labels. Take a larger eps, or method='best'.",
+            f"{MAX_TYPES}: it is made for a dozen labels. Take a larger eps, or method='best'.",
         )
+    # Complete each type with the small items, and keep the best packing.
     small = np.arange(large, len(sizes))
     best: tuple[int, NDArray[np.int64]] | None = None
     tried = 0
@@ -82,7 +90,7 @@ def scheme(sizes: NDArray[np.int64], k: int, eps: Fraction, *, relaxed: bool) ->
 
 
 def _optimum_of_giants(sizes: NDArray[np.int64], k: int) -> NDArray[np.int64] | None:
-    """Return an optimal packing where the largest item decides alone how full the fullest bin is; None elsewhere."""
+    """Find an optimal packing if the largest item alone determines the largest level; None otherwise."""
     oversize = int(np.count_nonzero(sizes >= k))
     if oversize == 0:
         return None
@@ -93,11 +101,11 @@ def _optimum_of_giants(sizes: NDArray[np.int64], k: int) -> NDArray[np.int64] | 
     return np.minimum(np.arange(len(sizes)), oversize - 1) if largest - smallest_oversize >= k else None
 
 
-def _reduced(sizes: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Return an instance whose optimum is at most 3 k, and whose types are those of this one.
+def _reduce_instance(sizes: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Reduce an instance to one with the same types and an optimum of at most 3 k.
 
-    Where the items below k have less than k together, an optimal packing has one oversize item in each bin, and all of
-    these may be made smaller by the same amount.
+    If the items below k have less than k together, an optimal packing has one oversize item in each bin, and all
+    oversize items can be reduced by the same amount.
     """
     oversize = int(np.count_nonzero(sizes >= k))
     reduced = sizes.copy()
@@ -107,7 +115,7 @@ def _reduced(sizes: NDArray[np.int64], k: int) -> NDArray[np.int64]:
 
 
 def _round_down(size: Fraction, eps: Fraction) -> Fraction:
-    """Return the largest eps * (1 + eps)**i that is at most `size`, which is at least eps."""
+    """Round a size of at least eps down to a number eps * (1 + eps)**i."""
     step = eps
     while step * (1 + eps) <= size:
         step *= 1 + eps
@@ -115,7 +123,7 @@ def _round_down(size: Fraction, eps: Fraction) -> Fraction:
 
 
 def estimated_types(rounded: Sequence[Fraction], most: int) -> int:
-    """Return how many types there are at most: ways to divide so many items into bins, and empty bins.
+    """Compute an upper bound on the number of types: partitions of the items into bins, and numbers of empty bins.
 
     Examples
     --------
@@ -123,7 +131,7 @@ def estimated_types(rounded: Sequence[Fraction], most: int) -> int:
     10
     """
     items = len(rounded)
-    # Stirling's numbers of the second kind: ways to divide items into exactly j parts.
+    # Stirling numbers of the second kind: partitions of the items into exactly j parts.
     ways = [1] + [0] * items
     for done in range(items):
         ways = [0] + [ways[j - 1] + j * ways[j] for j in range(1, done + 2)] + [0] * (items - done - 1)
@@ -131,10 +139,10 @@ def estimated_types(rounded: Sequence[Fraction], most: int) -> int:
 
 
 def packing_types(rounded: Sequence[Fraction], most: int) -> Iterator[tuple[list[int], int]]:
-    """Yield every type: a bin for each large item, and the number of bins, some of which may be empty.
+    """Yield every type: a bin for each large item, and the number of bins, including empty bins.
 
-    Items that are rounded to the same size are interchangeable: each takes a bin not before that of the one before it,
-    where bins are told apart by what is in them. No bin exceeds three.
+    Items with the same rounded size are interchangeable, and bins with the same contents as well, so equal divisions
+    are yielded once. No level exceeds 3.
     """
     seen: set[tuple[tuple[Fraction, ...], ...]] = set()
     for bin_of in _divisions(list(rounded), [], [], most):
@@ -151,6 +159,7 @@ def packing_types(rounded: Sequence[Fraction], most: int) -> Iterator[tuple[list
 
 
 def _divisions(rounded: list[Fraction], bin_of: list[int], levels: list[Fraction], most: int) -> Iterator[list[int]]:
+    """Yield all divisions of the items into at most `most` bins with levels of at most 3, by backtracking."""
     item = len(bin_of)
     if item == len(rounded):
         yield list(bin_of)

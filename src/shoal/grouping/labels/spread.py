@@ -1,4 +1,4 @@
-"""Fold (Theorem 7) and Spread (Theorem 9) of the paper, and the simplified Spread of its experiments.
+"""The algorithms Fold (Theorem 7) and Spread (Theorem 9), and the simplified Spread of the paper's experiments.
 
 References
 ----------
@@ -21,16 +21,16 @@ __all__ = ["fold", "levels_of", "small_parts", "spread", "spread_simplified"]
 
 
 def levels_of(sizes: NDArray[np.int64], bin_of: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how full each bin is."""
+    """Compute the level of each bin."""
     levels = np.zeros(int(bin_of.max()) + 1, dtype=np.int64)
     np.add.at(levels, bin_of, sizes)
     return levels
 
 
 def fold(sizes: NDArray[np.int64], order: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Return the bins of Fold: items of k and more alone, Next Fit for the rest, a last bin below k merged.
+    """Run Fold: items of size k or more are alone, the others follow Next Fit, and a last bin below k is merged.
 
-    It is merged into the lightest bin; the paper leaves open which.
+    The last bin is merged into the lightest bin; the paper leaves this choice open.
     """
     bin_of = np.empty(len(sizes), dtype=np.int64)
     bins, level = next_fit(sizes, order, k, bin_of)
@@ -41,10 +41,10 @@ def fold(sizes: NDArray[np.int64], order: NDArray[np.int64], k: int) -> NDArray[
 
 
 def spread_simplified(sizes: NDArray[np.int64], order: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Return the bins of the paper's Section 5: as Fold, but the items of a last bin below k are spread over all.
+    """Run the algorithm of Section 5: Fold, but the items of a last bin below k are spread over all bins.
 
-    They go, in the same order, to the lightest bin while that stays within the current maximum, then to one bin after
-    the other.
+    In the same order, they go to the lightest bin as long as its level stays within the current maximum, and then to
+    one bin after the other.
     """
     bin_of = np.empty(len(sizes), dtype=np.int64)
     bins, level = next_fit(sizes, order, k, bin_of)
@@ -55,14 +55,21 @@ def spread_simplified(sizes: NDArray[np.int64], order: NDArray[np.int64], k: int
 
 
 def spread(sizes: NDArray[np.int64], k: int) -> tuple[NDArray[np.int64], str]:
-    """Return the bins of Spread, at most 5/2 times as full as the best, and the case of the proof that it ended in.
+    """Run Spread, whose fullest bin is at most 5/2 times as full as the optimum.
 
     Parameters
     ----------
     sizes : array of int64
-        In decreasing order; their total is at least k.
+        Sizes of the items in decreasing order; their total is at least k.
     k : int
-        The least level of a bin.
+        Smallest level of a bin.
+
+    Returns
+    -------
+    bin_of : int64 array
+        Bin of each item.
+    case : str
+        Case of the proof that applied.
     """
     order = np.arange(len(sizes))
     bin_of = np.empty(len(sizes), dtype=np.int64)
@@ -85,7 +92,7 @@ def spread(sizes: NDArray[np.int64], k: int) -> tuple[NDArray[np.int64], str]:
         case = "2.1: the first large item changes places with the last one"
     else:
         return fold(sizes, order, k), "2.2: as Fold, for the optimum is at least 6/5 k"
-    # The proof takes Fold where the optimum is above 6/5 k; nobody knows, so the better one is taken.
+    # The proof uses Fold if the optimum is above 6/5 k. The optimum is unknown, so the better packing is taken.
     folded = fold(sizes, order, k)
     if levels_of(sizes, folded).max() < levels_of(sizes, bin_of).max():
         return folded, f"Fold was better than case {case}"
@@ -97,13 +104,14 @@ def _spread_small(
 ) -> str:
     """Case 1: distribute a last bin of small items over others (in place)."""
     if len(levels) >= 3:
-        # Any three bins do; the lightest ones are better than the first ones.
+        # Any three bins are valid; the lightest bins give the better result.
         for part, into in zip(small_parts(sizes, last, k), np.argsort(levels, kind="stable")[:3], strict=True):
             bin_of[part] = into
         return "1: three parts of at most k/2 (Lemma 8)"
-    # The case of few bins, which the paper omits. One full bin: no packing has more than two, so all of it in one is
-    # at most twice the optimum. Two full bins: either an item of 2 k or more stays the fullest but for an item of k/2;
-    # or the total W is below 5 k, this ends below (W + k/2) / 2 or 2 k, and the optimum is at least W / floor(W / k).
+    # The paper omits the case of few bins. If there is one full bin, no packing has more than two bins, so a single bin
+    # is at most twice the optimum. If there are two full bins, either an item of 2 k or more determines the largest
+    # level up to an item of k/2; or the total W is below 5 k, the result is below (W + k/2) / 2 or 2 k, and the optimum
+    # is at least W / floor(W / k).
     for i in last:
         into = int(np.argmin(levels))
         levels[into] += sizes[i]
@@ -114,10 +122,10 @@ def _spread_small(
 def small_parts(
     sizes: NDArray[np.int64], items: NDArray[np.int64], k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Lemma 8: return items of at most k/2 each, and k in all, in three parts of at most k/2.
+    """Divide items of at most k/2 each, and k in total, into three parts of at most k/2 (Lemma 8).
 
-    The first part ends before k/2 would be exceeded, the item that would exceed it is the second one, and what is
-    left, which is less than k/2, the third.
+    The first part ends before k/2 would be exceeded. The item that would exceed it is the second part, and the other
+    items, which are less than k/2, are the third.
 
     Examples
     --------

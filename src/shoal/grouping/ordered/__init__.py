@@ -1,3 +1,3 @@
-"""Ordered values: in intervals of at least k records."""
+"""Grouping of ordered values into intervals of at least k records."""
 
 __all__: list[str] = []

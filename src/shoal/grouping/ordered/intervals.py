@@ -1,4 +1,4 @@
-"""Ordered values in intervals of at least k records, the largest as small as possible: exactly.
+"""Grouping of ordered values into intervals of at least k records; the largest is proven to be as small as possible.
 
 References
 ----------
@@ -21,8 +21,8 @@ from shoal.grouping.base import (
     check_feasible,
     check_grouping,
     check_k,
-    checked_weights,
     simple_lower_bound,
+    validate_weights,
 )
 from shoal.grouping.ordered.intervals_kernel import cut_points, smallest_bound
 from shoal.table import Schema, encode
@@ -40,49 +40,56 @@ _NAME = "values"
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class IntervalGrouping(Grouping):
-    """Ordered values in classes of consecutive values."""
+    """Ordered values in classes of consecutive values.
+
+    Examples
+    --------
+    >>> ages = ordered([20, 21, 21, 30, 44, 45, 45], 3)
+    >>> ages.lowest.to_list(), ages.highest.to_list()
+    ([20, 30], [21, 45])
+    """
 
     codes: NDArray[np.unsignedinteger]
-    """The place of each value among the distinct values, in their order."""
+    """Rank of each value among the distinct values."""
     lowest: pl.Series
-    """The smallest value of each class."""
+    """Smallest value of each class."""
     highest: pl.Series
-    """The largest value of each class."""
+    """Largest value of each class."""
 
 
 def ordered(values: Any, k: int, *, counts: ArrayLike | None = None) -> IntervalGrouping:
-    """Group numbers, dates or declared categories into intervals of at least k records; the largest is to be small.
+    """Group numbers, dates or declared categories into intervals of at least k records, minimizing the largest.
 
     Parameters
     ----------
     values : array_like or Series
-        Numbers, dates, or texts that all are numbers or ISO dates; they may repeat and come in any order. None may be
-        missing.
+        Numbers, dates, declared categories, or strings that all are numbers or ISO dates. They may repeat and have any
+        order, but none may be missing.
     k : int
-        The least number of records of a class.
+        Smallest number of records of a class.
     counts : array_like of int, optional
-        The number of records of each value, at least 1; one each by default.
+        Number of records of each value, at least 1; 1 by default.
 
     Returns
     -------
     IntervalGrouping
-        `classes` has a class for each value as given; classes are numbered in the order of the values. Its largest
-        class is the smallest possible, and of all such groupings it has as many classes as there can be.
+        The class of each value; classes are numbered in the order of the values. The largest class is as small as
+        possible, and among such groupings this one has the most classes.
 
     Raises
     ------
     ParameterError
-        k is no whole number of at least 1.
+        If k is not an integer of at least 1.
     DataError
-        The values have no order, or some are missing; the counts do not fit.
+        If the values have no order, if some are missing, or if the counts are invalid.
     InfeasibleError
-        There are less than k records.
+        If there are fewer than k records.
 
     Notes
     -----
-    Beyond the dynamic program that the paper mentions: a bound on the largest class is tested in linear time, because
-    the possible starts of an interval form a window that moves on with its end; the smallest bound is found by
-    bisection. O(n log n) for sorting, and O(n log W) for a total of W.
+    This improves on the dynamic program that the paper mentions. A bound on the largest class is tested in linear time,
+    because the possible starts of an interval form a window that moves with its end, and the smallest bound is found by
+    bisection. The running time is O(n log n) for sorting and O(n log W) for a total of W.
 
     References
     ----------
@@ -102,17 +109,17 @@ def ordered(values: Any, k: int, *, counts: ArrayLike | None = None) -> Interval
     if counts is None:
         by_value = np.bincount(column.codes, minlength=column.size).astype(np.int64)
     else:
-        weights = checked_weights("ordered", counts, what="counts", least=1)
+        weights = validate_weights("ordered", counts, what="counts", least=1)
         if len(weights) != len(column.codes):
             raise DataError(
                 f"The counts of ordered must be one for each value. Got {len(weights)} for {len(column.codes)} values."
             )
-        # Sums of whole numbers below 2**53 are exact.
+        # Sums of integers below 2**53 are exact.
         by_value = np.bincount(column.codes, weights=weights, minlength=column.size).astype(np.int64)
     sums = np.concatenate([[0], np.cumsum(by_value)])
     check_feasible("ordered", int(sums[-1]), k)
     bound = simple_lower_bound(int(by_value.max()), int(sums[-1]), k)
-    # One interval for everything is always possible.
+    # A single interval of all values is always feasible.
     cost = int(smallest_bound(sums, k, bound.value, int(sums[-1])))
     why = bound.why if cost == bound.value else "all intervals with less were ruled out"
     ends = cut_points(sums, k, cost)
@@ -138,7 +145,7 @@ def ordered(values: Any, k: int, *, counts: ArrayLike | None = None) -> Interval
 
 
 def _check_consecutive(classes: NDArray[np.int32], codes: NDArray[np.unsignedinteger]) -> None:
-    """Check that classes hold consecutive values: every larger code is in the same class or in a later one."""
+    """Check that classes consist of consecutive values: larger codes are in the same class or in a later one."""
     class_of = np.full(int(codes.max()) + 1, -1, dtype=np.int32)
     class_of[codes] = classes
     if not np.array_equal(class_of[codes], classes) or np.any(np.diff(class_of[class_of >= 0]) < 0):
@@ -146,7 +153,7 @@ def _check_consecutive(classes: NDArray[np.int32], codes: NDArray[np.unsignedint
 
 
 def _as_integers(series: pl.Series) -> pl.Series:
-    """Return text that is all whole numbers as these, which are far faster to sort; other values as they are."""
+    """Convert text to integers if all of it is canonical, because integers sort much faster; keep other values."""
     import polars as pl
 
     if series.dtype != pl.String:
@@ -157,7 +164,7 @@ def _as_integers(series: pl.Series) -> pl.Series:
 
 
 def _column(values: Any) -> Column:
-    """Encode values whose order means something."""
+    """Validate and encode ordered values."""
     import polars as pl
 
     try:

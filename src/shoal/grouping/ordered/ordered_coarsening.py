@@ -1,4 +1,4 @@
-"""Ordered values as a coarsening: numbers, dates or declared categories become intervals of at least k records."""
+"""Coarsening of numbers, dates or declared categories to intervals of at least k records."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal.grouping.base import check_k
-from shoal.grouping.coarsened_columns import check_told_apart, coarsened, counted_values, interval_texts
+from shoal.grouping.coarsened_columns import check_unambiguous, coarsened, count_values, format_intervals
 from shoal.grouping.ordered.intervals import ordered
 from shoal.hierarchy import Coarsening, CoarseningResult
 from shoal.hierarchy.distinct_values import expand_to_rows
@@ -24,16 +24,16 @@ __all__ = ["Ordered"]
 
 @dataclass(frozen=True, repr=True)
 class Ordered(Coarsening):
-    """Numbers, dates or declared categories become intervals of at least k records, the largest as small as possible.
+    """Coarsen ordered values to intervals of at least k records, with the largest as small as possible.
 
-    An interval reads `[21, 25]`, from the smallest value of its class to the largest; a single value stays as it is. A
-    release moves the ends outward (`exact_ends`) unless enough records have these values.
-    The coarser column is ordered, too. A missing value stays missing and does not count.
+    An interval such as `[21, 25]` ranges from the smallest value of its class to the largest; a single value stays as
+    it is. A release moves the ends outward (`exact_ends`) unless enough records have these values. The coarser column
+    is ordered as well. Missing values stay missing and do not count.
 
     Parameters
     ----------
     k : int
-        What each class has at least.
+        Smallest number of records of a class.
 
     Examples
     --------
@@ -48,27 +48,27 @@ class Ordered(Coarsening):
     ends_at_values: ClassVar[bool] = True
 
     k: int = field(kw_only=True)
-    """What each class has at least."""
+    """Smallest number of records of a class."""
 
     def __post_init__(self) -> None:
         check_k("Ordered", self.k)
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the column with an interval for each value; see `Coarsening.apply`."""
+        """Replace each value by its interval; see `Coarsening.apply`."""
         return self.coarsen(columns).columns
 
     def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
-        """Return the coarser column with what is to say and to draw of it; see `Coarsening.coarsen`."""
+        """Replace each value by its interval, with facts and a picture of the grouping; see `Coarsening.coarsen`."""
         import polars as pl
 
         (series,) = columns
-        column, counts = counted_values("Ordered", series)
+        column, counts = count_values("Ordered", series)
         values = column.dictionary.drop_nulls()
         grouping = ordered(values, self.k, counts=counts)
         low, high = dictionary_text(grouping.lowest), dictionary_text(grouping.highest)
-        published = interval_texts(low, high)
-        check_told_apart(published, dictionary_text(values), alone=low == high)
-        coarser = _in_order(column, published, grouping.classes, series.name)
+        published = format_intervals(low, high)
+        check_unambiguous(published, dictionary_text(values), alone=low == high)
+        coarser = _to_ordered_categories(column, published, grouping.classes, series.name)
         return coarsened(grouping, (coarser,), of_intervals=not isinstance(values.dtype, pl.Enum))
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,8 +76,8 @@ class Ordered(Coarsening):
         return {"coarsening": "ordered", "k": self.k}
 
 
-def _in_order(column: Column, published: pl.Series, classes: NDArray[np.int32], name: str) -> pl.Series:
-    """Return the class of each row as a category declared in the order of the classes."""
+def _to_ordered_categories(column: Column, published: pl.Series, classes: NDArray[np.int32], name: str) -> pl.Series:
+    """Convert the class of each row to a category; categories are declared in the order of the classes."""
     import polars as pl
 
     return expand_to_rows(column, published.cast(pl.Enum(published)).gather(classes), name)

@@ -1,3 +1,3 @@
-"""Points in the plane: in disjoint rectangles of at least k records."""
+"""Grouping of points in the plane into disjoint rectangles of at least k records."""
 
 __all__: list[str] = []

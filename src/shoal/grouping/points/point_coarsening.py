@@ -1,4 +1,4 @@
-"""Points as a coarsening: two columns of coordinates become the sides of rectangles of at least k records."""
+"""Coarsening of two columns of coordinates to the sides of rectangles of at least k records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from shoal._core.validation import Boolean, Optional, validate
 from shoal.errors import DataError
 from shoal.grouping.base import check_k
-from shoal.grouping.coarsened_columns import coarsened, encoded_values, interval_texts
+from shoal.grouping.coarsened_columns import coarsened, encode_column, format_intervals
 from shoal.grouping.points.rectangles import is_geographic, points
 from shoal.hierarchy import Coarsening, CoarseningResult
 from shoal.recoding.star_symbol import dictionary_text
@@ -26,19 +26,20 @@ __all__ = ["Points"]
 
 @dataclass(frozen=True, repr=True)
 class Points(Coarsening):
-    """Two columns of coordinates become rectangles of at least k records each, the largest as small as possible.
+    """Coarsen two columns of coordinates to rectangles of at least k records, with the largest as small as possible.
 
-    Both columns hold intervals then, `[x_min, x_max]` and `[y_min, y_max]`, in the order of their ends; together they
-    are the rectangle of a class, and no two rectangles share a point. Their ends are coordinates of records, and a
-    release moves them outward (`exact_ends`) unless enough records have them. A row misses both coordinates or none;
-    missing ones stay missing and do not count.
+    The columns become intervals `[x_min, x_max]` and `[y_min, y_max]`, ordered by their ends. Together they are the
+    rectangle of a class; rectangles are disjoint. Their ends are coordinates of records, and a release moves them
+    outward (`exact_ends`) unless enough records have them. A row must have both coordinates or none; missing
+    coordinates stay missing and do not count.
 
     Parameters
     ----------
     k : int
-        What each class has at least.
+        Smallest number of records of a class.
     geographic : bool, optional
-        Whether the columns are longitude and latitude in degrees, which is checked then; by default as they are called.
+        If True, the columns are longitude and latitude in degrees, and their ranges are checked. By default it depends
+        on the names of the columns.
 
     Examples
     --------
@@ -53,22 +54,22 @@ class Points(Coarsening):
     ends_at_values: ClassVar[bool] = True
 
     k: int = field(kw_only=True)
-    """What each class has at least."""
+    """Smallest number of records of a class."""
     geographic: bool | None = field(default=None, kw_only=True)
-    """Whether the columns are longitude and latitude."""
+    """True if the columns are longitude and latitude; None to decide by their names."""
 
     def __post_init__(self) -> None:
         check_k("Points", self.k)
         validate("Points", {"geographic": self.geographic}, {"geographic": Optional(Boolean())})
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return both columns with the sides of the rectangles; see `Coarsening.apply`."""
+        """Replace both coordinates by the sides of rectangles; see `Coarsening.apply`."""
         return self.coarsen(columns).columns
 
     def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
-        """Return the coarser columns with what is to say and to draw of them; see `Coarsening.coarsen`."""
+        """Replace both coordinates by the sides of rectangles, with facts and a picture; see `Coarsening.coarsen`."""
         x, y = columns
-        encoded = [encoded_values("Points", series) for series in columns]
+        encoded = [encode_column("Points", series) for series in columns]
         present, other = (column.codes < column.size - column.has_missing for column in encoded)
         if not np.array_equal(present, other):
             wrong = int(np.count_nonzero(present != other))
@@ -77,7 +78,8 @@ class Points(Coarsening):
         geographic = is_geographic(x.name, y.name) if self.geographic is None else self.geographic
         grouping = points(np.stack(numbers, axis=1), self.k, geographic=geographic)
         sides = [
-            _side(column, column.codes[present], grouping.classes, present, len(grouping.weights)) for column in encoded
+            _intervals_of_rows(column, column.codes[present], grouping.classes, present, len(grouping.weights))
+            for column in encoded
         ]
         return coarsened(grouping, (sides[0].alias(x.name), sides[1].alias(y.name)), of_intervals=True)
 
@@ -87,7 +89,7 @@ class Points(Coarsening):
 
 
 def _as_numbers(column: Column) -> NDArray[np.float64]:
-    """Return the values of a numeric column by code, the missing one as NaN."""
+    """Convert the values of a numeric column to numbers, by code; the missing value is NaN."""
     import polars as pl
 
     kind = column.dictionary.dtype
@@ -99,22 +101,23 @@ def _as_numbers(column: Column) -> NDArray[np.float64]:
     return np.asarray(numbers.to_numpy())
 
 
-def _side(
+def _intervals_of_rows(
     column: Column,
     codes: NDArray[np.unsignedinteger],
     classes: NDArray[np.int32],
     present: NDArray[np.bool_],
     count: int,
 ) -> pl.Series:
-    """Return the interval of one coordinate that each row's rectangle has, missing where the row is."""
+    """Compute the side of each row's rectangle along one coordinate; missing if the coordinate is missing."""
     import polars as pl
 
     low, high = np.full(count, column.size, dtype=np.int64), np.full(count, -1, dtype=np.int64)
     np.minimum.at(low, classes, codes)
     np.maximum.at(high, classes, codes)
+    # Equal sides of different rectangles are one category; categories are ordered by their ends.
     pairs, side_of_class = np.unique(low * column.size + high, return_inverse=True)
     text = dictionary_text(column.dictionary)
-    sides = interval_texts(text.gather(pairs // column.size), text.gather(pairs % column.size))
+    sides = format_intervals(text.gather(pairs // column.size), text.gather(pairs % column.size))
     numbers = np.full(len(present), -1, dtype=np.int64)
     numbers[present] = side_of_class[classes]
     kind = pl.Enum(sides)

@@ -10,7 +10,7 @@ from shoal._core.figures import new_axes
 from shoal._core.language import gettext as _
 from shoal._core.language import numeral
 from shoal._core.words import number
-from shoal.grouping.class_charts import INK, SEPARATE
+from shoal.grouping.class_charts import INK, MAX_SEPARATE_SHAPES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,10 +27,11 @@ def plot_rectangles(rectangles: ArrayLike, weights: ArrayLike, k: int, ax: Axes 
     rectangles : array_like
         x_min, x_max, y_min, y_max of each class, one row per class.
     weights : array_like
-        The records of each class.
+        Number of records of each class.
     k : int
-        What each class weighs at least.
+        Smallest weight of a class.
     ax : matplotlib Axes, optional
+        Axes to draw on; new axes by default.
     """
     from matplotlib.collections import PolyCollection
 
@@ -41,7 +42,7 @@ def plot_rectangles(rectangles: ArrayLike, weights: ArrayLike, k: int, ax: Axes 
     drawn = PolyCollection(
         list(np.swapaxes(corners, 0, 1)), array=ratios, cmap="cividis_r", edgecolors=INK, linewidths=0.3
     )
-    drawn.set_rasterized(len(ratios) > SEPARATE)
+    drawn.set_rasterized(len(ratios) > MAX_SEPARATE_SHAPES)
     ax.add_collection(drawn)
     ax.autoscale_view()
     ax.set_aspect("equal", adjustable="datalim")

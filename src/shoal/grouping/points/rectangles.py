@@ -1,4 +1,4 @@
-"""Points in the plane in disjoint rectangles of at least k records, the largest as small as possible.
+"""Grouping of points in the plane into disjoint rectangles of at least k records, minimizing the largest.
 
 References
 ----------
@@ -24,8 +24,8 @@ from shoal.grouping.base import (
     check_feasible,
     check_grouping,
     check_k,
-    checked_weights,
     simple_lower_bound,
+    validate_weights,
 )
 from shoal.grouping.points.kd_tree_kernel import cut_rectangles, outside, overlapping
 from shoal.grouping.points.point_pictures import plot_rectangles
@@ -45,30 +45,37 @@ COORDINATES = {
     True: "longitudes and latitudes in degrees (WGS 84)",
     False: "as given: not known to be longitudes and latitudes in WGS 84, which RFC 7946 asks for",
 }
-"""What is said of coordinates, by whether they are geographic."""
-_MOST_POINTS = (1 << 31) - 1
-_MOST_COMPARED = 1_000_000
-"""Points for which several rules of cutting are compared."""
+"""Descriptions of coordinates in results, by `geographic`."""
+_MAX_POINTS = (1 << 31) - 1
+_MAX_POINTS_TO_COMPARE = 1_000_000
+"""Largest number of points for which several cutting rules are compared."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class PointGrouping(Grouping):
-    """Points in rectangles."""
+    """Points in rectangles.
+
+    Examples
+    --------
+    >>> grouping = points([[0, 0], [1, 9], [2, 1], [3, 8]], 2)
+    >>> grouping.rectangle_of[0].tolist()
+    [0.0, 2.0, 0.0, 1.0]
+    """
 
     rectangles: NDArray[np.float64]
-    """x_min, x_max, y_min, y_max of each class: the smallest rectangle around its points. No two share a point."""
+    """x_min, x_max, y_min, y_max of each class: the bounding box of its points. Rectangles are disjoint."""
 
     @property
     def rectangle_of(self) -> NDArray[np.float64]:
-        """The rectangle of each point, row by row."""
+        """The rectangle of each point, one row per point."""
         return np.asarray(self.rectangles[self.classes])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the rectangles, shaded by their weight, and return the axes; see `Grouping.plot`."""
+        """Draw the rectangles, shaded by their weight; see `Grouping.plot`."""
         return plot_rectangles(self.rectangles, self.weights, self.k, ax)
 
     def to_frame(self) -> pl.DataFrame:
-        """Return the rectangles as a table: class, x_min, x_max, y_min, y_max, weight."""
+        """Return the rectangles as a table with the columns class, x_min, x_max, y_min, y_max and weight."""
         import polars as pl
 
         columns: dict[str, Any] = {"class": np.arange(len(self.weights))}
@@ -76,10 +83,10 @@ class PointGrouping(Grouping):
         return pl.DataFrame(columns | {"weight": self.weights})
 
     def to_geojson(self) -> dict[str, Any]:
-        """Return the rectangles as a GeoJSON FeatureCollection, x being the longitude.
+        """Return the rectangles as a GeoJSON FeatureCollection, with x as the longitude.
 
-        RFC 7946 knows longitudes and latitudes in WGS 84 only. Of points that were not said to be geographic the
-        coordinates stay as given, and a member `note` says so.
+        RFC 7946 allows only longitudes and latitudes in WGS 84. If the points are not geographic, the coordinates stay
+        as given, and a member `note` states this.
         """
         features = []
         for number, ((x_min, x_max, y_min, y_max), weight) in enumerate(
@@ -93,8 +100,8 @@ class PointGrouping(Grouping):
                     "geometry": {"type": "Polygon", "coordinates": [ring]},
                 }
             )
-        said = {} if self.details["geographic"] else {"note": f"The coordinates are {COORDINATES[False]}."}
-        return {"type": "FeatureCollection", **said, "features": features}
+        note = {} if self.details["geographic"] else {"note": f"The coordinates are {COORDINATES[False]}."}
+        return {"type": "FeatureCollection", **note, "features": features}
 
     def write_geojson(self, path: str | PathLike[str]) -> None:
         """Write the rectangles as GeoJSON."""
@@ -109,47 +116,48 @@ def points(
     geographic: bool = False,
     method: str = "best",
 ) -> PointGrouping:
-    """Group points into rectangles of at least k records; the largest class is to be small.
+    """Group points into rectangles of at least k records, with the largest class as small as possible.
 
     Parameters
     ----------
     xy : array_like of shape (n, 2)
         Coordinates. Points at the same place are in the same class.
     k : int
-        The least number of records of a class.
+        Smallest number of records of a class.
     multiplicity : array_like of int, optional
-        The number of records of each point, at least 1; one each by default.
+        Number of records of each point, at least 1; 1 by default.
     geographic : bool, default False
-        Whether x is a longitude (-180 to 180) and y a latitude (-90 to 90) in degrees, which is checked then.
+        If True, x is a longitude (-180 to 180) and y a latitude (-90 to 90) in degrees, and the ranges are checked.
     method : {"best", "even", "median"}, default "best"
-        Where a rectangle is cut. "median" halves it. "even" moves that cut to the nearest place that leaves both sides
-        a whole number of classes of average weight: where no two points share a coordinate, the result is optimal.
-        "best" is "even"; where that is not proven optimal, for up to a million points, it is compared with "median" and
-        with a cut between the two.
+        Rule for cutting a rectangle. "median" halves it. "even" moves this cut to the nearest place with a multiple of
+        the average class weight on both sides; if no two points share a coordinate, the result is optimal. "best" is
+        "even"; if its result is not proven optimal and there are at most a million points, it is compared with "median"
+        and with a rule between the two.
 
     Returns
     -------
     PointGrouping
-        With a rectangle for each class. Classes are numbered along the tree: neighbours are near each other.
+        The classes with their rectangles. Classes are numbered along the tree, so that successive classes are close.
 
     Raises
     ------
     ParameterError
-        A parameter has a value that it cannot have.
+        If a parameter is invalid.
     DataError
-        Coordinates are missing, infinite or out of range; multiplicities are no whole numbers of at least 1.
+        If coordinates are missing, infinite or out of range, or if multiplicities are not integers of at least 1.
     InfeasibleError
-        There are less than k records.
+        If there are fewer than k records.
 
     Notes
     -----
-    A kd-tree: the wider side is cut first, the other one before a rectangle is given up. Cuts run between points, so
-    points with equal coordinates are never separated, and it is enough to look at the two cuts beside the point where
-    the cut is wanted: if both leave less than k on a side, all do. A rectangle that cannot be cut has then less than k
-    on each of the four sides of one place: at most 4 (k - 1) records beside the heaviest place. That is 5 k - 4 where
-    no place has more than k (Theorem 4). Linear time per level, with selection by random pivots.
+    The algorithm builds a kd-tree. The wider side of a rectangle is cut first, and the other side before the rectangle
+    becomes a class. Cuts run between points, so points with equal coordinates are never separated. It suffices to try
+    the two cuts next to the desired one: if both leave fewer than k records on a side, all cuts do. A rectangle that
+    cannot be cut has fewer than k records on each of the four sides of one place, hence at most 4 (k - 1) records
+    besides the heaviest place. This is 5 k - 4 if no place has more than k records (Theorem 4). Each level of the tree
+    takes linear time, with selection by random pivots.
 
-    Rectangles are the smallest around their points, so their sides tell coordinates of points.
+    Rectangles are bounding boxes of their points, so their sides reveal coordinates of points.
 
     References
     ----------
@@ -173,16 +181,17 @@ def points(
     count = len(coordinates)
     weights = None
     if multiplicity is not None:
-        weights = checked_weights("points", multiplicity, what="multiplicities", least=1)
+        weights = validate_weights("points", multiplicity, what="multiplicities", least=1)
         if len(weights) != count:
             raise DataError(
                 f"The multiplicities of points must be one for each point. Got {len(weights)} for {count} points."
             )
     total = count if weights is None else int(weights.sum())
     check_feasible("points", total, k)
+    # If the first rule is not proven optimal, compare it with others.
     cut = _cut(coordinates, weights, total, k, method)
     bound = simple_lower_bound(cut.heaviest, total, k)
-    if method == "best" and cut.cost > bound.value and count <= _MOST_COMPARED:
+    if method == "best" and cut.cost > bound.value and count <= _MAX_POINTS_TO_COMPARE:
         others = [_cut(coordinates, weights, total, k, other) for other in ("between", "median")]
         cut = min(cut, *others, key=lambda one: (one.cost, -len(one.weights)))
     grouping = PointGrouping(
@@ -208,14 +217,14 @@ def points(
 
 @dataclass(frozen=True, kw_only=True)
 class _Cut:
-    """What one run of the tree leaves."""
+    """Result of one run of the kd-tree."""
 
     rule: str
     classes: NDArray[np.int32]
     weights: NDArray[np.int64]
     rectangles: NDArray[np.float64]
     heaviest: int
-    """The weight of the heaviest place, or k where that is less."""
+    """Weight of the heaviest place, or k if it is lighter."""
 
     @property
     def cost(self) -> int:
@@ -223,15 +232,15 @@ class _Cut:
 
 
 def _cut(coordinates: NDArray[np.float64], weights: NDArray[np.int64] | None, total: int, k: int, method: str) -> _Cut:
-    """Cut the plane until nothing can be cut, with the cuts where a method wants them."""
-    # The class size that cuts aim at; 0 halves. Points that cannot be parted need some room above k.
+    """Cut the plane until no rectangle can be cut, by the rule of a method."""
+    # The class size that cuts aim at; 0 halves. Points that cannot be separated need some room above k.
     rule = "even" if method == "best" else method
     wanted = {"even": k, "between": k + -(-k // 8), "median": 0}[rule]
     count, most = len(coordinates), min(len(coordinates), total // k)
     classes = np.empty(count, dtype=np.int32)
     rectangles, levels = np.empty((most, 4), dtype=np.float64), np.empty(most, dtype=np.int64)
     made, heaviest = cut_rectangles(
-        # Minus zero is zero.
+        # Convert -0.0 to 0.0.
         coordinates[:, 0] + 0.0,
         coordinates[:, 1] + 0.0,
         np.arange(count, dtype=np.int32),
@@ -253,24 +262,31 @@ def _cut(coordinates: NDArray[np.float64], weights: NDArray[np.int64] | None, to
 
 
 def check_rectangles(xy: NDArray[np.float64], classes: NDArray[np.int32], rectangles: NDArray[np.float64]) -> None:
-    """Check, by a sweep that knows nothing of any tree, that rectangles are disjoint and hold their points.
+    """Verify that rectangles are disjoint and contain their points, by a sweep that is independent of the kd-tree.
 
     Parameters
     ----------
     xy : array of float64, shape (n, 2)
         The points.
     classes : array of int32, shape (n,)
-        The class of each point, from 0.
+        Class of each point, from 0.
     rectangles : array of float64, shape (classes, 4)
-        Of each class: least and greatest x, least and greatest y.
+        Smallest and largest x, and smallest and largest y, of each class.
 
     Raises
     ------
     InternalError
-        Where two rectangles share a point, or a point is outside of that of its class.
+        If two rectangles share a point, or if a point is outside the rectangle of its class.
+
+    Examples
+    --------
+    >>> xy = np.array([[0.0, 0.0], [1.0, 9.0], [2.0, 1.0], [3.0, 8.0]])
+    >>> grouping = points(xy, 2)
+    >>> check_rectangles(xy, grouping.classes, grouping.rectangles)
     """
     if outside(xy[:, 0], xy[:, 1], classes, rectangles):
         raise InternalError("a point is outside of the rectangle of its class")
+    # Sweep along x, with rectangles as intervals of ranks along y.
     numbers = np.arange(len(rectangles))
     ranks = [np.unique(rectangles[:, side : side + 2], return_inverse=True) for side in (0, 2)]
     (_, along), (places, across) = ((values, inverse.reshape(-1, 2).astype(np.int64)) for values, inverse in ranks)
@@ -281,12 +297,12 @@ def check_rectangles(xy: NDArray[np.float64], classes: NDArray[np.int32], rectan
 
 
 def is_geographic(x: str, y: str) -> bool:
-    """Return whether two columns are called longitude and latitude.
+    """Test if the names of two columns are those of longitude and latitude.
 
     Raises
     ------
     DataError
-        They are called latitude and longitude.
+        If they are in the wrong order.
     """
     first, second = x.strip().lower(), y.strip().lower()
     if first in _LATITUDES and second in _LONGITUDES:
@@ -295,6 +311,7 @@ def is_geographic(x: str, y: str) -> bool:
 
 
 def _coordinates(xy: ArrayLike, *, geographic: bool) -> NDArray[np.float64]:
+    """Validate coordinates; return them as floats."""
     array = np.asarray(xy)
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iuf":
         raise DataError(
@@ -303,8 +320,8 @@ def _coordinates(xy: ArrayLike, *, geographic: bool) -> NDArray[np.float64]:
         )
     if len(array) == 0:
         raise DataError("points was given no points: there is nothing to group.")
-    if len(array) > _MOST_POINTS:
-        raise DataError(f"There are {len(array)} points, above the limit of {_MOST_POINTS}.")
+    if len(array) > _MAX_POINTS:
+        raise DataError(f"There are {len(array)} points, above the limit of {_MAX_POINTS}.")
     coordinates = array.astype(np.float64, copy=False)
     finite = np.isfinite(coordinates)
     if not finite.all():

@@ -1,3 +1,3 @@
-"""Regions: neighbouring places in connected classes of at least k records."""
+"""Grouping of regions into connected classes of at least k records."""
 
 __all__: list[str] = []

@@ -1,7 +1,7 @@
-"""Connected parts of nearly equal weight: divisions in which the largest part is as small as their number allows.
+"""Carving: divisions into connected parts of nearly equal weight, whose largest part is close to the average.
 
-Recombination comes within a percent of the smallest largest part where few heavy parts are asked for; the last percent
-is a matter of sums of weights, which are looked for here part by part (see `carving_kernel`).
+If there are few heavy parts, recombination comes within one percent of the optimum. The last percent depends on sums of
+weights, which carving searches part by part (see `carving_kernel`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["carve"]
 
 _WORK_PER_SECOND = 3_000_000
-"""Nodes of random trees for each second of the time limit: half of what a quiet machine of 2024 draws, so that seconds
-decide nothing on one that is not much slower."""
-_QUICK, _SLICE = 2_000_000, 2_000_000
-"""The same, for each target of the first round, and between two looks at the clock later on."""
+"""Nodes of random trees per second of the time limit: half of the rate of an idle machine of 2024, so that the clock
+does not affect results unless a machine is much slower."""
+_FIRST_WORK, _WORK_PER_TURN = 2_000_000, 2_000_000
+"""Nodes of random trees for each target: in the first round, and in later rounds between two checks of the clock."""
 _FEW_TRIES, _MANY_TRIES = 200, 10_000
-"""Random trees for each part before a division is begun anew: where any progress will do, and for the least target."""
+"""Random trees per part before a division is started again: for intermediate targets, and for the smallest target."""
 _CLOSER = 2
-"""A target is so many times nearer to what cannot be undercut than the best division is."""
+"""Factor by which a target is closer to the lower bound than the best division."""
 
 
 def carve(
@@ -43,56 +43,59 @@ def carve(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> NDArray[np.int32] | None:
-    """Look for a division of a connected graph whose largest part is smaller than a known one.
+    """Search for a division of a connected graph whose largest part is smaller than that of a known division.
 
     Parameters
     ----------
     starts, neighbours : arrays
         Adjacency lists: `neighbours[starts[v]:starts[v + 1]]`.
     weights : array of int64
-        Of the nodes.
+        Weights of the nodes.
     k : int
-        What each part weighs at least.
+        Smallest weight of a part.
     known : int
-        The largest part of the best division that is known.
+        Largest part of the best known division.
     bound : int
-        No division has a largest part below this; the search ends where it is met.
+        Lower bound on the largest part; the search ends if it is attained.
     time_limit : float
-        Seconds. They decide how much work is done; the clock only ends the search on a machine that is much slower.
+        Time limit in seconds. It determines the amount of work; the clock ends the search only on much slower machines.
     rng : numpy.random.Generator
+        Source of random trees.
     progress : callable
-        Called with ("carving", work done, work at most).
+        Called with ("carving", work done, largest amount of work).
 
     Returns
     -------
     parts : array of int32 or None
-        The part of each node; None where nothing better was found.
+        Part of each node; None if no better division was found.
     """
     places = Places.of(starts, neighbours, weights)
     search = _Search(places, k=k, known=known, time_limit=time_limit, rng=rng, progress=progress)
     total = int(weights.sum())
-    # With more parts than this, none of them could weigh as much as the bound.
+    # With more parts, no part could weigh as much as the bound. Each number of parts has its own smallest target.
     counts = range(min(most_parts(weights, k), (total - bound) // k + 1), 1, -1)
     least = {count: max(bound, -(-total // count)) for count in counts if -(-total // count) < known}
+    # First approach the target of each number of parts in steps.
     for count, target in least.items():
-        while target < search.largest and search.run(count, search.closer(target), _FEW_TRIES, _QUICK):
+        while target < search.largest and search.run(count, search.closer(target), _FEW_TRIES, _FIRST_WORK):
             pass
+    # Then alternate between the smallest target and targets that are easier to attain.
     turn = 0
     while not search.ended and (open_ones := [count for count in least if least[count] < search.largest]):
         for count in open_ones:
             if least[count] >= search.largest:
                 continue
             if turn % 2 == 0:
-                search.run(count, least[count], _MANY_TRIES, _SLICE)
+                search.run(count, least[count], _MANY_TRIES, _WORK_PER_TURN)
             else:
                 aim = search.closer(least[count]) if turn % 4 == 1 else search.largest - 1
-                search.run(count, aim, _FEW_TRIES, _SLICE)
+                search.run(count, aim, _FEW_TRIES, _WORK_PER_TURN)
         turn += 1
     return search.best
 
 
 class _Search:
-    """The best division so far, and the work that is left."""
+    """State of the search: the best division so far, and the remaining work."""
 
     def __init__(
         self,
@@ -114,15 +117,15 @@ class _Search:
 
     @property
     def ended(self) -> bool:
-        """Whether no work is left."""
+        """True if the work or the time is used up."""
         return self._left <= 0 or time.perf_counter() > self._end
 
     def closer(self, least: int) -> int:
-        """Return a target between what cannot be undercut and the largest part so far."""
+        """Compute a target between a lower bound and the largest part so far."""
         return least + (self.largest - 1 - least) // _CLOSER
 
     def run(self, count: int, target: int, tries: int, most: int) -> bool:
-        """Look for so many parts none of which is heavier than the target; return whether they were found."""
+        """Search for `count` parts of at most the target weight; return True if they were found."""
         self._progress("carving", self._work - self._left, self._work)
         if self.ended:
             return False

@@ -1,8 +1,8 @@
-"""Dividing a small graph into connected parts of bounded weight, to the proven optimum.
+"""Optimal division of a small graph into connected parts of bounded weight, by set partitioning.
 
-Every connected set of nodes whose weight lies between the least and what is known to be possible becomes a column of a
-set partitioning problem, so that connectivity needs no constraints; the smallest possible maximum is then found by
-bisection. Where there are too many sets, the search says so.
+Every connected set of nodes whose weight is feasible and not above that of a known division becomes a column of a set
+partitioning problem, so that connectivity needs no constraints. The smallest possible maximum is found by bisection. If
+there are too many sets, the result is a lower bound only.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 __all__ = ["smallest_largest_part"]
 
-_MOST_SETS = 120_000
-"""More columns than this are not given to the solver."""
-_MOST_STEPS = 8_000_000
-"""Sets that are looked at before the search is given up: a few seconds."""
-_HEAVIEST, _STEPS_AROUND = 10, 300_000
-"""So many of the heaviest nodes are asked for the lightest part that they can be in, with so many steps each."""
+_MAX_SETS = 120_000
+"""Largest number of columns of the set partitioning problem."""
+_MAX_STEPS = 8_000_000
+"""Largest number of sets to enumerate: a few seconds."""
+_HEAVIEST_NODES, _MAX_STEPS_PER_NODE = 10, 300_000
+"""Number of heaviest nodes whose lightest possible part is computed for the lower bound, and of steps for each."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ConnectedCover:
-    """What is known of the best division of a graph."""
+    """The best division found, and a lower bound on all divisions."""
 
     parts: NDArray[np.int32] | None
-    """The part of each node in a division that is better than the one known; None where none was found."""
+    """Part of each node, if a better division than the known one was found; None otherwise."""
     bound: int
-    """No division has a largest part below this."""
+    """Lower bound on the largest part of any division."""
     why: str
-    """How that was proven, or what stood against it."""
+    """Proof of the bound in words, or the reason why there is no better one."""
 
 
 def smallest_largest_part(
@@ -53,22 +53,22 @@ def smallest_largest_part(
     time_limit: float = 60.0,
     progress: Progress = silent,
 ) -> ConnectedCover:
-    """Find the division of a connected graph into connected parts of weight at least k with the smallest largest part.
+    """Find a division of a connected graph into connected parts of weight at least k that minimizes the largest part.
 
     Parameters
     ----------
     starts, neighbours : arrays
         Adjacency lists: `neighbours[starts[v]:starts[v + 1]]`.
     weights : array of int64
-        Of the nodes.
+        Weights of the nodes.
     k : int
-        What each part weighs at least.
+        Smallest weight of a part.
     known : int
-        The largest part of a division that is known.
+        Largest part of a known division.
     bound : int
-        No division has a largest part below this.
+        Lower bound on the largest part of any division.
     time_limit : float
-        Seconds.
+        Time limit in seconds.
     progress : callable
 
     Returns
@@ -78,30 +78,33 @@ def smallest_largest_part(
     if known <= bound:
         return ConnectedCover(parts=None, bound=bound, why="the division known meets the bound")
     began = time.perf_counter()
-    around = _around_heaviest(starts, neighbours, weights, _least(weights, k, known - 1), known)
+    # A quick lower bound from the heaviest nodes.
+    around = _bound_by_heaviest(starts, neighbours, weights, _least_weight(weights, k, known - 1), known)
     reason = ""
     if around > bound:
         bound, reason = around, "every connected class with one of the largest regions weighs as much"
         if bound == known:
             return ConnectedCover(parts=None, bound=bound, why=reason)
-    order = np.argsort(-weights, kind="stable")  # sets grow from their heaviest node: the light ones are in few sets
-    offsets, targets = _renumbered(starts, neighbours, order)
-    sets = _Sets.of(offsets, targets, weights[order], _least(weights, k, known - 1), known - 1)
+    # Enumerate the connected sets. They grow from their heaviest node, because light nodes are in many sets.
+    order = np.argsort(-weights, kind="stable")
+    offsets, targets = _renumber(starts, neighbours, order)
+    sets = _Sets.of(offsets, targets, weights[order], _least_weight(weights, k, known - 1), known - 1)
     if sets is None:
         crowded = "there are too many connected sets to prove more"
         return ConnectedCover(parts=None, bound=bound, why=f"{reason}; {crowded}" if reason else crowded)
     best: NDArray[np.int32] | None = None
-    low, high = bound, known  # the optimum is in [low, high]
+    # Bisection: the optimum is in [low, high].
+    low, high = bound, known
     candidates = np.unique(sets.loads)
     while low < high:
         left = time_limit - (time.perf_counter() - began)
-        # A largest part is the load of a set: between two of them nothing changes.
+        # The largest part has the load of a set, so only these loads are tried.
         open_ones = candidates[(candidates >= low) & (candidates < high)]
         if len(open_ones) == 0:
             low = high
             break
         limit = int(open_ones[(len(open_ones) - 1) // 2])
-        chosen = np.flatnonzero((sets.loads <= limit) & (sets.loads >= _least(weights, k, limit)))
+        chosen = np.flatnonzero((sets.loads <= limit) & (sets.loads >= _least_weight(weights, k, limit)))
         found = solve(sets.program(chosen), time_limit=max(left, 0.0), step="exact", progress=progress)
         if found.values is not None:
             picked = chosen[found.values > 0.5]
@@ -111,6 +114,7 @@ def smallest_largest_part(
             low = limit + 1
         else:
             break
+    # Return to the original numbers of the nodes.
     parts = None
     if best is not None:
         parts = np.empty_like(best)
@@ -119,11 +123,11 @@ def smallest_largest_part(
     return ConnectedCover(parts=parts, bound=low, why=why if low == high else f"{why}, until time was up")
 
 
-def _least(weights: NDArray[np.int64], k: int, largest: int) -> int:
-    """Return what each part weighs at least in a division without a part above `largest`.
+def _least_weight(weights: NDArray[np.int64], k: int, largest: int) -> int:
+    """Compute the smallest weight of a part in a division without a part above `largest`.
 
-    There are no more parts than nodes of weight k or more and groups of k records of the other nodes; what the others
-    cannot hold is left for each one.
+    Every part has a node of weight k or more, or k records of the other nodes, which limits the number of parts. The
+    weight that the other parts cannot hold is left for each part.
     """
     heavy = weights[weights >= k]
     total = int(weights.sum())
@@ -131,21 +135,23 @@ def _least(weights: NDArray[np.int64], k: int, largest: int) -> int:
     return max(k, total - (most - 1) * largest)
 
 
-def _around_heaviest(
+def _bound_by_heaviest(
     starts: NDArray[np.int64], neighbours: NDArray[np.int32], weights: NDArray[np.int64], least: int, known: int
 ) -> int:
-    """Return the largest, over some heavy nodes, of the least weight of a connected part with that node.
+    """Compute a lower bound: the largest weight, over some heavy nodes, of the lightest part that contains the node.
 
-    A part of a division that is better than the known one weighs at least `least`; `known` where there is none.
+    Parts weigh at least `least`; the bound is at most `known`.
     """
-    heaviest = np.argsort(-weights, kind="stable")[:_HEAVIEST]
-    return max(int(lightest_set(starts, neighbours, weights, node, least, known, _STEPS_AROUND)) for node in heaviest)
+    heaviest = np.argsort(-weights, kind="stable")[:_HEAVIEST_NODES]
+    return max(
+        int(lightest_set(starts, neighbours, weights, node, least, known, _MAX_STEPS_PER_NODE)) for node in heaviest
+    )
 
 
-def _renumbered(
+def _renumber(
     starts: NDArray[np.int64], neighbours: NDArray[np.int32], order: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return adjacency lists with node order[i] as node i."""
+    """Renumber the nodes of adjacency lists, so that node order[i] becomes node i."""
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     lists = [place[neighbours[starts[node] : starts[node + 1]]] for node in order]
@@ -155,19 +161,23 @@ def _renumbered(
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class _Sets:
-    """Connected sets of nodes, each with its load."""
+    """Connected sets of nodes."""
 
     starts: NDArray[np.int64]
+    """Start of each set in `members`."""
     members: NDArray[np.int32]
+    """Nodes of the sets, set after set."""
     loads: NDArray[np.int64]
+    """Weight of each set."""
     nodes: int
+    """Number of nodes of the graph."""
 
     @classmethod
     def of(
         cls, offsets: NDArray[np.int64], targets: NDArray[np.int32], weights: NDArray[np.int64], k: int, limit: int
     ) -> _Sets | None:
-        """Return all connected sets with k <= load <= limit; None where there are too many."""
-        starts, members, count, complete = connected_sets(offsets, targets, weights, k, limit, _MOST_SETS, _MOST_STEPS)
+        """Enumerate all connected sets with k <= load <= limit; None if there are too many."""
+        starts, members, count, complete = connected_sets(offsets, targets, weights, k, limit, _MAX_SETS, _MAX_STEPS)
         if not complete:
             return None
         starts, members = starts[: count + 1], members[: starts[count]]
@@ -175,7 +185,7 @@ class _Sets:
         return cls(starts=starts, members=members, loads=sums[starts[1:]] - sums[starts[:-1]], nodes=len(weights))
 
     def program(self, chosen: NDArray[np.int64]) -> Program:
-        """Return the problem of choosing sets so that every node is in one of them."""
+        """Build the set partitioning problem: choose sets so that every node is in exactly one of them."""
         sizes = np.diff(self.starts)[chosen]
         column = np.repeat(np.arange(len(chosen)), sizes)
         first = np.repeat(self.starts[chosen] - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes)
@@ -197,7 +207,7 @@ class _Sets:
         )
 
     def parts(self, picked: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the part of each node where these sets are chosen."""
+        """Compute the part of each node if the picked sets are the parts."""
         parts = np.full(self.nodes, -1, dtype=np.int32)
         for number, place in enumerate(picked):
             parts[self.members[self.starts[place] : self.starts[place + 1]]] = number

@@ -1,4 +1,4 @@
-"""Whether classes of regions are connected, decided by counting: it shares nothing with what makes them."""
+"""Verification that classes of regions are connected; it shares no code with the algorithms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["check_connected", "components_of"]
 
 
 def components_of(nodes: int, edges: Iterable[tuple[int, int]]) -> list[int]:
-    """Return a representative of the component of each node, the same one for nodes that a path joins.
+    """Find a representative of the component of each node; connected nodes have the same one.
 
     Examples
     --------
@@ -33,16 +33,16 @@ def components_of(nodes: int, edges: Iterable[tuple[int, int]]) -> list[int]:
 
 
 def check_connected(classes: Sequence[int], edges: Iterable[tuple[int, int]]) -> None:
-    """Check that the nodes of every class hang together by edges within the class; -1 is no class.
+    """Check that the nodes of every class are connected by edges within the class; -1 is no class.
 
     Raises
     ------
     InternalError
-        Where they do not.
+        If a class is not connected.
     """
     within = (edge for edge in edges if classes[edge[0]] == classes[edge[1]])
     tops = components_of(len(classes), within)
-    pieces = Counter(classes[top] for top in set(tops))
-    apart = sum(count > 1 for number, count in pieces.items() if number >= 0)
+    components = Counter(classes[top] for top in set(tops))
+    apart = sum(count > 1 for number, count in components.items() if number >= 0)
     if apart:
         raise InternalError(f"{apart} class(es) of regions are not connected")

@@ -1,4 +1,4 @@
-"""Graphs of neighbouring regions: from lists of edges, networkx, libpysal, and polygons."""
+"""Graphs of neighbouring regions, from lists of edges, networkx, libpysal or polygons."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from shoal.io import open_frame
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["RegionGraph", "check_positions", "mapping_of", "read_graph", "weights_of"]
+__all__ = ["RegionGraph", "check_positions", "to_mapping", "read_graph", "weights_of"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class RegionGraph:
-    """Regions and which of them are neighbours."""
+    """Graph of neighbouring regions."""
 
     names: tuple[Hashable, ...]
-    """What each node is called; all differ."""
+    """Name of each node; all names differ."""
     edges: NDArray[np.int32]
-    """The two nodes of each edge, the smaller number first; no edge twice, none from a node to itself."""
+    """The two nodes of each edge, the smaller number first, without duplicates or loops."""
     named: bool = True
-    """Whether the names are more than the numbers of the nodes."""
+    """False if the names are only the numbers of the nodes."""
     source: Any = None
-    """The GeoDataFrame or networkx graph that it was read from, where there was one."""
+    """The GeoDataFrame or networkx graph that the graph was read from; None if there is none."""
     positions: NDArray[np.float64] | None = None
-    """Two coordinates of each node, for pictures; None where none were given."""
+    """Two coordinates of each node, for pictures; None if there are none."""
 
     @property
     def nodes(self) -> int:
-        """The number of nodes."""
+        """Number of nodes."""
         return len(self.names)
 
     @cached_property
     def numbers(self) -> dict[Hashable, int]:
-        """The number of each name."""
+        """Number of the node with each name."""
         return {name: number for number, name in enumerate(self.names)}
 
     @cached_property
     def adjacency(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-        """Where each node's neighbours start, the neighbours in ascending order, and the edge behind each."""
+        """Adjacency lists: start of each node's neighbours, the sorted neighbours, and the edge to each neighbour."""
         left, right = self.edges[:, 0], self.edges[:, 1]
         nodes = np.concatenate((left, right))
         neighbours = np.concatenate((right, left))
@@ -58,11 +58,11 @@ class RegionGraph:
 
     @property
     def polygons(self) -> Any | None:
-        """The GeoDataFrame that it was read from, where there was one."""
+        """The GeoDataFrame that the graph was read from; None if there is none."""
         return self.source if _is_polygons(self.source) else None
 
     def part(self, nodes: NDArray[np.int32]) -> RegionGraph:
-        """Return the graph of some nodes, given in ascending order."""
+        """Build the subgraph of some nodes, given in ascending order."""
         place = np.full(self.nodes, -1, dtype=np.int32)
         place[nodes] = np.arange(len(nodes), dtype=np.int32)
         edges = place[self.edges]
@@ -87,23 +87,24 @@ def read_graph(
     Parameters
     ----------
     owner : str
-        Who asks, for messages.
+        Name of the calling function or class, for messages.
     source : array, list of pairs, frame, networkx graph, libpysal weights, GeoDataFrame or path
-        The edges; or polygons (GeoJSON, TopoJSON, GeoPackage, ... where it is a path), which are neighbours where
-        they share a border of some length.
+        The edges, or polygons (a path can be a file such as GeoJSON, TopoJSON or GeoPackage). Polygons are neighbours
+        if they share a border of positive length.
     names : str or sequence, optional
-        What the nodes are called, in their order; for polygons the column with the names.
+        Names of the nodes, in their order; for polygons, the column with the names.
     layer : str, optional
-        Of a file with several.
+        Layer of a file with several layers.
     nodes : sequence or int, optional
-        The names that edges may use, or how many numbers; by default those that they use.
+        Names that edges may use, or the number of nodes; by default the names that the edges use.
 
     Raises
     ------
     DataError
-        Edges that are no pairs, join a node with itself, are listed twice, or use unknown nodes; names that are not
-        unique. Messages hold counts, no names.
+        If edges are not pairs, join a node with itself, are listed twice, or use unknown nodes, or if names are not
+        unique. Messages have counts, but no names.
     """
+    # Polygons, from a file or a GeoDataFrame.
     if isinstance(source, str | PathLike):
         from shoal.grouping.regions.polygons import read_polygons
 
@@ -116,23 +117,26 @@ def read_graph(
         return _graph(owner, called, shared_borders(source), source=source, named=names is not None)
     if isinstance(names, str):
         raise ParameterError(Subject(owner, "names"), " names a column of polygons. There are none here.")
+    # Graphs of networkx and libpysal, then lists of edges.
     if hasattr(source, "nodes") and hasattr(source, "adj"):
         own = list(source.nodes)
-        return _graph(owner, own if names is None else names, _numbered(own, _distinct(source.edges())), source=source)
+        return _graph(
+            owner, own if names is None else names, _number_pairs(own, _distinct(source.edges())), source=source
+        )
     weights = _libpysal_neighbours(source)
     if weights is not None:
         own, pairs = weights
-        return _graph(owner, own if names is None else names, _numbered(own, _distinct(pairs)))
+        return _graph(owner, own if names is None else names, _number_pairs(own, _distinct(pairs)))
     return _from_list(owner, source, names, nodes)
 
 
 def weights_of(owner: str, graph: RegionGraph, weights: Any) -> Any:
-    """Return the weights of the nodes in their order, from whatever says them: unchecked, but one for each node.
+    """Read the weights of the nodes in their order, one for each node, without checking their values.
 
     Raises
     ------
     DataError
-        Where a node has no weight, or there are weights of nodes that are not in the graph.
+        If a node has no weight, or if a weight belongs to no node of the graph.
     """
     if isinstance(weights, str):
         if graph.polygons is not None:
@@ -157,8 +161,8 @@ def weights_of(owner: str, graph: RegionGraph, weights: Any) -> Any:
     return array
 
 
-def mapping_of(owner: str, weights: Any) -> Any:
-    """Return a frame of two columns as a mapping from names to weights, everything else as it is."""
+def to_mapping(owner: str, weights: Any) -> Any:
+    """Convert a frame of two columns to a mapping from names to weights; return anything else unchanged."""
     if not _is_frame(weights):
         return weights
     frame = open_frame(weights).frame
@@ -173,12 +177,12 @@ def mapping_of(owner: str, weights: Any) -> Any:
 
 
 def check_positions(owner: str, positions: ArrayLike, nodes: int) -> NDArray[np.float64]:
-    """Return coordinates as an array of two finite columns, one row for each node.
+    """Validate coordinates: an array of two finite columns with one row for each node.
 
     Raises
     ------
     ParameterError
-        Where they are something else.
+        If the coordinates are anything else.
     """
     places = np.asarray(positions, dtype=np.float64)
     if places.shape != (nodes, 2) or not np.isfinite(places).all():
@@ -202,6 +206,7 @@ def _from_list(owner: str, source: Any, names: Any, nodes: Any) -> RegionGraph:
                 f"{owner} was given edges between names, but weights without names. Give the weights as a mapping from "
                 "names to weights, or name the nodes in their order with 'names'."
             )
+    # Without names, the edges define the nodes.
     known = list(names if names is not None else nodes if nodes is not None and not isinstance(nodes, int) else ())
     listed = pairs.tolist() if numeric else pairs
     if not known:
@@ -214,7 +219,7 @@ def _from_list(owner: str, source: Any, names: Any, nodes: Any) -> RegionGraph:
     outside = sum(a not in numbers or b not in numbers for a, b in listed)
     if outside:
         raise DataError(f"{outside} of {len(listed)} edges have an unknown node: it has no weight or name.")
-    return _graph(owner, known, _numbered(known, listed), strict=True)
+    return _graph(owner, known, _number_pairs(known, listed), strict=True)
 
 
 def _graph(
@@ -226,7 +231,7 @@ def _graph(
     source: Any = None,
     strict: bool = False,
 ) -> RegionGraph:
-    """Make a graph of edges between numbers; a list of edges (`strict`) repeats none and has no loop."""
+    """Build a graph of edges between numbers; with `strict`, duplicate edges and loops are errors."""
     names = tuple(names)
     if len(set(names)) < len(names):
         raise DataError(f"The names of the nodes must differ for {owner}: {len(names) - len(set(names))} are repeated.")
@@ -247,7 +252,7 @@ def _graph(
 
 
 def _pairs(owner: str, source: Any) -> Any:
-    """Return edges as an integer array where they are numbers, else as a list of pairs."""
+    """Convert edges to an integer array if they are numbers, otherwise to a list of pairs."""
     if _is_frame(source):
         frame = open_frame(source).frame
         if frame.width != 2:
@@ -278,16 +283,16 @@ def _pairs(owner: str, source: Any) -> Any:
 
 
 def _libpysal_neighbours(source: Any) -> tuple[list[Hashable], list[tuple[Hashable, Hashable]]] | None:
-    """Return the nodes and neighbours of libpysal's `W` or `Graph`; None for anything else."""
+    """Read the nodes and the pairs of neighbours of libpysal's `W` or `Graph`; None for anything else."""
     if hasattr(source, "id_order") and hasattr(source, "neighbors"):
         return list(source.id_order), [(a, b) for a, near in source.neighbors.items() for b in near]
     if hasattr(source, "unique_ids") and hasattr(source, "adjacency"):
-        pairs = source.adjacency  # a node without neighbours is listed as its own, with weight 0
+        pairs = source.adjacency  # a node without neighbours is listed as its own neighbour, with weight 0
         return list(source.unique_ids), [pair for pair, weight in pairs.items() if weight != 0]
     return None
 
 
-def _numbered(names: Sequence[Hashable], pairs: Any) -> NDArray[np.int32]:
+def _number_pairs(names: Sequence[Hashable], pairs: Any) -> NDArray[np.int32]:
     numbers = {name: number for number, name in enumerate(names)}
     return np.array([(numbers[a], numbers[b]) for a, b in pairs], dtype=np.int32).reshape(-1, 2)
 

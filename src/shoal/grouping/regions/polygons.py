@@ -1,4 +1,4 @@
-"""Polygons: which of them share a border, and what becomes of them when they are grouped (extra `geo`)."""
+"""Polygons of regions: reading them, finding shared borders, and dissolving classes (extra `geo`)."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _PURPOSE = "Reading polygons"
 
 
 def read_polygons(path: str | PathLike[str], *, layer: str | None = None) -> Any:
-    """Return the polygons of a file as a GeoDataFrame: GeoJSON, TopoJSON, GeoPackage, and what else GDAL reads.
+    """Read polygons from a file that GDAL supports, such as GeoJSON, TopoJSON or GeoPackage, as a GeoDataFrame.
 
     Raises
     ------
     DataError
-        Where there is no such file, or it cannot be read.
+        If the file does not exist or cannot be read.
     """
     geopandas = require("geopandas", extra="geo", purpose=_PURPOSE)
     if not Path(path).exists():
         raise DataError(f"There is no file '{path}'.")
     try:
         frame = geopandas.read_file(path) if layer is None else geopandas.read_file(path, layer=layer)
-    except Exception as error:  # whatever the reader of that format raises
+    except Exception as error:  # each format's reader has its own exceptions
         raise DataError(
             f"'{path}' cannot be read as polygons{'' if layer is None else f', layer {layer!r}'} "
             f"({type(error).__name__}). GeoJSON, TopoJSON, GeoPackage and shapefiles can."
@@ -44,15 +44,15 @@ def read_polygons(path: str | PathLike[str], *, layer: str | None = None) -> Any
 
 
 def shared_borders(polygons: Any) -> NDArray[np.int32]:
-    """Return the pairs of polygons that share a border of some length, the smaller number first.
+    """Find the pairs of polygons that share a border of positive length, the smaller number first.
 
-    Polygons that only touch in a point are no neighbours. Where they overlap a little, as digitized borders do, they
-    are.
+    Polygons that touch only in a point are not neighbours. Polygons that overlap slightly, as digitized borders do, are
+    neighbours.
 
     Raises
     ------
     DataError
-        Where some geometries are missing or are no polygons.
+        If some geometries are missing or are not polygons.
     """
     shapely = require("shapely", extra="geo", purpose=_PURPOSE)
     shapes = np.asarray(polygons.geometry.values, dtype=object)
@@ -68,7 +68,7 @@ def shared_borders(polygons: Any) -> NDArray[np.int32]:
 
 
 def dissolve(polygons: Any, classes: NDArray[np.int32], weights: NDArray[np.int64]) -> Any:
-    """Return a GeoDataFrame with one row for each class: its number, its weight and its outline."""
+    """Merge the polygons of each class into a GeoDataFrame with the columns class, weight and geometry."""
     geopandas = require("geopandas", extra="geo", purpose=_PURPOSE)
     plain = geopandas.GeoDataFrame({"class": classes}, geometry=polygons.geometry.values, crs=polygons.crs)
     merged = plain[plain["class"] >= 0].dissolve(by="class", as_index=False)

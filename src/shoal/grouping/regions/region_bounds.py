@@ -1,4 +1,4 @@
-"""What the largest part of a connected graph weighs at least, however it is divided."""
+"""Lower bounds on the largest part of any division of a connected graph."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["bound_of_counts", "most_parts", "region_bound"]
 
 
 def region_bound(graph: RegionGraph, weights: NDArray[np.int64], k: int) -> GroupingBound:
-    """Return a lower bound on the largest part of a connected graph that weighs at least k.
+    """Compute a lower bound on the largest part of a connected graph with a total weight of at least k.
 
     Parameters
     ----------
     graph : RegionGraph
         A connected graph.
     weights : array of int64
-        Of its nodes.
+        Weights of its nodes.
     k : int
-        What each part weighs at least.
+        Smallest weight of a part.
     """
     total, largest = int(weights.sum()), int(weights.max())
     most = most_parts(weights, k)
@@ -34,7 +34,7 @@ def region_bound(graph: RegionGraph, weights: NDArray[np.int64], k: int) -> Grou
         GroupingBound(value=largest, why="the largest region cannot be divided"),
         GroupingBound(value=-(-total // most), why=f"there cannot be more than {most} classes of k records"),
         GroupingBound(
-            value=_with_dependents(graph, weights, k),
+            value=_largest_with_dependents(graph, weights, k),
             why="a region cannot be parted from the neighbours that only it connects to k records",
         ),
     ]
@@ -42,25 +42,25 @@ def region_bound(graph: RegionGraph, weights: NDArray[np.int64], k: int) -> Grou
 
 
 def most_parts(weights: NDArray[np.int64], k: int) -> int:
-    """Return how many parts there can be: each has a node of weight k or more, or k records of the other nodes."""
+    """Bound the number of parts: each has a node of weight k or more, or k records of the other nodes."""
     heavy = weights[weights >= k]
     return len(heavy) + (int(weights.sum()) - int(heavy.sum())) // k
 
 
 def bound_of_counts(weights: NDArray[np.int64], k: int, bound: int) -> GroupingBound:
-    """Return a lower bound on the largest part that follows from another one.
+    """Strengthen a lower bound on the largest part by counting parts.
 
-    With p parts the largest one weighs total / p at least, and total - (p - 1) k at most: a bound rules large numbers
-    of parts out.
+    If there are p parts, the largest part weighs at least total / p and at most total - (p - 1) k. A lower bound
+    therefore excludes large numbers of parts.
 
     Parameters
     ----------
     weights : array of int64
-        Of the nodes.
+        Weights of the nodes.
     k : int
-        What each part weighs at least.
+        Smallest weight of a part.
     bound : int
-        The largest part of no division weighs less.
+        A lower bound on the largest part of any division.
     """
     total, most = int(weights.sum()), most_parts(weights, k)
     raised = -1
@@ -73,15 +73,15 @@ def bound_of_counts(weights: NDArray[np.int64], k: int, bound: int) -> GroupingB
     )
 
 
-def _with_dependents(graph: RegionGraph, weights: NDArray[np.int64], k: int) -> int:
-    """Return the largest weight of a node together with the components below k that its removal would leave."""
+def _largest_with_dependents(graph: RegionGraph, weights: NDArray[np.int64], k: int) -> int:
+    """Compute the largest weight of a node and the components below k that its removal would leave."""
     starts, targets, _ = graph.adjacency
     near = [targets[starts[node] : starts[node + 1]].tolist() for node in range(graph.nodes)]
     heavy = weights.tolist()
     total = sum(heavy)
     reached, lowest = [-1] * graph.nodes, [0] * graph.nodes
     hanging, cut_off, dependents = list(heavy), [0] * graph.nodes, [0] * graph.nodes
-    # Hopcroft and Tarjan's search for articulation points, with a stack of (node, its parent, neighbours to go).
+    # Hopcroft and Tarjan's search for articulation points, with a stack of (node, parent, remaining neighbours).
     reached[0] = lowest[0] = 0
     count = 1
     stack = [(0, -1, iter(near[0]))]
@@ -103,6 +103,7 @@ def _with_dependents(graph: RegionGraph, weights: NDArray[np.int64], k: int) -> 
                 if lowest[node] >= reached[parent]:
                     cut_off[parent] += hanging[node]
                     dependents[parent] += hanging[node] if hanging[node] < k else 0
+    # A component below k cannot be a part of its own: it must join the node.
     best = 0
     for node in range(graph.nodes):
         beyond = total - heavy[node] - cut_off[node]

@@ -1,4 +1,4 @@
-"""Regions as a coarsening: a column of places becomes a column of connected classes of at least k records."""
+"""Coarsening of a column of places to connected regions of at least k records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from shoal._core.validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal.errors import DataError
 from shoal.grouping.base import check_k
-from shoal.grouping.coarsened_columns import class_names, coarsened, members_of
+from shoal.grouping.coarsened_columns import coarsened, list_members, name_classes
 from shoal.grouping.regions.graph import read_graph
 from shoal.grouping.regions.regionalization import METHODS, RegionGrouping, group_regions
 from shoal.hierarchy import Coarsening, CoarseningResult
@@ -24,36 +24,37 @@ if TYPE_CHECKING:
 __all__ = ["Regions"]
 
 ELSEWHERE = "elsewhere"
-"""What regions are called whose component of the graph has too few records, where they shall share a value."""
+"""Published value of places in components of the graph with too few records, if they are suppressed."""
 
 
 @dataclass(frozen=True, repr=False)
 class Regions(Coarsening):
-    """Places become connected regions of at least k records each, the largest as small as possible.
+    """Coarsen places to connected regions of at least k records, with the largest as small as possible.
 
     Parameters
     ----------
     graph : array, list of pairs, frame, networkx graph, libpysal weights, GeoDataFrame or path
-        Which places are neighbours, as `shoal.grouping.regions` takes it. Places that no row names belong to it too:
+        Graph of neighbouring places, in a form of `shoal.grouping.regions`. It includes places without a row, because
         they connect others.
     k : int
-        What each class has at least.
+        Smallest number of records of a class.
     names : str or sequence, optional
-        What the places are called in the table; for polygons the column with the names.
+        Names of the places in the table; for polygons, the column with the names.
     labels : {"members", "numbers"}
-        What is published: the set of a class's places, `{a, b}` (a number where there are more than 256, and a single
-        place as it is), or `region 1`, `region 2`, ... in the order of their first places. Sets and numbers come from
-        the graph, never from the rows: a place that no row names stands in its set like any other.
+        Published value of a class. "members" is the set of its places, such as `{a, b}`, the place itself if there is
+        only one, or a number if there are more than 256. "numbers" is `region 1`, `region 2`, ... in the order of their
+        first places. Sets and numbers depend on the graph, not on the rows: places without a row are listed as well.
     suppress_small : bool
-        Whether places in components of the graph with less than k records share the value `elsewhere`; by default they
-        are an error. Components without a record are no matter.
+        If True, places in components of the graph with fewer than k records share the value `elsewhere`; otherwise
+        they are an error. Components without records do not matter.
     method : {"best", "tree", "exact"}
+        Method of `shoal.grouping.regions`.
     seed : int
-        Of the random steps. The same table, graph and seed give the same classes.
+        Seed of the random steps. The same table, graph and seed give the same classes.
     time_limit : float
         Seconds for the proof of method "exact".
     layer : str, optional
-        Of a file of polygons with several.
+        Layer of a file with several layers of polygons.
 
     Examples
     --------
@@ -67,23 +68,23 @@ class Regions(Coarsening):
     takes_text: ClassVar[bool] = True
 
     graph: Any
-    """The places and which of them are neighbours."""
+    """Graph of neighbouring places."""
     k: int = field(kw_only=True)
-    """What each class has at least."""
+    """Smallest number of records of a class."""
     names: str | Sequence[Hashable] | None = field(default=None, kw_only=True)
-    """What the places are called in the table."""
+    """Names of the places in the table."""
     labels: str = field(default="members", kw_only=True)
-    """What is published for a class."""
+    """Published value of a class: "members" or "numbers"."""
     suppress_small: bool = field(default=False, kw_only=True)
-    """Whether places in small components share a value."""
+    """If True, places in components with too few records share a value."""
     method: str = field(default="best", kw_only=True)
-    """As in `shoal.grouping.regions`."""
+    """Method of `shoal.grouping.regions`."""
     seed: int = field(default=0, kw_only=True)
-    """Of the random steps."""
+    """Seed of the random steps."""
     time_limit: float = field(default=60.0, kw_only=True)
     """Seconds for the proof of method "exact"."""
     layer: str | None = field(default=None, kw_only=True)
-    """Of a file of polygons with several."""
+    """Layer of a file with several layers of polygons."""
 
     def __post_init__(self) -> None:
         check_k("Regions", self.k)
@@ -100,11 +101,11 @@ class Regions(Coarsening):
         )
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the column with a class for each place; see `Coarsening.apply`."""
+        """Replace each place by its region; see `Coarsening.apply`."""
         return self.coarsen(columns).columns
 
     def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
-        """Return the coarser column with what is to say and to draw of it; see `Coarsening.coarsen`."""
+        """Replace each place by its region, with facts and a picture of the grouping; see `Coarsening.coarsen`."""
         import polars as pl
 
         (column,) = columns
@@ -112,23 +113,24 @@ class Regions(Coarsening):
         labels = self._labels(grouping)
         by_text = {str(name): labels[node] for node, name in enumerate(grouping.names)}
         coarser = column.cast(pl.String).replace_strict(by_text, return_dtype=pl.String).alias(column.name)
-        return coarsened(grouping, (coarser,), classes=members_of(by_text.values(), by_text))
+        return coarsened(grouping, (coarser,), classes=list_members(by_text.values(), by_text))
 
     def group(self, column: pl.Series) -> RegionGrouping:
-        """Return the classes that a column of places gets.
+        """Group the places of a column.
 
         Raises
         ------
         DataError
-            Some values are no places of the graph, or no text or whole numbers.
+            If some values are not places of the graph, or if the column is neither text nor integers.
         InfeasibleError
-            There are less than k records, or a component of the graph has less.
+            If there are fewer than k records in total or in a component of the graph.
         """
         import polars as pl
 
         kind = column.dtype
         if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum)):
             raise DataError(f"Regions takes places as text or whole numbers. Got {kind.base_type()}.")
+        # Match places by their text, and count the rows of each.
         graph = read_graph("Regions", self.graph, names=self.names, layer=self.layer)
         places = {str(name): node for node, name in enumerate(graph.names)}
         if len(places) < graph.nodes:
@@ -143,10 +145,10 @@ class Regions(Coarsening):
         weights = np.zeros(graph.nodes, dtype=np.int64)
         for value, rows in counted:
             weights[places[value]] = rows
-        return self._grouped(graph, weights)
+        return self._group(graph, weights)
 
-    def _grouped(self, graph: RegionGraph, weights: Any) -> RegionGrouping:
-        """Group the nodes; components without a record are left out and need no consent."""
+    def _group(self, graph: RegionGraph, weights: Any) -> RegionGrouping:
+        """Group the nodes; components without records are left out silently."""
         from shoal.grouping.regions.connectivity import components_of
 
         tops = np.array(components_of(graph.nodes, graph.edges.tolist()))
@@ -163,11 +165,11 @@ class Regions(Coarsening):
         )
 
     def _labels(self, grouping: RegionGrouping) -> list[str]:
-        """Return what is published for each node."""
+        """Name the class of each node."""
         import polars as pl
 
         plain = pl.Series([str(name) for name in grouping.names], dtype=pl.String)
-        published = class_names(
+        published = name_classes(
             grouping.classes, plain, word="region", numbered=self.labels == "numbers", left_out=ELSEWHERE
         )
         made = set(published.filter(published != plain))

@@ -1,4 +1,4 @@
-"""Dividing one connected graph: along a spanning tree of low degree, then by recombination, then to the optimum."""
+"""Division of a connected graph: along a spanning tree of low degree, by recombination, and to the proven optimum."""
 
 from __future__ import annotations
 
@@ -29,53 +29,57 @@ if TYPE_CHECKING:
 __all__ = ["cut_along_tree", "exact_parts", "recombine"]
 
 _PHASES = 64
-"""Phases of the search for a tree of low degree between two looks at the keyboard."""
-_STEPS_PER_NODE, _FEWEST, _MOST = 250, 2_000, 1_000_000
-"""Random steps of one pass: so many for each node, at least so many, and at most so many."""
-_PASSES, _PASSES_OF_SMALL = 3, 24
-"""Passes at most while the lower bound is not met; graphs of up to `_SMALL` nodes get more."""
-_SMALL = 256
-_FEWER = 4
-"""So many numbers of parts are tried, from the largest possible one downwards."""
+"""Phases of the search for a tree of low degree between two progress reports."""
+_STEPS_PER_NODE, _MIN_STEPS, _MAX_STEPS = 250, 2_000, 1_000_000
+"""Number of random steps of a pass: per node, at least, and at most."""
+_PASSES, _PASSES_IF_SMALL = 3, 24
+"""Largest number of passes, in large graphs and in graphs of up to `_MAX_SMALL_NODES` nodes."""
+_MAX_SMALL_NODES = 256
+"""Largest number of nodes of a graph that counts as small."""
+_NUMBERS_OF_PARTS = 4
+"""Number of different numbers of parts to try, from the largest possible one downwards."""
 _STEPS_PER_CALL = 50_000
+"""Number of random steps between two progress reports."""
 _HOT = 0.1
-"""The temperature that a pass begins with, in parts of the square of the mean weight."""
+"""First temperature of a pass, as a share of the squared mean weight."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class TreeCut:
-    """A connected graph cut along a spanning tree."""
+    """Division of a connected graph along a spanning tree."""
 
     parts: NDArray[np.int32]
-    """The part of each node."""
+    """Part of each node."""
     degree: int
-    """The degree of the tree; no spanning tree has a degree lower by more than one."""
+    """Degree of the tree, at most one above the smallest possible degree."""
 
 
 def cut_along_tree(graph: RegionGraph, weights: NDArray[np.int64], k: int, *, progress: Progress = silent) -> TreeCut:
-    """Cut a connected graph that weighs at least k along a spanning tree of low degree.
+    """Cut a connected graph with a total weight of at least k along a spanning tree of low degree.
 
-    The tree comes from a depth-first search, whose degree the local search of Fuerer and Raghavachari lowers.
+    The tree is a depth-first search tree whose degree is reduced by the local search of Fuerer and Raghavachari.
 
     Parameters
     ----------
     graph : RegionGraph
         A connected graph.
     weights : array of int64
-        Of its nodes.
+        Weights of its nodes.
     k : int
-        What each part weighs at least.
+        Smallest weight of a part.
     progress : callable
         Called with ("tree", 0, 1) between phases.
     """
     left, right = (np.ascontiguousarray(graph.edges[:, side]) for side in (0, 1))
     linked = Graph(*graph.adjacency, left, right)
+    # Find a tree of low degree; a negative degree means that the local search has ended.
     in_tree = np.zeros(len(left), dtype=np.bool_)
     depth_first_tree(linked, in_tree)
     degree = 1
     while degree > 0:
         progress("tree", 0, 1)
         degree = int(lower_degree(linked, in_tree, _PHASES))
+    # Root the tree and cut it from the leaves up.
     tree = RootedTree.of(in_tree, graph.nodes)
     root_tree(linked, np.int32(0), tree)
     parts = np.empty(graph.nodes, dtype=np.int32)
@@ -93,33 +97,39 @@ def recombine(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> NDArray[np.int32]:
-    """Return parts whose largest one is no larger, and mostly smaller; then their sum of squares is.
+    """Reduce the largest part of a division by recombination, and then the sum of squared weights.
 
     Parameters
     ----------
     graph, weights, k
         As in `cut_along_tree`.
     parts : array of int32
-        A division of the graph into connected parts of weight at least k, numbered 0, 1, ...
+        Division of the graph into connected parts of weight at least k, numbered 0, 1, ...
     bound : int
-        No division has a largest part below this.
+        Lower bound on the largest part of any division.
     rng : numpy.random.Generator
+        Source of random trees.
     progress : callable
-        Called with ("recombination", steps done, steps at most).
+        Called with ("recombination", steps done, largest number of steps).
+
+    Returns
+    -------
+    array of int32
+        Part of each node; the largest part is never larger than before.
     """
     n = graph.nodes
     if int(weights.sum()) < 2 * k:
         return parts
-    steps = min(max(_FEWEST, _STEPS_PER_NODE * n), _MOST)
-    passes = _PASSES_OF_SMALL if n <= _SMALL else _PASSES
+    steps = min(max(_MIN_STEPS, _STEPS_PER_NODE * n), _MAX_STEPS)
+    passes = _PASSES_IF_SMALL if n <= _MAX_SMALL_NODES else _PASSES
     search = _Search(graph, weights, k, parts, bound, rng)
     for turn in range(passes):
         if turn and search.largest <= bound:
             break
-        # Every second pass lets parts be too light for a while, and so finds divisions into another number of them:
-        # the most that there can be, or a few less.
+        # Every second pass allows parts that are too light for a while, which leads to divisions into another number
+        # of parts: the largest possible number, or a few fewer.
         least = k if turn % 2 == 0 else max(1, k // 2)
-        most = search.most - (turn // 2 % _FEWER if turn % 2 else 0)
+        most = search.most - (turn // 2 % _NUMBERS_OF_PARTS if turn % 2 else 0)
         for done in search.run(steps, least=least, most=most):
             progress("recombination", turn * steps + done, passes * steps)
     progress("recombination", passes * steps, passes * steps)
@@ -127,7 +137,7 @@ def recombine(
 
 
 class _Search:
-    """The arrays of a search by recombination."""
+    """State of a search by recombination."""
 
     def __init__(
         self,
@@ -147,16 +157,16 @@ class _Search:
 
     @property
     def best(self) -> NDArray[np.int32]:
-        """The best parts so far."""
+        """Part of each node in the best division so far."""
         return self._best.parts
 
     @property
     def largest(self) -> int:
-        """The largest of the best parts."""
+        """Weight of the largest part of the best division so far."""
         return int(self._best.largest[0])
 
     def run(self, steps: int, *, least: int, most: int) -> Iterator[int]:
-        """Make a pass from the best parts, with no more than `most`; tell how many steps are done now and then."""
+        """Run a pass from the best division with at most `most` parts; yield the number of steps done, now and then."""
         division = _division(self.best.copy(), self._graph.weights)
         limits = Limits(self.k, least, max(most, int(division.number[0])), self.bound)
         calls = -(-steps // _STEPS_PER_CALL)
@@ -167,7 +177,7 @@ class _Search:
 
 
 def _division(parts: NDArray[np.int32], weights: NDArray[np.int64]) -> Division:
-    """Return a division with what its parts weigh, how many nodes they have, and one of these."""
+    """Build a division with the weight, the number of nodes and an anchor node of each part."""
     n = len(parts)
     loads, sizes, anchors = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
     np.add.at(loads, parts, weights)
@@ -187,10 +197,20 @@ def exact_parts(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> tuple[NDArray[np.int32], int, str]:
-    """Return the best parts, what is proven of all divisions, and how.
+    """Find the best division, with a lower bound.
 
-    Integer programs over all connected sets prove the optimum where these are few (`connected_cover`). Otherwise parts
-    are carved that meet the lower bound (`carving`), or that leave few connected sets in which better ones could be.
+    If there are few connected sets, integer programs over all of them prove the optimum (`connected_cover`). Otherwise
+    parts are carved (`carving`) until they attain the lower bound, or until few connected sets could be parts of a
+    better division.
+
+    Returns
+    -------
+    parts : array of int32
+        Part of each node.
+    bound : int
+        Lower bound on the largest part of any division.
+    why : str
+        Proof of the bound in words.
     """
     from shoal.grouping.regions.carving import carve
     from shoal.grouping.regions.connected_cover import smallest_largest_part

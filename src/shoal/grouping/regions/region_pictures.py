@@ -1,6 +1,6 @@
-"""Maps of regions: their polygons, or their graph where they came without.
+"""Maps of regions: their polygons, or their graph if they have none.
 
-Neighbouring classes get different colours (Tol's light ones, which people who see colours differently can tell apart).
+Neighbouring classes get different colours (Tol's light scheme, which colour-blind readers can distinguish).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal._core.figures import new_axes
-from shoal.grouping.class_charts import INK, SEPARATE
+from shoal.grouping.class_charts import INK, MAX_SEPARATE_SHAPES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,36 +18,37 @@ if TYPE_CHECKING:
 
     from shoal.grouping.regions.graph import RegionGraph
 
-__all__ = ["can_be_drawn", "plot_regions"]
+__all__ = ["has_map", "plot_regions"]
 
 _LEFT_OUT = "#d9dee1"
 _COLOURS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
-_LAID_OUT, _MAJORIZATIONS = 400, 30
-"""Nodes up to which a graph without coordinates is laid out, and the steps that this takes."""
+_MAX_NODES_TO_LAY_OUT, _MAJORIZATIONS = 400, 30
+"""Largest number of nodes of a graph that is laid out, and the number of majorization steps of the layout."""
 
 
-def can_be_drawn(graph: RegionGraph) -> bool:
-    """Return whether there is a map of a graph: it has polygons or coordinates, or is small enough to be laid out."""
-    return graph.polygons is not None or graph.positions is not None or 2 < graph.nodes <= _LAID_OUT
+def has_map(graph: RegionGraph) -> bool:
+    """Test if a graph can be drawn: it has polygons or coordinates, or is small enough to lay out."""
+    return graph.polygons is not None or graph.positions is not None or 2 < graph.nodes <= _MAX_NODES_TO_LAY_OUT
 
 
 def plot_regions(
     graph: RegionGraph, classes: NDArray[np.int32], *, outlines: Any = None, title: str, ax: Axes | None = None
 ) -> Axes:
-    """Draw a map of regions, and return the axes.
+    """Draw a map of regions.
 
-    The graph is drawn at the coordinates given with it; a small one without is laid out so that neighbours are near.
+    A graph is drawn at its coordinates; without coordinates, it is laid out so that neighbours are close.
 
     Parameters
     ----------
     graph : RegionGraph
     classes : array of int32
-        The class of each region, -1 for those in none.
+        Class of each region, -1 for regions in no class.
     outlines : GeoDataFrame, optional
-        The outline of each class, where the regions are polygons.
+        Outline of each class, if the regions are polygons.
     title : str
+        Title of the picture.
     ax : matplotlib Axes, optional
-        Where to; new axes by default.
+        Axes to draw on; new axes by default.
     """
     ax = new_axes() if ax is None else ax
     colours = class_colours(graph.edges, classes)
@@ -63,7 +64,7 @@ def plot_regions(
 
 
 def class_colours(edges: NDArray[np.int32], classes: NDArray[np.int32]) -> list[str]:
-    """Return a colour for each class, in the order of their numbers, that no neighbouring class before it has."""
+    """Colour the classes greedily, so that neighbouring classes have different colours if possible."""
     near: dict[int, set[int]] = {}
     for a, b in np.unique(classes[edges], axis=0).tolist():
         if a != b and min(a, b) >= 0:
@@ -73,15 +74,16 @@ def class_colours(edges: NDArray[np.int32], classes: NDArray[np.int32]) -> list[
     for number in range(int(classes.max()) + 1):
         taken = {chosen[other] for other in near.get(number, ()) if other < number}
         free = [colour for colour in range(len(_COLOURS)) if colour not in taken] or [0]
-        # Not always the first free one: the map would be of two or three colours.
+        # Rotate through the free colours: the first free one would leave a map of two or three colours.
         chosen.append(free[number % len(free)])
     return [_COLOURS[colour] for colour in chosen]
 
 
 def _draw_graph(graph: RegionGraph, classes: NDArray[np.int32], fill: list[str], ax: Axes) -> None:
+    """Draw the nodes of a graph, and its edges within and between classes."""
     from matplotlib.collections import LineCollection
 
-    places = laid_out(graph.edges, graph.nodes) if graph.positions is None else graph.positions
+    places = lay_out(graph.edges, graph.nodes) if graph.positions is None else graph.positions
     within = classes[graph.edges[:, 0]] == classes[graph.edges[:, 1]]
     width = float(np.clip(60 / np.sqrt(graph.nodes), 0.6, 5))
     inner = [fill[node] for node in graph.edges[within, 0].tolist()]
@@ -89,20 +91,24 @@ def _draw_graph(graph: RegionGraph, classes: NDArray[np.int32], fill: list[str],
         (graph.edges[~within], {"colors": "#c3ccd1", "linewidths": 0.5}),
         (graph.edges[within], {"colors": inner, "linewidths": width}),
     ):
-        ax.add_collection(LineCollection(list(places[edges]), zorder=1, rasterized=len(edges) > SEPARATE, **style))
+        ax.add_collection(
+            LineCollection(list(places[edges]), zorder=1, rasterized=len(edges) > MAX_SEPARATE_SHAPES, **style)
+        )
     ax.scatter(places[:, 0], places[:, 1], s=width**2 * 3, c=fill, edgecolors=INK, linewidths=0.3, zorder=2)
     ax.set_aspect("equal", adjustable="datalim")
 
 
-def laid_out(edges: NDArray[np.int32], nodes: int) -> NDArray[np.float64]:
-    """Return coordinates of the nodes of a graph that has none, so that distances are nearly those along the edges.
+def lay_out(edges: NDArray[np.int32], nodes: int) -> NDArray[np.float64]:
+    """Lay out a graph so that Euclidean distances approximate path lengths.
 
-    Classical scaling of the distances, then a few steps of majorization (Gansner, Koren, North 2004).
+    The method is classical scaling, followed by a few steps of stress majorization (Gansner, Koren, North 2004).
     """
+    # Classical scaling of the path lengths.
     distances = _distances(edges, nodes)
     centred = np.eye(nodes) - 1 / nodes
     values, vectors = np.linalg.eigh(-0.5 * centred @ distances**2 @ centred)
     places = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0))
+    # Stress majorization with weights of one over the squared path length.
     with np.errstate(divide="ignore"):
         wanted = np.where(distances > 0, distances**-2.0, 0)
     weights = np.diag(wanted.sum(axis=1)) - wanted
@@ -118,7 +124,7 @@ def laid_out(edges: NDArray[np.int32], nodes: int) -> NDArray[np.float64]:
 
 
 def _distances(edges: NDArray[np.int32], nodes: int) -> NDArray[np.float64]:
-    """Return the number of edges between any two nodes; a little more than the largest where there is no path."""
+    """Compute path lengths between all pairs of nodes; pairs without a path get slightly more than the largest."""
     near: list[list[int]] = [[] for _ in range(nodes)]
     for a, b in edges.tolist():
         near[a].append(b)

@@ -1,4 +1,4 @@
-"""Regions: neighbouring places in connected classes of at least k records each, the largest as small as possible."""
+"""Grouping of regions into connected classes of at least k records, with the largest as small as possible."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from shoal.grouping.base import (
     check_feasible,
     check_grouping,
     check_k,
-    checked_weights,
+    validate_weights,
 )
 from shoal.grouping.regions.connectivity import check_connected, components_of
-from shoal.grouping.regions.graph import RegionGraph, check_positions, mapping_of, read_graph, weights_of
+from shoal.grouping.regions.graph import RegionGraph, check_positions, read_graph, to_mapping, weights_of
 from shoal.grouping.regions.region_bounds import region_bound
 from shoal.grouping.regions.region_parts import cut_along_tree, exact_parts, recombine
-from shoal.grouping.regions.region_pictures import can_be_drawn, plot_regions
+from shoal.grouping.regions.region_pictures import has_map, plot_regions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,44 +38,51 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "RegionGrouping", "group_regions", "regions"]
 
 METHODS = ("best", "tree", "exact")
-"""tree: the paper's algorithm alone; best: refined beyond it; exact: and proven, where the graph is small enough."""
+"""Methods: the paper's algorithm ("tree"), a refinement ("best"), and a proven optimum for small graphs ("exact")."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class RegionGrouping(Grouping):
-    """Regions in connected classes of at least k records each."""
+    """Regions in connected classes of at least k records each.
+
+    Examples
+    --------
+    >>> grouping = regions([("a", "b"), ("b", "c")], {"a": 2, "b": 1, "c": 3}, k=3, seed=1)
+    >>> grouping.names, grouping.classes.tolist()
+    (('a', 'b', 'c'), [0, 0, 1])
+    """
 
     graph: RegionGraph
-    """The regions and which of them are neighbours."""
+    """Graph of neighbouring regions."""
     degree: int
-    """The degree of the spanning tree that was cut; no spanning tree has a degree lower by more than one."""
+    """Degree of the spanning tree that was cut, at most one above the smallest possible degree."""
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """What each region is called, in the order of `classes`."""
+        """Name of each region, in the order of `classes`."""
         return self.graph.names
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw a map where the graph allows one, else bars, and return the axes; see `Grouping.plot`."""
-        if not can_be_drawn(self.graph):
+        """Draw a map if the graph allows it, otherwise bars; see `Grouping.plot`."""
+        if not has_map(self.graph):
             return super().plot(ax)
         outlines = None if self.graph.polygons is None else self.dissolved()
         return plot_regions(self.graph, self.classes, outlines=outlines, title=self.title, ax=ax)
 
     def table(self) -> pl.DataFrame:
-        """Return the class of every region as a table: `value`, `class` (null where a region was left out)."""
+        """Return a table with the columns `value` and `class`; the class is null if a region was left out."""
         import polars as pl
 
         numbers = [None if number == SUPPRESSED else number for number in self.classes.tolist()]
         return pl.DataFrame({"value": [str(name) for name in self.names], "class": pl.Series(numbers, dtype=pl.Int32)})
 
     def dissolved(self) -> Any:
-        """Return a GeoDataFrame with the outline of each class, where the regions came as polygons (extra `geo`).
+        """Merge the polygons of each class into a GeoDataFrame (extra `geo`).
 
         Raises
         ------
         ParameterError
-            Where they did not.
+            If the regions have no polygons.
         """
         from shoal.grouping.regions.polygons import dissolve
 
@@ -98,60 +105,61 @@ def regions(
     positions: ArrayLike | None = None,
     progress: Progress | None = None,
 ) -> RegionGrouping:
-    """Group regions into connected classes of at least k records each, the largest as small as possible.
+    """Group regions into connected classes of at least k records, with the largest as small as possible.
 
     Parameters
     ----------
     edges : array, list of pairs, frame, networkx graph, libpysal weights, GeoDataFrame or path
-        Which regions are neighbours: pairs of node numbers or names, each pair once (or once in each direction); a
-        graph; or polygons (a path to GeoJSON, TopoJSON or GeoPackage too), which are neighbours where they share a
-        border of some length.
+        Neighbouring regions: pairs of node numbers or names, each pair once (or once in each direction); a graph; or
+        polygons, also as a path to a file (such as GeoJSON, TopoJSON or GeoPackage). Polygons are neighbours if they
+        share a border of positive length.
     weights : array, mapping, frame or str
-        The records of each region, whole numbers of at least 0: one for each node in their order, or by name; or the
-        name of a column of the polygons, or of an attribute of the networkx graph.
+        Number of records of each region, integers of at least 0: in the order of the nodes, by name, or the name of a
+        column of the polygons or of an attribute of the networkx graph.
     k : int
-        What each class weighs at least.
+        Smallest weight of a class.
     names : str or sequence, optional
-        What the regions are called, in their order; for polygons the column with the names.
+        Names of the regions, in their order; for polygons, the column with the names.
     method : {"best", "tree", "exact"}
-        "tree" cuts a spanning tree of low degree, with the paper's guarantee; "best" improves that by moving regions
-        and recombining neighbouring classes, and never falls behind the guarantee; "exact" also searches for the
-        proven optimum, which succeeds for small graphs (extra `exact`).
+        "tree" cuts a spanning tree of low degree, with the paper's guarantee. "best" improves the result by moving
+        regions and recombining neighbouring classes; the guarantee still holds. "exact" also searches for a proven
+        optimum, which succeeds for small graphs (extra `exact`).
     suppress_small : bool, default False
-        Leave components out that weigh less than k: their class is -1. By default they are an error.
+        If True, leave out components with fewer than k records: their class is -1. Otherwise they are an error.
     seed : int, optional
-        Of the random steps; from the operating system by default.
+        Seed of the random steps; from the operating system by default.
     time_limit : float, default 60
-        Seconds for the search and the proof of method "exact". The search counts work that a quiet machine does in half
-        of that time, so that a seed gives the same classes on machines that are not much slower.
+        Seconds for the search and the proof of method "exact". The search counts work that an idle machine does in half
+        of this time, so that a seed gives the same classes unless a machine is much slower.
     layer : str, optional
-        Of a file of polygons with several.
+        Layer of a file with several layers of polygons.
     positions : array, optional
-        Two coordinates of each region in their order, for pictures of graphs.
+        Two coordinates of each region, in their order, for pictures of graphs.
     progress : callable, optional
-        Called with (step, done, total) now and then.
+        Called with (step, done, total) from time to time.
 
     Returns
     -------
     RegionGrouping
-        Classes are numbered in the order of their first regions.
+        The class of each region; classes are numbered in the order of their first regions.
 
     Raises
     ------
     DataError
-        The edges or the weights are not as described. Messages hold counts, no names.
+        If the edges or the weights are invalid. Messages have counts, but no names.
     InfeasibleError
-        There are less than k records, or a component of the graph has less.
+        If there are fewer than k records in total or in a component of the graph.
 
     Notes
     -----
-    For a tree of degree d no class weighs more than kappa + d (k - 1), kappa the larger of k and the largest region:
-    at most 4 times the optimum where d = 3, 3 times where d = 2 (Theorem 3). Beyond the paper: the tree is found by
-    the local search of Fuerer and Raghavachari for any connected graph, planar or not; it is cut in one pass from the
-    leaves up, which keeps the bounds of Lemmas 1 and 2; then two or three neighbouring classes at a time are joined
-    and cut again along random trees, single regions move or trade places, and the best division is kept. Method "exact"
-    chooses among all connected sets of regions by integer programs; where these are too many, classes are cut off one
-    after the other so that their weights meet the lower bound.
+    For a tree of degree d, no class weighs more than kappa + d (k - 1), with kappa the larger of k and the largest
+    region: at most 4 times the optimum if d = 3, and 3 times if d = 2 (Theorem 3). This implementation goes beyond the
+    paper in the following points. The tree is found by the local search of Fuerer and Raghavachari for any connected
+    graph, planar or not. It is cut in one pass from the leaves up, which keeps the bounds of Lemmas 1 and 2. Then two
+    or three neighbouring classes at a time are merged and cut again along random trees, single regions move or swap
+    places, and the best division is kept. Method "exact" chooses among all connected sets of regions by integer
+    programs. If there are too many sets, classes are cut off one after the other, so that their weights attain the
+    lower bound.
 
     References
     ----------
@@ -169,7 +177,7 @@ def regions(
     ([0, 0, 0, 1, 1], 5, True)
     """
     k = check_k("regions", k)
-    weights = mapping_of("regions", weights)
+    weights = to_mapping("regions", weights)
     known = list(weights) if isinstance(weights, Mapping) else None
     if known is None and weights is not None and not isinstance(weights, str):
         known = len(weights)  # type: ignore[assignment]
@@ -178,7 +186,7 @@ def regions(
         raise DataError("regions needs the records of each region: name them with 'weights'.")
     if positions is not None:
         graph = replace(graph, positions=check_positions("regions", positions, graph.nodes))
-    counted = checked_weights("regions", weights_of("regions", graph, weights), what="weights", least=0)
+    counted = validate_weights("regions", weights_of("regions", graph, weights), what="weights", least=0)
     return group_regions(
         graph,
         counted,
@@ -202,7 +210,7 @@ def group_regions(
     time_limit: float = 60.0,
     progress: Progress = silent,
 ) -> RegionGrouping:
-    """Group the nodes of a graph that was read, with checked weights; see `regions`."""
+    """Group the nodes of a `RegionGraph` with validated weights; see `regions`."""
     validate(
         "regions",
         {"method": method, "suppress_small": suppress_small, "seed": seed, "time_limit": time_limit},
@@ -216,14 +224,16 @@ def group_regions(
     began = time.perf_counter()
     check_feasible("regions", int(weights.sum()), k)
     rng = np.random.default_rng(secrets.randbits(256) if seed is None else seed)
+    # Divide each component separately, and prove optimality if requested.
     components, left_out = _components(graph, weights, k, suppress_small=suppress_small)
     divided = [
         _divide(graph.part(nodes), weights[nodes], k, nodes=nodes, refined=method != "tree", rng=rng, progress=progress)
         for nodes in components
     ]
     if method == "exact":
-        divided = _proven(divided, k, time_limit=time_limit, rng=rng, progress=progress)
-    classes = _numbered(graph.nodes, divided)
+        divided = _prove(divided, k, time_limit=time_limit, rng=rng, progress=progress)
+    # Combine the components: the largest class, bound and degree count.
+    classes = _number_classes(graph.nodes, divided)
     loads = np.bincount(classes[classes >= 0], weights=weights[classes >= 0]).astype(np.int64)
     bound = max((one.bound for one in divided), key=lambda bound: bound.value)
     degree = max(one.degree for one in divided)
@@ -262,7 +272,7 @@ def group_regions(
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class _Divided:
-    """One component, divided."""
+    """A divided component of the graph."""
 
     nodes: NDArray[np.int32]
     graph: RegionGraph
@@ -284,7 +294,15 @@ def _largest(parts: NDArray[np.int32], weights: NDArray[np.int64]) -> int:
 def _components(
     graph: RegionGraph, weights: NDArray[np.int64], k: int, *, suppress_small: bool
 ) -> tuple[list[NDArray[np.int32]], tuple[int, int]]:
-    """Return the nodes of each component that can be published; how many others there are, and their records."""
+    """Find the components with at least k records.
+
+    Returns
+    -------
+    components : list of int32 arrays
+        Nodes of each component.
+    left_out : (int, int)
+        Number of other components, and of their records.
+    """
     tops = np.array(components_of(graph.nodes, graph.edges.tolist()), dtype=np.int32)
     order = np.argsort(tops, kind="stable").astype(np.int32)
     bounds = np.flatnonzero(np.diff(tops[order])) + 1
@@ -317,7 +335,7 @@ def _divide(
     rng: np.random.Generator,
     progress: Progress,
 ) -> _Divided:
-    """Divide a connected graph along a tree, and refine what comes of it."""
+    """Divide a connected graph along a tree, and refine the division."""
     bound = region_bound(graph, weights, k)
     tree = cut_along_tree(graph, weights, k, progress=progress)
     parts = tree.parts
@@ -334,10 +352,10 @@ def _divide(
     )
 
 
-def _proven(
+def _prove(
     divided: list[_Divided], k: int, *, time_limit: float, rng: np.random.Generator, progress: Progress
 ) -> list[_Divided]:
-    """Divide the components that decide the cost to the proven optimum, the worst first, while there is time."""
+    """Prove optima of the components that determine the cost, the worst first, until the time limit."""
     end = time.perf_counter() + time_limit
     divided = sorted(divided, key=lambda one: -one.cost)
     reached = max(one.bound.value for one in divided)
@@ -360,8 +378,8 @@ def _proven(
     return divided
 
 
-def _numbered(nodes: int, divided: list[_Divided]) -> NDArray[np.int32]:
-    """Return the class of each node, numbered in the order of their first nodes: nothing else is to be told by it."""
+def _number_classes(nodes: int, divided: list[_Divided]) -> NDArray[np.int32]:
+    """Sort the classes of all components by their first nodes, so that their numbers reveal nothing else."""
     classes = np.full(nodes, SUPPRESSED, dtype=np.int32)
     count = 0
     for one in divided:
