@@ -49,8 +49,8 @@ def test_no_raised_bound_exceeds_the_optimum(small):
 
 def test_carved_parts_are_valid_and_reach_the_optimum(small, monkeypatch):
     monkeypatch.setattr(carving, "_WORK_PER_SECOND", 1_000)
-    monkeypatch.setattr(carving, "_QUICK", 1_000)
-    monkeypatch.setattr(carving, "_SLICE", 1_000)
+    monkeypatch.setattr(carving, "_FIRST_WORK", 1_000)
+    monkeypatch.setattr(carving, "_WORK_PER_TURN", 1_000)
     reached = []
     for edges, weights, k, optimum in small:
         total = int(weights.sum())
