@@ -1,4 +1,4 @@
-"""A slow adversary: every person is held against every row, cell by cell, with sets."""
+"""A slow adversary that compares every person with every row, cell by cell, with sets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row: TypeAlias = tuple[Sequence[frozenset[object]], str]
 
 
 def candidate_rows(person: Sequence[object], rows: Sequence[Row]) -> list[int]:
-    """Return the rows that may be a person's.
+    """Find the rows that may belong to a person.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def candidate_rows(person: Sequence[object], rows: Sequence[Row]) -> list[int]:
 
 
 def chance_of_one(shown: set[str], own: str, domain: set[str], j: int) -> Fraction:
-    """Return how likely j values drawn from a domain, without a person's own, leave one of the values shown."""
+    """Compute the probability that j values drawn from a domain without a person's own leave one shown value."""
     drawn = list(itertools.combinations(sorted(domain - {own}), min(j, len(domain) - 1)))
     return Fraction(sum(shown - set(one) == {own} for one in drawn), len(drawn))
 
@@ -38,12 +38,12 @@ def chance_of_one(shown: set[str], own: str, domain: set[str], j: int) -> Fracti
 def credibility(
     parts: Sequence[tuple[int, Sequence[str]]], values: Sequence[str], l: int, protected: set[str]
 ) -> list[dict[str, Fraction]] | None:
-    """Return how likely each value is in each part of a merged group, by going through all tables.
+    """Compute the probability of each value in each part of a merged group, by enumeration of all tables.
 
     Parameters
     ----------
     parts : sequence of (int, values)
-        How many rows of each part were merged, and the values of its rows that were published as they were.
+        Number of merged rows of each part, and the published values of its other rows.
     values : sequence of str
         The values of the group.
     l : int
@@ -53,7 +53,7 @@ def credibility(
     Returns
     -------
     list of dict, or None
-        None where no table explains that anything was merged.
+        The probabilities of each part; None if no table explains the merge.
     """
     sizes = [merged + len(kept) for merged, kept in parts]
     totals: list[Counter[str]] = [Counter() for _ in parts]

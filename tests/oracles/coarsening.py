@@ -1,4 +1,4 @@
-"""What the cells of a release of a coarsened table stand for in the original one, by definition."""
+"""Meaning of the cells of a release of a coarsened table in the original table, by definition."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ def in_original_values(
     release: Sequence[Sequence[Any]],
     domains: Sequence[Collection[Any]],
 ) -> list[tuple[Any, ...]]:
-    """Return a release of a coarsened table, said in the values of the original one.
+    """Translate a release of a coarsened table to values of the original table.
 
     Parameters
     ----------
     rows, coarse : sequences of rows
-        The quasi-identifiers before and after they were coarsened, of the same people in the same order.
+        Quasi-identifiers before and after coarsening, of the same rows in the same order.
     release : sequence of sequences
-        What is published of them; a cell is a coarse value, `STAR`, an `Interval` or a frozenset of coarse values.
+        Published rows; a cell is a coarse value, `STAR`, an `Interval` or a frozenset of coarse values.
     domains : sequence of collections
         The coarse values of each column.
 
     Returns
     -------
     list of tuple
-        For each row and column `STAR`, or the frozenset of the original values that some row has whose coarse value is
-        one that the published cell stands for.
+        For each row and column, `STAR` or the frozenset of the original values whose coarse value the published cell
+        covers.
     """
     told = []
     for cells in release:

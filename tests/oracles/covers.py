@@ -1,4 +1,4 @@
-"""The cheapest cover of rows by pairs and triples, by trying them all."""
+"""The cheapest cover of rows by pairs and triples, by exhaustive search."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ GroupPrice = Callable[[frozenset[int]], int | None]
 def allowed_groups(
     rows: Sequence[Sequence[Hashable]], values: Sequence[Hashable] | None, price: GroupPrice
 ) -> dict[tuple[int, ...], int]:
-    """Return the cost of every allowed pair and triple of rows.
+    """Compute the cost of every allowed pair and triple of rows.
 
     Parameters
     ----------
     rows : sequence of sequences
-        The attributes of each row.
+        Attributes of each row.
     values : sequence, optional
-        Where given, rows of a group have different ones.
+        If given, rows of a group must have different values.
     price : callable
         See `GroupPrice`.
     """
@@ -44,10 +44,10 @@ def cheapest_cover(
     price: GroupPrice,
     alone: int | None = None,
 ) -> int | None:
-    """Return the least cost of covering every row once by pairs and triples; None where that cannot be done.
+    """Compute the lowest cost of covering every row once by pairs and triples; None if there is no cover.
 
-    The group of the first row left is tried in every way; each set of rows is solved once: for about 14 rows at most.
-    With `alone`, a row may also stay in no group at that price.
+    All groups of the first remaining row are tried, and each set of rows is solved once: for at most about 14 rows. If
+    `alone` is given, a row may also be in no group at this price.
     """
     costs = allowed_groups(rows, values, price)
     if alone is not None:

@@ -31,23 +31,23 @@ Cell: TypeAlias = Collection[Hashable]
 
 
 def class_sizes(rows: Sequence[Row]) -> list[int]:
-    """Return f of each row: how many rows are equal to it."""
+    """Compute f of each row: the number of rows equal to it."""
     return [sum(row == other for other in rows) for row in rows]
 
 
 def population_frequencies(rows: Sequence[Row], population: Sequence[Row]) -> list[int]:
-    """Return F of each row: how many people of the population are equal to it."""
+    """Compute F of each row: the number of people in the population equal to it."""
     return [sum(row == other for other in population) for row in rows]
 
 
 def delta_presence(rows: Sequence[Row], population: Sequence[Row]) -> tuple[Fraction, Fraction]:
-    """Return the least and the greatest share of a class of the population that is in the table."""
+    """Compute the smallest and the largest share of a class of the population that is in the table."""
     shares = [Fraction(sum(row == person for row in rows), population.count(person)) for person in population]
     return min(shares), max(shares)
 
 
 def best_confidence(rows: Sequence[Row], values: Sequence[Hashable]) -> list[Fraction]:
-    """Return for each row the share of the most common value among the rows that are equal to it."""
+    """Compute for each row the share of the most frequent value among the rows equal to it."""
     found = []
     for row in rows:
         inside = [value for other, value in zip(rows, values, strict=True) if other == row]
@@ -56,7 +56,7 @@ def best_confidence(rows: Sequence[Row], values: Sequence[Hashable]) -> list[Fra
 
 
 def distinction_and_separation(rows: Sequence[Row], columns: Sequence[int]) -> tuple[Fraction, Fraction | None]:
-    """Return distinct combinations / rows and, of at least two rows, the share of pairs that differ."""
+    """Compute the ratio of distinct rows to rows and, if there are two rows, the share of pairs that differ."""
     parts = [tuple(row[at] for at in columns) for row in rows]
     pairs = list(combinations(parts, 2))
     separated = sum(one != other for one, other in pairs)
@@ -64,7 +64,7 @@ def distinction_and_separation(rows: Sequence[Row], columns: Sequence[int]) -> t
 
 
 def minimal_sample_uniques(rows: Sequence[Row], size: int) -> list[set[frozenset[int]]]:
-    """Return for each row the sets of up to `size` columns that tell it from all others, and have no such subset."""
+    """Find for each row the minimal sets of up to `size` columns that distinguish it from all other rows."""
     found = []
     for row in rows:
         unique: list[frozenset[int]] = []
@@ -78,13 +78,13 @@ def minimal_sample_uniques(rows: Sequence[Row], size: int) -> list[set[frozenset
 
 
 def special_scores(uniques: Sequence[Collection[frozenset[int]]], columns: int, size: int) -> list[int]:
-    """Return the SUDA score of each row: the sum of prod_{i=s}^{M} (columns - i), M at most one less than columns."""
+    """Compute the SUDA score of each row: the sum of prod_{i=s}^{M} (columns - i), M at most one less than columns."""
     most = min(size, columns - 1)
     return [sum(math.prod(columns - i for i in range(len(one), most + 1)) for one in of_row) for of_row in uniques]
 
 
 def compatible_counts(cells: Sequence[Sequence[Cell]], others: Sequence[Sequence[Cell]]) -> list[int]:
-    """Return for each row of sub-domains how many other rows have a value in common with it in every column."""
+    """Count for each row of sub-domains the other rows that share a value with it in every column."""
     return [
         sum(all(set(one) & set(another) for one, another in zip(row, other, strict=True)) for other in others)
         for row in cells
@@ -92,7 +92,7 @@ def compatible_counts(cells: Sequence[Sequence[Cell]], others: Sequence[Sequence
 
 
 def zayatz(sizes: Sequence[int], people: int) -> Fraction:
-    """Return Zayatz' estimate of the share of population uniques, from the sizes of the classes of a sample."""
+    """Compute Zayatz' estimate of the share of population uniques from the class sizes of a sample."""
     n = sum(sizes)
 
     def one_in_sample(size: int) -> Fraction:
@@ -104,7 +104,7 @@ def zayatz(sizes: Sequence[int], people: int) -> Fraction:
 
 
 def pitman_likelihood(sizes: Sequence[int]) -> Callable[[float, float], float]:
-    """Return the logarithm of the likelihood of Pitman's theta and alpha, but for a constant, term by term."""
+    """Compute the log-likelihood of Pitman's theta and alpha term by term, up to a constant."""
     n, u = sum(sizes), len(sizes)
 
     def likelihood(theta: float, alpha: float) -> float:

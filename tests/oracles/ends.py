@@ -1,4 +1,4 @@
-"""Ends of intervals and members of sets, held against a table by trying every cell of every grid."""
+"""Checks of the ends of intervals and members of sets against a table, by trying every cell of every grid."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _DAY = timedelta(days=1)
 
 
 def ends_of_few(published: pl.DataFrame, original: pl.DataFrame, least: int) -> list[tuple[str, str]]:
-    """Find the published cells that show an exact value which fewer records have than they may.
+    """Find the published cells that show an exact value with too few records.
 
     Parameters
     ----------
     published : polars.DataFrame
-        Quasi-identifiers as they are published, without a hierarchy or a coarsening.
+        Published quasi-identifiers, without a hierarchy or a coarsening.
     original : polars.DataFrame
-        The same columns of the rows that they stand for, in the same order.
+        The same columns of the original rows, in the same order.
     least : int
-        The records that the value of an end or a member, or the cell of an end, must have.
+        Smallest number of records with the value of an end or a member, or in the cell of an end.
 
     Returns
     -------
     list of (column, cell)
-        A cell once for each group that shows it.
+        Each cell once for every group that shows it.
     """
     groups: dict[tuple[Any, ...], list[int]] = {}
     for at, cells in enumerate(published.iter_rows()):
@@ -56,12 +56,12 @@ def ends_of_few(published: pl.DataFrame, original: pl.DataFrame, least: int) -> 
 
 
 def ends_fitting_one(published: pl.DataFrame, original: pl.DataFrame, name: str) -> tuple[int, int]:
-    """Count the ends of the intervals of a column, and those that fit one record alone with their group's other cells.
+    """Count the ends of the intervals of a column, and those that match a single record in their group's other cells.
 
     Parameters
     ----------
     published, original : polars.DataFrame
-        As for `ends_of_few`; the other columns have intervals, sets, stars or values.
+        As in `ends_of_few`; the other columns have intervals, sets, stars or values.
     name : str
         The column.
     """
@@ -103,7 +103,7 @@ def _text(value: Any) -> str:
 
 
 def _place(value: Any, kind: pl.DataType) -> Any:
-    """Return a number as a fraction, a date as it is, and any other value as its place in the order of its type."""
+    """Convert a number to a fraction and other values to their rank in the order of their type; keep dates."""
     if value is None or kind.is_temporal():
         return value
     if isinstance(kind, pl.Enum):
@@ -152,7 +152,7 @@ def _may_end(end: Any, greatest_value: Any, places: list[Any], least: int) -> bo
 
 
 def _may_begin_backwards(end: Any, greatest_value: Any, places: list[Any], least: int) -> bool:
-    """Return whether an interval of dates may end there: its cell ends with that day, or at that moment."""
+    """Test if an interval of dates may end at a date: its cell ends with this day, or at this moment."""
     if places.count(end) >= least:
         return True
     days = not isinstance(end, datetime)
@@ -169,7 +169,7 @@ def _may_begin_backwards(end: Any, greatest_value: Any, places: list[Any], least
 
 
 def _cells_from(end: Any, places: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield where each cell starts that starts there, where the next one does, and the one behind that."""
+    """Yield the start of each cell that starts at an end, of the next cell, and of the cell after that."""
     if isinstance(end, Fraction):
         for width in _widths(places):
             if end % width == 0:
@@ -208,7 +208,7 @@ def _month(month: int, like: Any) -> Any:
 
 
 def _widths(places: Iterable[Any]) -> list[Fraction]:
-    """Return 1, 2, 5, 10, ... and .5, .2, .1, ... as far as values reach and have decimals."""
+    """List the widths 1, 2, 5, 10, ... and .5, .2, .1, ... up to the range and the decimals of the values."""
     known: list[Fraction] = list(places)
     reach = 40 * max([Fraction(1), *map(abs, known)])
     decimals = max(len(str(float(one))) for one in known) + 2

@@ -1,4 +1,4 @@
-"""Full-domain generalization by trying every node of the lattice, as its definition reads."""
+"""Full-domain generalization by its definition, by trying every node of the lattice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ways = Mapping[Any, Sequence[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class FullDomainNode:
-    """A node of the lattice where the rows can be published."""
+    """A feasible node of the lattice."""
 
     levels: tuple[int, ...]
     """The level of each attribute."""
@@ -45,25 +45,25 @@ def every_node(
     fitting: Callable[[Cells, int], bool] = lambda *_: True,
     judged: Callable[[Sequence[tuple[Cells, int]]], bool] = bool,
 ) -> tuple[list[FullDomainNode], int]:
-    """Return every feasible node, and the fewest rows that any node suppresses before others join them.
+    """Find every feasible node, and the fewest rows that any node suppresses before other rows join them.
 
     Parameters
     ----------
     rows : sequence of sequences
-        The quasi-identifiers, None where one is missing.
+        Quasi-identifiers, with None for a missing value.
     ways : sequence of mapping
-        The hierarchy of each attribute; without one, each value and a star above it.
+        Hierarchy of each attribute; if there is none, each value and a star above it.
     accepts : callable
-        Whether a group, given as row numbers, satisfies the requirement. The whole table does.
+        Test if a group, given by row numbers, satisfies the requirement; the whole table does.
     limit : Fraction
-        The largest share of suppressed rows.
+        Largest share of suppressed rows.
     satisfied : callable
-        Whether a release, given as the cells and the size of each group, satisfies the models of the whole release
-        that suppressing more rows can help.
+        Test if a release, given by the cells and the size of each group, satisfies the models of the whole release
+        that suppression of more rows can help.
     fitting : callable
-        Whether the people who fit a group allow it, given its cells and its size; asked of groups that show something.
+        Test if the matching people allow a group, given its cells and its size; used for groups that show a value.
     judged : callable
-        The same of those for whose sake nothing is suppressed.
+        The same test for models that suppress no rows.
 
     Returns
     -------
@@ -121,9 +121,9 @@ def every_node(
 def people_of_groups(
     shown: Sequence[tuple[Cells, int]], people: Sequence[Sequence[Any]], ways: Sequence[Ways]
 ) -> tuple[list[int], int, bool]:
-    """Return F of each group, the people who fit none, and whether somebody fits several; by trying everybody.
+    """Compute F of each group, the number of people who match no group, and if anyone matches several.
 
-    Groups of nothing but stars are those of people who fit no other group.
+    Groups with only stars match the people who match no other group.
     """
     fits = [
         [not all(cell is STAR for cell in cells) and all(map(_fits, cells, person, ways)) for cells, _ in shown]
@@ -144,7 +144,7 @@ def _fits(cell: Any, value: Any, way: Ways) -> bool:
 
 
 def _levels_that_count(way: Ways) -> list[int]:
-    """Return the levels but those below the last whose only node is the root."""
+    """List the levels up to the first one whose only node is the root."""
     height = len(next(iter(way.values()))) - 1
     return [level for level in range(height) if len({path[level] for path in way.values()}) > 1 or level == 0] + [
         height
@@ -152,7 +152,7 @@ def _levels_that_count(way: Ways) -> list[int]:
 
 
 def _published(column: Sequence[Any], way: Ways, level: int) -> tuple[list[Any], list[int]]:
-    """Return what each value of a column publishes at a level, and how many steps up that counts."""
+    """Map each value of a column to its node at a level, and to the number of steps up."""
     height = len(next(iter(way.values()))) - 1
     labels: list[Any] = []
     steps: list[int] = []
@@ -171,7 +171,7 @@ def _published(column: Sequence[Any], way: Ways, level: int) -> tuple[list[Any],
 
 
 def _place(shown: Sequence[Any], cells: Sequence[Sequence[Any]], columns: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-    """Return where a class stands: by the first value, in their order, that each of its labels stands for."""
+    """Compute the sort key of a class: the rank of the first value that each of its labels covers."""
     place = []
     for a, label in enumerate(shown):
         values = [column_value for column_value, other in zip(columns[a], cells, strict=True) if other[a] == label]
@@ -190,10 +190,10 @@ def loss_of_node(
     *,
     weights: Sequence[Fraction | int] | None = None,
 ) -> Fraction | float:
-    """Return a metric of what a node publishes, by its definition; lower is better (one minus the precision).
+    """Compute a metric of the release of a node by its definition; lower is better (one minus the precision).
 
-    `k` is what the request asks of every class, for the average class size; `weights` are those of the attributes, for
-    the metrics that are sums over cells.
+    `k` is the smallest class size of the request, for the average class size. `weights` are those of the attributes,
+    for metrics that are sums over cells.
     """
     n, d = len(rows), len(ways)
     weight = [Fraction(1)] * d if weights is None else [Fraction(each) for each in weights]
@@ -239,7 +239,7 @@ def loss_of_node(
 
 
 def _below(cell: Any, column: Sequence[Any], way: Ways, level: int, value: Any) -> frozenset[Any]:
-    """Return the values of a column that a cell stands for."""
+    """List the values of a column that a cell covers."""
     if cell is STAR:
         return frozenset(column)
     if value is None:

@@ -1,4 +1,4 @@
-"""Groupings of one attribute by definition: every possibility is tried, in plain Python, for a handful of items.
+"""Groupings of one attribute by definition: exhaustive search in plain Python, for a few items.
 
 References
 ----------
@@ -34,7 +34,7 @@ def divisions(items: Sequence[int]) -> Iterator[list[list[int]]]:
 
 
 def smallest_largest_class(sizes: Sequence[int], k: int) -> int | None:
-    """Return the smallest possible weight of the largest class, each of at least k; None where there is none.
+    """Compute the smallest possible weight of the largest class, if each has at least k; None if there is no grouping.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def smallest_largest_class(sizes: Sequence[int], k: int) -> int | None:
 
 
 def smallest_largest_interval(sizes: Sequence[int], k: int) -> int | None:
-    """Return the same for classes of consecutive items, by dynamic programming over all cuts.
+    """Compute the smallest largest class of consecutive items, by dynamic programming over all cuts.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def smallest_largest_interval(sizes: Sequence[int], k: int) -> int | None:
 
 
 def smallest_largest_rectangle(points: Sequence[Point], weights: Sequence[int], k: int) -> int | None:
-    """Return the same for classes of points whose bounding boxes are disjoint."""
+    """Compute the smallest largest class of points with disjoint bounding boxes."""
     costs = []
     for classes in divisions(range(len(points))):
         heavy = [sum(weights[item] for item in one) for one in classes]

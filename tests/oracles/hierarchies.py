@@ -1,4 +1,4 @@
-"""Slow oracles of recoding with hierarchies and of the losses that it is measured by, as their definitions read."""
+"""Slow oracles of recoding with hierarchies and of its losses, by their definitions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Path = Sequence[str]
 
 
 def common_ancestor(paths: Sequence[Path | None], every: Collection[Path], least: int = 0) -> tuple[str | None, int]:
-    """Return what a group publishes, and how many steps up that is.
+    """Find the node that a group publishes, and the number of steps up to it.
 
     Parameters
     ----------
     paths : sequence of paths
-        Those of the group's values; None where one is missing.
+        Paths of the group's values; None for a missing value.
     every : collection of paths
         The whole hierarchy.
     least : int
-        Lowest level that the group may publish; where its node repeats the name of one below, it counts as that one.
+        Lowest level that the group may publish. If its node repeats the name of a node below, it counts as that node.
     """
     present = [path for path in paths if path is not None]
     height = len(next(iter(every))) - 1
@@ -45,31 +45,31 @@ def common_ancestor(paths: Sequence[Path | None], every: Collection[Path], least
 
 
 def leaves_below(node: str, level: int, paths: Collection[Path]) -> set[str]:
-    """Return the values that a node stands for, among those with the given paths."""
+    """List the values below a node, among those with the given paths."""
     return {path[0] for path in paths if path[level] == node}
 
 
 def precision(steps: Sequence[Sequence[Fraction]]) -> Fraction:
-    """Return one minus the mean share of its hierarchy that each cell went up (Sweeney 2002).
+    """Compute the precision: one minus the mean relative height of all cells (Sweeney 2002).
 
     Parameters
     ----------
     steps : sequence of sequences
-        For every row and attribute: the steps up over the height of the hierarchy.
+        Relative height of each cell: the steps up divided by the height of the hierarchy.
     """
     cells = [step for row in steps for step in row]
     return 1 - sum(cells, Fraction(0)) / len(cells) if cells else Fraction(1)
 
 
 def non_uniform_entropy(values: Sequence[Hashable], covered: Sequence[Collection[Any]]) -> float:
-    """Return the bits that a column lost over those that it would lose if every cell were a star.
+    """Compute the lost bits of a column relative to those lost if every cell were a star.
 
     Parameters
     ----------
     values : sequence
         The original cells.
     covered : sequence of collections
-        The values that each published cell stands for.
+        Values that each published cell covers.
     """
     rows = len(values)
 

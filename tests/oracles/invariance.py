@@ -1,6 +1,6 @@
 """Slow oracles for m-invariance in plain Python: eligibility, balancing, assignment, split, and an adversary.
 
-They follow the definitions and try everything; only tiny cases finish.
+They follow the definitions by exhaustive search, so only tiny cases finish.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = [
 
 
 def is_eligible(counts: Sequence[int], m: int) -> bool:
-    """Return whether no value has more than 1/m of the rows."""
+    """Test that no value has more than 1/m of the rows."""
     return all(m * count <= sum(counts) for count in counts)
 
 
 def most_taken(supply: Sequence[int], demand: Sequence[int], m: int) -> int | None:
-    """Return the most rows that can balance buckets, so that the others are eligible; None where there is no way."""
+    """Compute the largest number of rows that can balance buckets if the others stay eligible; None if impossible."""
     ranges = [range(min(have, want) + 1) for have, want in zip(supply, demand, strict=True)]
     possible = [
         sum(taken)
@@ -40,12 +40,12 @@ def most_taken(supply: Sequence[int], demand: Sequence[int], m: int) -> int | No
 
 
 def assign(counts: Mapping[int, int], m: int) -> list[tuple[int, frozenset[int]]]:
-    """Assign eligible rows to buckets as Figure 3 says; return each step's alpha and signature.
+    """Assign eligible rows to buckets as in Figure 3; return the alpha and the signature of each step.
 
     Raises
     ------
     AssertionError
-        Where no pair (alpha, beta) exists: Lemma 5 would be wrong.
+        If no pair (alpha, beta) exists, which contradicts Lemma 5.
     """
     left = Counter({value: count for value, count in counts.items() if count})
     steps = []
@@ -71,19 +71,19 @@ def assign(counts: Mapping[int, int], m: int) -> list[tuple[int, frozenset[int]]
 
 
 def split(lists: Sequence[Sequence[tuple[int, ...] | None]], weights: Sequence[int]) -> list[list[tuple[int, int]]]:
-    """Split a balanced bucket into groups as Section 4.3 says.
+    """Split a balanced bucket into groups as in Section 4.3.
 
     Parameters
     ----------
     lists : sequence of sequences
-        For each value of the signature the codes of its rows; None for a counterfeit.
+        Codes of the rows of each value of the signature; None for a counterfeit.
     weights : sequence of int
-        The length of one step on each attribute.
+        Length of one step on each attribute.
 
     Returns
     -------
     list of lists of (int, int)
-        The groups; a row is known by its list and its place there.
+        The groups; a row is identified by its list and its position in it.
     """
     rows = [[(which, place) for place in range(len(one))] for which, one in enumerate(lists)]
     return _split(rows, {(w, p): codes for w, one in enumerate(lists) for p, codes in enumerate(one)}, weights)
@@ -136,13 +136,13 @@ class Group:
     """How many of the rows are counterfeits."""
 
     def covers(self, person: Person) -> bool:
-        """Return whether the person may be in the group."""
+        """Test if the person may be in the group."""
         return all(value in extent for value, extent in zip(person.quasi_identifiers, self.extents, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """One person, as the adversary knows them, and the value that the adversary wants."""
+    """A person with the background knowledge of the adversary, and the value that the adversary wants."""
 
     quasi_identifiers: tuple[int, ...]
     """The true quasi-identifiers."""
@@ -153,28 +153,28 @@ class Person:
 
 
 def candidate_set(person: Person, groups: Sequence[Group]) -> set[str]:
-    """Return the candidate sensitive set of a person in one release (Definition 15)."""
+    """Compute the candidate sensitive set of a person in one release (Definition 15)."""
     return {value for group in groups if group.covers(person) for value in group.values}
 
 
 def disclosure_risk(
     releases: Sequence[Sequence[Group]], people: Sequence[Person], *, invariant: bool
 ) -> list[Fraction] | None:
-    """Return the disclosure risk of each person (Definition 14), by enumeration of all reasonable surjections.
+    """Compute the disclosure risk of each person (Definition 14), by enumeration of all reasonable surjections.
 
     Parameters
     ----------
     releases : sequence of sequences of Group
         The groups of each release.
     people : sequence of Person
-        Everybody in any of them.
+        All people in any of the releases.
     invariant : bool
-        Whether the adversary knows that the releases are m-invariant, so that a person's groups have one signature.
+        If True, the adversary knows that the releases are m-invariant, so that a person's groups have one signature.
 
     Returns
     -------
     list of Fraction or None
-        None where there is no reasonable surjection: then the releases are not of these people.
+        The risks; None if there is no reasonable surjection, so that the releases are not of these people.
     """
     # A state says of each person seen so far which value (and which signature) it has, and how many ways lead there.
     states: dict[tuple[tuple[str, frozenset[str]] | None, ...], int] = {(None,) * len(people): 1}
@@ -200,7 +200,7 @@ _State = tuple[tuple[str, frozenset[str]] | None, ...]
 def _surjections(
     groups: Sequence[Group], people: Sequence[Person], number: int, state: _State, invariant: bool
 ) -> Iterator[_State]:
-    """Yield what is known of everybody after one release, once for each way to share its rows out."""
+    """Yield the knowledge about all people after one release, for each assignment of its rows."""
     rows = [(group, value) for group in groups for value in group.values]
     absent = {place for place, person in enumerate(people) if number not in person.releases}
 

@@ -1,4 +1,4 @@
-"""Assertions that hold for every algorithm, for the one parametrised suite that all of them pass."""
+"""Assertions that hold for every algorithm, used by the suite that all algorithms pass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["LabelledRows", "Promise", "check_guarantee", "check_lower_bound", "c
 
 
 class LabelledRows(Protocol):
-    """What an algorithm returns: `shoal.algorithms.base.Partition` is one."""
+    """Protocol of the result of an algorithm, such as `shoal.algorithms.base.Partition`."""
 
     @property
     def groups(self) -> NDArray[np.int32]:
@@ -30,15 +30,15 @@ class LabelledRows(Protocol):
 
 
 class Promise(Protocol):
-    """What an algorithm promises: `shoal.algorithms.base.Guarantee` is one."""
+    """Protocol of a guarantee, such as `shoal.algorithms.base.Guarantee`."""
 
     @property
     def tuples_ratio(self) -> Fraction | int | None:
-        """Suppressed tuples over the fewest possible, at most."""
+        """Upper bound on suppressed tuples relative to the fewest possible."""
 
     @property
     def stars_ratio(self) -> Fraction | int | None:
-        """Stars over the fewest possible, at most."""
+        """Upper bound on stars relative to the fewest possible."""
 
 
 def check_partition(
@@ -53,14 +53,14 @@ def check_partition(
     Parameters
     ----------
     partition : Partition
-        What an algorithm returned.
+        The result of an algorithm.
     rows : int
-        Rows of the table.
+        Number of rows of the table.
     sensitive : sequence of sequences
-        The values of each sensitive attribute; none where the requirement looks at none.
+        Values of each sensitive attribute; empty if the requirement uses none.
     predicates : sequence of callables
-        What every group must satisfy, for each sensitive attribute (`oracles.predicate_of`); where there is no
-        sensitive attribute, the row numbers stand for one.
+        Predicates of every group, for each sensitive attribute (`oracles.predicate_of`). If there is no sensitive
+        attribute, the row numbers replace its values.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def check_partition(
     Raises
     ------
     AssertionError
-        Says which invariant is broken, with group and row numbers.
+        If an invariant is broken; the message has group and row numbers.
     """
     labels = partition.groups
     assert isinstance(labels, np.ndarray), "groups are no array"
@@ -92,18 +92,18 @@ def check_partition(
 def check_guarantee(
     promise: Promise, groups: Partition, rows: Sequence[Sequence[Any]], *, fewest: dict[str, int]
 ) -> None:
-    """Check that what an algorithm promised for a run is true of it.
+    """Check that the guarantee of a run holds.
 
     Parameters
     ----------
     promise : Guarantee
-        What the algorithm returned with its partition.
+        Guarantee of the partition.
     groups : list of lists of int
         The partition.
     rows : sequence of sequences
         Quasi-identifiers of each row.
     fewest : dict
-        The optimal cost by kind, "stars" and "tuples", as `oracles.optimal_partition` finds it.
+        Optimal cost by kind, "stars" and "tuples", from `oracles.optimal_partition`.
     """
     ratios = {"tuples": promise.tuples_ratio, "stars": promise.stars_ratio}
     for kind, optimum in fewest.items():
@@ -114,13 +114,13 @@ def check_guarantee(
 
 
 def check_lower_bound(bound: int, optimum: int) -> None:
-    """Check that a lower bound is one."""
+    """Check that a lower bound does not exceed the optimum."""
     assert 0 <= bound <= optimum, f"a lower bound of {bound} on a cost that can be {optimum}"
 
 
 @contextmanager
 def unchanged(*arrays: NDArray[Any]) -> Iterator[None]:
-    """Check that a block of code changes none of some arrays."""
+    """Check that a block of code does not change given arrays."""
     before = [array.copy() for array in arrays]
     yield
     for position, (array, copy) in enumerate(zip(arrays, before, strict=True)):

@@ -23,11 +23,11 @@ class SlowMondrian:
     ----------
     rows : sequence of tuples
     text : sequence of bool
-        Whether the width of an attribute is the number of its values.
+        If True, the width of an attribute is the number of its values.
     acceptable : callable
-        Whether a list of rows may be a group.
+        Test if a list of rows may be a group.
     relaxed : bool
-        Whether equal rows may be parted.
+        If True, equal rows may be separated.
     """
 
     def __init__(
@@ -49,29 +49,29 @@ class SlowMondrian:
         return groups
 
     def sides(self, part: Part) -> list[Part]:
-        """Return what a part is cut into; nothing where no cut is allowed."""
+        """Cut a part; return its sides, or nothing if no cut is allowed."""
         return list(next(self.cuts(part), ()))
 
     def span(self, part: Part, a: int) -> float:
-        """Return the normalised width of an attribute."""
+        """Compute the normalised width of an attribute."""
         values, domain = sorted({row[a] for row in part}), self.domains[a]
         if self.text[a]:
             return (len(values) - 1) / max(len(domain) - 1, 1)
         return (values[-1] - values[0]) / max(domain[-1] - domain[0], 1)
 
     def cuts(self, part: Part) -> Iterator[tuple[Part, ...]]:
-        """Return the allowed cuts, the one to take first."""
+        """List the allowed cuts, the best first."""
         for position, a in enumerate(self.widest(part)):
             alike = len({row[a] for row in part}) == 1
             if not alike or (self.relaxed and position == 0):
                 yield from self.cuts_of(part, a)
 
     def widest(self, part: Part) -> list[int]:
-        """Return the attributes, the widest first."""
+        """List the attributes, the widest first."""
         return sorted(range(len(self.text)), key=lambda a: -self.span(part, a))
 
     def cuts_of(self, part: Part, a: int) -> Iterator[tuple[Part, ...]]:
-        """Return the allowed cuts of an attribute, the nearest to the median first."""
+        """List the allowed cuts of an attribute, the nearest to the median first."""
         median = sorted(row[a] for row in part)[(len(part) - 1) // 2]
         candidates = list(self.halves(part, a, median)) if self.relaxed else []
         values = sorted({row[a] for row in part})
@@ -82,7 +82,7 @@ class SlowMondrian:
                 yield left, right
 
     def halves(self, part: Part, a: int, median: int) -> Iterator[tuple[Part, Part]]:
-        """Return equal sides: the first rows with the median value go left, or evenly spread ones."""
+        """Halve a part: the first rows with the median value go left, or evenly spread rows."""
         equal = [row for row in part if row[a] == median]
         below = sum(row[a] < median for row in part)
         wanted = len(part) // 2 - below
@@ -102,13 +102,13 @@ class SlowMondrian:
 
 
 class SlowTreeMondrian(SlowMondrian):
-    """The same where some attributes have a hierarchy.
+    """Mondrian with hierarchies for some attributes.
 
     Parameters
     ----------
     paths : sequence
-        For each attribute None, or for each code its value and ancestors up to the root; None for a missing value,
-        which has the largest code.
+        For each attribute, None or the path of each code: its value and ancestors up to the root. The path of a missing
+        value, which has the largest code, is None.
     """
 
     def __init__(
@@ -149,13 +149,13 @@ class SlowTreeMondrian(SlowMondrian):
         return groups
 
     def height(self, a: int) -> int:
-        """Return the steps from a value to the root."""
+        """Count the steps from a value to the root."""
         tree = self.paths[a]
         assert tree is not None
         return max(len(path) for path in tree if path is not None) - 1
 
     def node(self, a: int, level: int, code: int) -> Any:
-        """Return what stands for the node of a code at a level."""
+        """Return the key of the node of a code at a level."""
         tree = self.paths[a]
         assert tree is not None
         path = tree[code]
@@ -168,12 +168,12 @@ class SlowTreeMondrian(SlowMondrian):
         return frozenset(other for other in self.domains[a] if self.node(a, level, other) == node)
 
     def met(self, part: Part, a: int) -> int:
-        """Return the level of the lowest common ancestor."""
+        """Compute the level of the lowest common ancestor."""
         codes = {self.codes[a][row[a]] for row in part}
         return min(up for up in range(self.height(a) + 1) if len({self.node(a, up, code) for code in codes}) == 1)
 
     def span(self, part: Part, a: int) -> float:
-        """Return the width of an attribute: the penalty of the lowest common ancestor."""
+        """Compute the width of an attribute: the penalty of the lowest common ancestor."""
         tree = self.paths[a]
         if tree is None:
             return super().span(part, a)
@@ -187,7 +187,7 @@ class SlowTreeMondrian(SlowMondrian):
         return (len(self.below(a, level, self.codes[a][part[0][a]])) - 1) / max(len(present) - 1, 1)
 
     def sides(self, part: Part) -> list[Part]:
-        """Return what a part is cut into: what saves most for each bit, else what is allowed."""
+        """Cut a part by the cut that saves most per bit, or else by any allowed cut."""
         best: tuple[float, list[Part]] = (0.0, [])
         widest = self.widest(part)
         for a in widest:
@@ -209,7 +209,7 @@ class SlowTreeMondrian(SlowMondrian):
         return []
 
     def children(self, part: Part, a: int) -> list[Part]:
-        """Return a side for each child of the common ancestor that is acceptable alone, and one of the others."""
+        """Return a side for each acceptable child of the common ancestor, and one side for the others."""
         level = self.met(part, a) - 1
         found: dict[Any, Part] = {}
         for row in part:

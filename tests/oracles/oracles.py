@@ -1,7 +1,7 @@
-"""What is true by definition, computed slowly in plain Python.
+"""Reference implementations of definitions, in slow and plain Python.
 
-Oracles judge the fast code of the other packages and share nothing with it. They use integers and `fractions.Fraction`;
-where a definition is irrational (a logarithm), decimals of 60 digits, far more than any small table can come near to.
+Oracles judge the fast code of the other packages and share no code with it. They use integers and `fractions.Fraction`.
+If a definition is irrational (such as a logarithm), they use decimals of 60 digits, far more than small tables need.
 
 A *group* is a list of sensitive values; *rows* are tuples of quasi-identifiers; a *partition* is a list of lists of row
 numbers; *counts* are the numbers of rows by sensitive value, h(Q, v) in the paper.
@@ -67,7 +67,7 @@ _DIGITS = 60
 
 
 class _Star(Enum):
-    """The mark of a suppressed cell; no value of a table equals it."""
+    """Type of the mark of a suppressed cell, which equals no value of a table."""
 
     STAR = "*"
 
@@ -77,7 +77,7 @@ STAR: Final = _Star.STAR
 
 
 class Interval(NamedTuple):
-    """A cell that was generalized to all values of its attribute between two of them, both included."""
+    """A generalized cell: all values of its attribute between two values, both included."""
 
     low: Any
     high: Any
@@ -87,24 +87,24 @@ class Interval(NamedTuple):
 
 
 def k_anonymous(group: Sequence[Hashable], k: int) -> bool:
-    """Return whether |G| >= k."""
+    """Test that |G| >= k."""
     return len(group) >= k
 
 
 def frequency_diverse(group: Sequence[Hashable], l: Fraction | int) -> bool:
-    """Return whether l * h(G) <= |G|."""
+    """Test that l * h(G) <= |G|."""
     return l * max(Counter(group).values(), default=0) <= len(group)
 
 
 def distinct_diverse(group: Sequence[Hashable], l: int) -> bool:
-    """Return whether there are at least l different values."""
+    """Test that there are at least l different values."""
     return len(set(group)) >= l
 
 
 def entropy_diverse(group: Sequence[Hashable], l: Fraction | int) -> bool:
-    """Return whether the entropy of the values is at least log l.
+    """Test that the entropy of the values is at least log l.
 
-    With counts c of n rows that is prod (n / c)^c >= l^n, which integers can decide.
+    If n rows have counts c, this is prod (n / c)^c >= l^n, which integers can decide.
     """
     n = len(group)
     product = math.prod(Fraction(n, count) ** count for count in Counter(group).values())
@@ -112,34 +112,34 @@ def entropy_diverse(group: Sequence[Hashable], l: Fraction | int) -> bool:
 
 
 def recursive_diverse(group: Sequence[Hashable], c: Fraction | int, l: int) -> bool:
-    """Return whether r_1 < c (r_l + ... + r_m), r the counts in descending order."""
+    """Test that r_1 < c (r_l + ... + r_m), with r the counts in descending order."""
     r = sorted(Counter(group).values(), reverse=True)
     return bool(r) and r[0] < Fraction(c) * sum(r[l - 1 :])
 
 
 def alpha_k_anonymous(group: Sequence[Hashable], alpha: Fraction, k: int) -> bool:
-    """Return whether |G| >= k and h(G) <= alpha |G|."""
+    """Test that |G| >= k and h(G) <= alpha |G|."""
     return len(group) >= k and max(Counter(group).values(), default=0) <= alpha * len(group)
 
 
 def k_e_anonymous(group: Sequence[Fraction | int | None], k: int, e: Fraction | int) -> bool:
-    """Return whether |G| >= k and the numbers span at least e; a missing one is a row and no number."""
+    """Test that |G| >= k and that the numbers span at least e; a missing number counts as a row only."""
     numbers = [number for number in group if number is not None]
     return len(group) >= k and bool(numbers) and max(numbers) - min(numbers) >= e
 
 
 def m_unique(group: Sequence[Hashable], m: int) -> bool:
-    """Return whether |G| >= m and all values differ."""
+    """Test that |G| >= m and that all values differ."""
     return len(group) >= m and len(set(group)) == len(group)
 
 
 def basic_beta_like(group: Sequence[Hashable], table: Sequence[Hashable], beta: Fraction | int) -> bool:
-    """Return whether q <= (1 + beta) p for every value, q its share in the group and p its share in the table."""
+    """Test that q <= (1 + beta) p for every value, with share q in the group and share p in the table."""
     return all(q <= (1 + Fraction(beta)) * p for q, p in _shares(group, table) if q > 0)
 
 
 def enhanced_beta_like(group: Sequence[Hashable], table: Sequence[Hashable], beta: Fraction | int) -> bool:
-    """Return whether q <= (1 + min(beta, -ln p)) p for every value."""
+    """Test that q <= (1 + min(beta, -ln p)) p for every value."""
     with localcontext(prec=_DIGITS):
         # -ln p is irrational unless p = 1, so the decimals decide; with p = 1 it is 0, exactly.
         gains = {p: min(Fraction(beta), Fraction(-_decimal(p).ln())) for _, p in _shares(group, table)}
@@ -147,9 +147,9 @@ def enhanced_beta_like(group: Sequence[Hashable], table: Sequence[Hashable], bet
 
 
 def delta_disclosure_private(group: Sequence[Hashable], table: Sequence[Hashable], delta: Fraction | int) -> bool:
-    """Return whether |log2(q / p)| < delta for every value of the table; a value that the group lacks is too far.
+    """Test that |log2(q / p)| < delta for every value of the table; the test fails if the group lacks a value.
 
-    With delta = a / b that is 2^-a < (q / p)^b < 2^a.
+    If delta = a / b, this is 2^-a < (q / p)^b < 2^a.
     """
     a, b = Fraction(delta).numerator, Fraction(delta).denominator
     return all(q > 0 and Fraction(1, 2**a) < (q / p) ** b < 2**a for q, p in _shares(group, table))
@@ -158,21 +158,21 @@ def delta_disclosure_private(group: Sequence[Hashable], table: Sequence[Hashable
 def earth_movers_distance(
     group: Sequence[Hashable], table: Sequence[Hashable], ground: Callable[[Any, Any], Fraction | int]
 ) -> Fraction:
-    """Return the cheapest transport of a group's distribution into the table's, by shortest augmenting paths.
+    """Compute the cheapest transport of a group's distribution to that of the table, by shortest augmenting paths.
 
     Parameters
     ----------
     group, table : sequences
-        Their sensitive values.
+        Sensitive values of the group and of the table.
     ground : callable
-        The distance of two values.
+        Distance of two values.
 
     Raises
     ------
     AssertionError
-        Where the plan is not optimal: prices prove that it is (complementary slackness).
+        If the plan is not optimal; prices prove optimality (complementary slackness).
     """
-    # In whole numbers: amounts in units of 1 / (|G| n), distances in units of their common denominator.
+    # In integers: amounts in units of 1 / (|G| n), distances in units of their common denominator.
     supply = {value: count * len(table) for value, count in Counter(group).items()}
     demand = {value: count * len(group) for value, count in Counter(table).items()}
     exact = {(i, j): Fraction(ground(i, j)) for i in supply for j in demand}
@@ -213,7 +213,7 @@ _Way = tuple[_Place, _Place, tuple[Any, Any], int]
 def _cheapest_ways(
     supply: dict[Any, int], flow: dict[tuple[Any, Any], int], ways: list[_Way]
 ) -> tuple[dict[_Place, int], dict[_Place, _Place]]:
-    """Return the price of each place from wherever there is supply, and where one comes from (Bellman and Ford)."""
+    """Compute the cheapest path from the supply to each place, and its predecessor (Bellman and Ford)."""
     prices: dict[_Place, int] = {("from", i): 0 for i, left in supply.items() if left > 0}
     came_from: dict[_Place, _Place] = {}
     changed = True
@@ -236,12 +236,12 @@ def t_close(
     t: Fraction | int,
     ground: Callable[[Any, Any], Fraction | int],
 ) -> bool:
-    """Return whether the earth mover's distance of the group from the table is at most t."""
+    """Test that the earth mover's distance between the group and the table is at most t."""
     return len(group) > 0 and earth_movers_distance(group, table, ground) <= t
 
 
 def ground_of(distance: Any, table: Sequence[Any]) -> Callable[[Any, Any], Fraction | int]:
-    """Return the ground distance of `shoal.models` as a function of two values of a table."""
+    """Convert a ground distance of `shoal.models` to a function of two values of a table."""
     if distance.name == "equal":
         return lambda i, j: int(i != j)
     if distance.name == "metric":
@@ -257,14 +257,14 @@ def ground_of(distance: Any, table: Sequence[Any]) -> Callable[[Any, Any], Fract
 
 
 def predicate_of(model: Any, table: Sequence[Any]) -> Predicate:
-    """Return the predicate of a model of `shoal.models`, found by its name and its parameters.
+    """Convert a model of `shoal.models` to a predicate, by its name and its parameters.
 
     Parameters
     ----------
     model : PrivacyModel
         The model.
     table : sequence
-        The sensitive values of the whole table: numbers where the model needs them.
+        Sensitive values of the whole table; numbers if the model needs them.
     """
     exact = {name: _exact(value) for name, value in vars(model).items()}
     decide: dict[str, Predicate] = {
@@ -286,7 +286,7 @@ def predicate_of(model: Any, table: Sequence[Any]) -> Predicate:
 
 
 def _exact(value: Any) -> Any:
-    """Return a float as the decimal number that it is printed as, anything else as it is."""
+    """Convert a float to the decimal number that it is printed as; return anything else unchanged."""
     return Fraction(repr(value)) if isinstance(value, float) else value
 
 
@@ -305,12 +305,12 @@ def _decimal(number: Fraction) -> Decimal:
 
 
 def is_partition(groups: Sequence[Collection[int]], n: int) -> bool:
-    """Return whether every row from 0 to n - 1 is in exactly one group, and no group is empty."""
+    """Test that every row from 0 to n - 1 is in exactly one group, and that no group is empty."""
     return all(groups) and sorted(row for group in groups for row in group) == list(range(n))
 
 
 def groups_of_labels(labels: Sequence[int]) -> Partition:
-    """Return the groups of rows, given a label for each row, in the order of the labels."""
+    """Collect the rows of each label, in the order of the labels."""
     groups: dict[int, list[int]] = {}
     for row, label in enumerate(labels):
         groups.setdefault(int(label), []).append(row)
@@ -318,15 +318,15 @@ def groups_of_labels(labels: Sequence[int]) -> Partition:
 
 
 def stars_of_group(rows: Sequence[Row]) -> int:
-    """Return how many cells are suppressed when some rows become one group: all of each column in which they differ."""
+    """Count the cells that are suppressed if rows become one group: those of each column in which they differ."""
     return sum(len(rows) for column in zip(*rows, strict=True) if len(set(column)) > 1)
 
 
 def penalty_of_group(rows: Sequence[Row], domains: Sequence[Collection[Any]], ordered: Sequence[bool]) -> Fraction:
-    """Return the certainty penalty of all cells when some rows become one group.
+    """Compute the certainty penalty of all cells if rows become one group.
 
-    A column that they do not share becomes an interval where it is ordered (of numbers), else a set; where some rows
-    miss the value and others do not, a star.
+    A column in which they differ becomes an interval if it is ordered (numbers), otherwise a set. If some rows miss the
+    value and others do not, it becomes a star.
     """
     total = Fraction(0)
     for column, domain, numeric in zip(zip(*rows, strict=True), domains, ordered, strict=True):
@@ -343,18 +343,18 @@ def penalty_of_group(rows: Sequence[Row], domains: Sequence[Collection[Any]], or
 
 
 def suppressed_of_group(rows: Sequence[Row]) -> int:
-    """Return how many rows get a star when some rows become one group: all or none."""
+    """Count the rows with a star if rows become one group: all or none."""
     return len(rows) if stars_of_group(rows) else 0
 
 
 def cost_of_partition(rows: Sequence[Row], partition: Partition, cost: Literal["stars", "tuples"] = "stars") -> int:
-    """Return the suppressed cells ("stars") or rows ("tuples") of a partition."""
+    """Count the suppressed cells ("stars") or rows ("tuples") of a partition."""
     of_group = stars_of_group if cost == "stars" else suppressed_of_group
     return sum(of_group([rows[row] for row in group]) for group in partition)
 
 
 def discernability(partition: Partition) -> int:
-    """Return the sum over rows of the size of their group."""
+    """Sum the group sizes over all rows."""
     return sum(len(group) for group in partition for _ in group)
 
 
@@ -364,10 +364,10 @@ def optimal_partition(
     predicate: Predicate,
     cost: Literal["stars", "tuples"] | Callable[[Sequence[Row]], Any] = "stars",
 ) -> tuple[Any, Partition] | None:
-    """Return the smallest cost of any partition into acceptable groups, and one that has it; None where there is none.
+    """Find a cheapest partition into acceptable groups; return its cost and the partition, or None if there is none.
 
-    The cost is stars, suppressed tuples, or the sum of what a function says of each group's rows. Every subset of rows
-    is tried as the group of its first row: 3^n steps, so for about ten rows at most.
+    The cost is the number of stars or of suppressed tuples, or the sum of a function of the rows of each group. Every
+    subset of rows is tried as the group of its first row: 3^n steps, hence for at most about ten rows.
     """
     n = len(rows)
     named = {"stars": stars_of_group, "tuples": suppressed_of_group}
@@ -408,11 +408,11 @@ def _members(mask: int, n: int) -> list[int]:
     return [row for row in range(n) if mask >> row & 1]
 
 
-# Released tables and what they lose.
+# Released tables and their losses.
 
 
 def suppress(rows: Sequence[Row], partition: Partition) -> list[tuple[Any, ...]]:
-    """Return the rows as suppression publishes them, in their order."""
+    """Suppress the rows of a partition; the order of the rows is kept."""
     published: list[tuple[Any, ...]] = [()] * len(rows)
     for group in partition:
         columns = list(zip(*(rows[row] for row in group), strict=True))
@@ -428,15 +428,15 @@ def kl_divergence(
     release: Sequence[Sequence[Any]],
     domains: Sequence[Collection[Any]],
 ) -> float:
-    """Return the KL-divergence of a table and its release: equation 2 of the paper, summed as it stands.
+    """Compute the KL-divergence of a table and its release by equation 2 of the paper.
 
     Parameters
     ----------
     rows, sensitive : sequences
         The table.
     release : sequence of sequences
-        The published quasi-identifiers of the same people in the same order; a cell is a value, `STAR`, an `Interval`
-        or a frozenset of values.
+        Published quasi-identifiers of the same rows in the same order; a cell is a value, `STAR`, an `Interval` or a
+        frozenset of values.
     domains : sequence of collections
         The values of each quasi-identifier. A star is uniform over them, a sub-domain uniform over those inside it.
     """
@@ -471,10 +471,10 @@ def _probability(cell: Any, x: Any, domain: Collection[Any]) -> Fraction:
 
 
 def ncp(release: Sequence[Sequence[Any]], domains: Sequence[Collection[Any]]) -> Fraction:
-    """Return the normalized certainty penalty, averaged over all cells.
+    """Compute the normalized certainty penalty, averaged over all cells.
 
-    A value costs 0, a star 1, an `Interval` its length over the domain's, a set its size less one over the domain's
-    size less one.
+    A value costs 0 and a star 1. An `Interval` costs its length relative to that of the domain, and a set costs (size -
+    1) / (size of the domain - 1).
     """
     cells = [_penalty(cell, domain) for row in release for cell, domain in zip(row, domains, strict=True)]
     return sum(cells, Fraction(0)) / len(cells) if cells else Fraction(0)
@@ -494,22 +494,22 @@ def _penalty(cell: Any, domain: Collection[Any]) -> Fraction:
 def fewest_stars_by_patterns(
     rows: Sequence[Row], starred: Sequence[Sequence[bool]], k: int, weights: Sequence[Fraction | int]
 ) -> Fraction | int | None:
-    """Return what the stars of the cheapest k-anonymous table cost whose rows each follow a pattern, by trying all.
+    """Find the cost of the cheapest k-anonymous table whose rows follow patterns, by trying all patterns for every row.
 
     Parameters
     ----------
     rows : sequence of tuple
-        At most seven or so: every row tries every pattern.
+        At most about seven rows.
     starred : sequence of sequence of bool
-        Which attributes each pattern stars.
+        Attributes that each pattern stars.
     k : int
     weights : sequence of number
-        What a star in each attribute costs.
+        Cost of a star in each attribute.
 
     Returns
     -------
     number or None
-        None where no such table exists (Bredereck et al. 2013, Definition 3).
+        The cost; None if no such table exists (Bredereck et al. 2013, Definition 3).
     """
     shown = [
         [tuple(None if star else (value,) for value, star in zip(row, stars, strict=True)) for stars in starred]
@@ -519,7 +519,7 @@ def fewest_stars_by_patterns(
     best: Fraction | int | None = None
     for choice in product(range(len(starred)), repeat=len(rows)):
         cost = sum(map(costs.__getitem__, choice))
-        # What costs as much as something found before need not be looked at.
+        # Tables that cost at least as much as the best one so far are skipped.
         if (best is None or cost < best) and min(Counter(map(list.__getitem__, shown, choice)).values()) >= k:
             best = cost
     return best

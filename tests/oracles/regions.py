@@ -1,4 +1,4 @@
-"""Connected divisions of small graphs, by trying them all: what the regions of `shoal.grouping` are judged by.
+"""Connected divisions of small graphs by exhaustive search: the oracle of the regions of `shoal.grouping`.
 
 A *graph* is a number of nodes and a list of pairs; a *division* is a list with the part of each node.
 """
@@ -14,7 +14,7 @@ Edges = Sequence[tuple[int, int]]
 
 
 def connected(nodes: Sequence[int], edges: Edges) -> bool:
-    """Return whether some nodes hang together by edges among them; no nodes do not."""
+    """Test if nodes are connected by edges among them; an empty set is not."""
     rest = set(nodes)
     if not rest:
         return False
@@ -28,7 +28,7 @@ def connected(nodes: Sequence[int], edges: Edges) -> bool:
 
 
 def smallest_largest_part(edges: Edges, weights: Sequence[int], k: int) -> int | None:
-    """Return the smallest largest part over all divisions into connected parts of at least k; None without one."""
+    """Compute the smallest largest part of all divisions into connected parts of at least k; None if there is none."""
     best: int | None = None
     for division in _divisions(len(weights)):
         parts = [[v for v, part in enumerate(division) if part == p] for p in set(division)]
@@ -49,13 +49,13 @@ def _divisions(nodes: int, begun: tuple[int, ...] = ()) -> Iterator[tuple[int, .
 
 
 def spanning_tree_degree(nodes: int, edges: Edges) -> int | None:
-    """Return the degree of a graph if it is a tree over all nodes, else None."""
+    """Compute the degree of a graph if it is a tree over all nodes; None otherwise."""
     if len(edges) != nodes - 1 or not connected(range(nodes), edges):
         return None
     return max((sum(node in edge for edge in edges) for node in range(nodes)), default=0)
 
 
 def lowest_tree_degree(nodes: int, edges: Edges) -> int:
-    """Return the lowest degree of a spanning tree of a connected graph."""
+    """Compute the lowest degree of a spanning tree of a connected graph."""
     found = (spanning_tree_degree(nodes, tree) for tree in combinations(edges, nodes - 1))
     return min(degree for degree in found if degree is not None)

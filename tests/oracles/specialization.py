@@ -21,7 +21,7 @@ Cut = list[set[Node]]
 
 
 def nodes_of(paths: Paths) -> dict[Node, list[Node]]:
-    """Return the nodes of a column's tree, as sets of the values that occur, each with its children."""
+    """List the nodes of a column's tree, as sets of the values that occur, with their children."""
     sets: set[Node] = set()
     for level in range(len(next(iter(paths.values())))):
         below = defaultdict(set)
@@ -36,7 +36,7 @@ def nodes_of(paths: Paths) -> dict[Node, list[Node]]:
 
 
 def cut_groups(rows: Sequence[Sequence[Hashable]], cut: Cut) -> dict[tuple[Node, ...], list[int]]:
-    """Return the rows that publish the same nodes."""
+    """Group the rows that publish the same nodes."""
     groups = defaultdict(list)
     for number, row in enumerate(rows):
         groups[
@@ -46,7 +46,7 @@ def cut_groups(rows: Sequence[Sequence[Hashable]], cut: Cut) -> dict[tuple[Node,
 
 
 def _information(rows: Sequence[Sequence[Hashable]], sensitive: Sequence[Hashable], cut: Cut) -> int:
-    """Return the sum of n(g, s) log n(g, s) over groups and sensitive values, less what uniform sub-domains cost."""
+    """Sum n(g, s) log n(g, s) over groups and sensitive values, minus the cost of uniform sub-domains."""
     total = 0
     for nodes, members in cut_groups(rows, cut).items():
         for count in Counter(sensitive[row] for row in members).values():
@@ -56,7 +56,7 @@ def _information(rows: Sequence[Sequence[Hashable]], sensitive: Sequence[Hashabl
 
 
 def specialization_gain(rows: Sequence[Sequence[Hashable]], sensitive: Sequence[Hashable], cut: Cut, finer: Cut) -> int:
-    """Return the rows times the drop in KL-divergence from a cut to a finer one, in units."""
+    """Compute the number of rows times the decrease of the KL-divergence from a cut to a finer cut, in units."""
     return _information(rows, sensitive, finer) - _information(rows, sensitive, cut)
 
 
@@ -67,7 +67,7 @@ def top_down_specialization(
     order: Sequence[Mapping[Hashable, int]],
     acceptable: Callable[[list[int]], bool],
 ) -> Cut:
-    """Return the cut that top-down specialization ends with (Fung, Wang, Yu 2005).
+    """Run top-down specialization (Fung, Wang, Yu 2005); return its cut.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ def top_down_specialization(
     paths : sequence of mappings
         The tree of each column.
     order : sequence of mappings
-        The rank of each value of a column, which decides between equal scores.
+        Rank of each value of a column, which breaks ties of scores.
     acceptable : callable
-        Whether the rows with these numbers are an acceptable group.
+        Test if the rows with given numbers are an acceptable group.
     """
     trees = [nodes_of(column) for column in paths]
     cut: Cut = [{frozenset(column)} for column in paths]
@@ -104,7 +104,7 @@ def top_down_specialization(
 def acceptable_cuts(
     rows: Sequence[Sequence[Hashable]], paths: Sequence[Paths], acceptable: Callable[[list[int]], bool]
 ) -> list[Cut]:
-    """Return every cut through all trees whose groups are acceptable."""
+    """List every cut through all trees with acceptable groups."""
     choices = []
     for column in paths:
         tree = nodes_of(column)

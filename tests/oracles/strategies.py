@@ -1,4 +1,4 @@
-"""Strategies for `hypothesis`: small tables, skewed and degenerate ones among them, and requirements for them."""
+"""Strategies for `hypothesis`: small tables, including skewed and degenerate tables, and requirements for them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class CodeTable:
-    """A table of codes; in every column the codes from 0 to the largest all occur."""
+    """A table of codes; in every column, all codes from 0 to the largest occur."""
 
     quasi_identifiers: NDArray[np.int32]
     """Codes by (row, column)."""
@@ -48,24 +48,24 @@ class CodeTable:
 
     @property
     def rows(self) -> list[tuple[int, ...]]:
-        """The quasi-identifiers as the oracles take them."""
+        """Quasi-identifiers in the form that the oracles use."""
         return [tuple(row) for row in self.quasi_identifiers.tolist()]
 
     @property
     def values(self) -> list[int]:
-        """The sensitive values as the oracles take them."""
+        """Sensitive values in the form that the oracles use."""
         values: list[int] = self.sensitive.tolist()
         return values
 
     @property
     def largest_l(self) -> int:
-        """The largest whole l for which the table is l-eligible."""
+        """Largest integer l for which the table is l-eligible."""
         return len(self.values) // max(Counter(self.values).values())
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrameTable:
-    """The same table twice: as a frame of mixed types, and as codes."""
+    """A table both as a frame of mixed types and as codes."""
 
     frame: pl.DataFrame
     """Columns q0, q1, ... and s, in any order."""
@@ -78,7 +78,7 @@ class FrameTable:
 
 
 def dense(codes: Sequence[int]) -> list[int]:
-    """Return codes renumbered from 0 without gaps, in the same order."""
+    """Renumber codes from 0 without gaps, in the same order."""
     number = {code: position for position, code in enumerate(sorted(set(codes)))}
     return [number[code] for code in codes]
 
@@ -94,7 +94,7 @@ def _whole(least: int, most: int) -> st.SearchStrategy[int]:
 
 @cache
 def _codes(n: int, domain: int, *, skewed: bool) -> st.SearchStrategy[list[int]]:
-    """Return a strategy for `n` codes; skewed ones are each the smaller of two."""
+    """Return a strategy for `n` codes; if skewed, each is the smaller of two."""
     smaller = sorted(min(one, other) for one in range(domain) for other in range(domain))
     return st.lists(st.sampled_from(smaller) if skewed else _whole(0, domain - 1), min_size=n, max_size=n)
 
@@ -114,7 +114,7 @@ def _column(draw: st.DrawFn, n: int, domain: int) -> list[int]:
 
 
 def _eligible(values: list[int], l: int, m: int) -> list[int]:
-    """Return values changed as little as needed so that none takes more than one row in l."""
+    """Change values as little as necessary so that none has more than one row in l."""
     most = len(values) // l
     m = max(m, -(-len(values) // most))
     counts = Counter(values)
@@ -145,10 +145,10 @@ def code_tables(
     Parameters
     ----------
     min_rows, max_rows, min_columns, max_columns : int
-        Its size; `max_rows` is raised to `l` where it is smaller.
+        Limits on its size; `max_rows` is raised to `l` if it is smaller.
     max_domain, max_values : int
-        Distinct values of a quasi-identifier and of the sensitive attribute, at most (more sensitive values
-        where `l` needs them).
+        Largest numbers of distinct values of a quasi-identifier and of the sensitive attribute (more sensitive values
+        if `l` needs them).
     l : int, default 1
         The table is l-eligible.
     """
@@ -183,7 +183,7 @@ def group_counts(
     max_values: int = 6,
     max_count: int = 5,
 ) -> list[list[int]]:
-    """Draw h(Q, v) of some groups that are together l-eligible: what the three-phase algorithm starts from."""
+    """Draw h(Q, v) of groups that are l-eligible together: the input of the three-phase algorithm."""
     m = draw(_whole(l, max(l, max_values)))
     groups = draw(_groups(m, max_count, max_groups))
     totals = [sum(column) for column in zip(*groups, strict=True)]
@@ -201,7 +201,7 @@ _EPOCH = date(1999, 12, 30)
 
 
 def _as_type(codes: Sequence[int | None], kind: str) -> pl.Series:
-    """Return codes as a column of some type whose natural order is that of the codes; None is a missing value."""
+    """Convert codes to a column of a type whose natural order is that of the codes; None is a missing value."""
     import polars as pl
 
     largest = max((code for code in codes if code is not None), default=-1)
@@ -241,9 +241,9 @@ def frame_tables(
     Parameters
     ----------
     tables : strategy of CodeTable, optional
-        The tables to dress; any `code_tables()` by default.
+        The tables to convert; any `code_tables()` by default.
     missing : bool, default True
-        Whether a quasi-identifier may have missing cells: its largest code then. The sensitive attribute never has.
+        If True, a quasi-identifier may have missing cells, as its largest code; the sensitive attribute has none.
     """
     import polars as pl
 
@@ -269,9 +269,9 @@ def hierarchy_rows(draw: st.DrawFn, values: Sequence[str], max_height: int = 4) 
     Parameters
     ----------
     values : sequence of str
-        All different; none reads like "node 1/2" or "root".
+        Distinct values, except names such as "node 1/2" or "root".
     max_height : int
-        The most steps from a value to the root.
+        Largest number of steps from a value to the root.
     """
     height = draw(_whole(1, max_height))
     rows = [[value] for value in draw(st.permutations(values))]
@@ -298,7 +298,7 @@ def _places(m: int) -> st.SearchStrategy[list[tuple[int, int]]]:
 
 @st.composite
 def ground_distances(draw: st.DrawFn, values: Sequence[Any]) -> GroundDistance:
-    """Draw any kind of ground distance between some values; it may know values that are not among them."""
+    """Draw any kind of ground distance between values; it may be defined for other values as well."""
     from shoal.hierarchy.tree import Hierarchy
     from shoal.models import EqualDistance, HierarchicalDistance, MetricDistance, OrderedDistance
 
@@ -334,9 +334,9 @@ def models(*, monotone: bool | None = None, numeric: bool = False) -> st.SearchS
     Parameters
     ----------
     monotone : bool, optional
-        Only models that are monotone (True), or only those that are not (False).
+        True for monotone models only, False for other models only.
     numeric : bool, default False
-        Whether models that need sensitive numbers are among them.
+        If True, include models that need sensitive numbers.
     """
     return _models(monotone, numeric)
 
@@ -386,7 +386,7 @@ def _some_models(most: int, monotone: bool | None) -> st.SearchStrategy[list[Pri
 def requirements(
     draw: st.DrawFn, table: CodeTable, *, max_models: int = 3, monotone: bool | None = True
 ) -> list[PrivacyModel]:
-    """Draw a conjunction of models that the whole table, as one group, satisfies; k-anonymity with k = 1 at least."""
+    """Draw a conjunction of models that the whole table satisfies as one group; at least k-anonymity with k = 1."""
     from shoal.models import KAnonymity
 
     drawn = draw(_some_models(max_models, monotone))

@@ -1,6 +1,6 @@
-"""The three-phase algorithm, word for word and slowly: the reference for the fast one.
+"""The three-phase algorithm, step by step as in the paper: the reference for the fast implementation.
 
-A group is a list of counts by sensitive value, h(Q, v). Where the paper says "arbitrary", a hook decides.
+A group is a list of counts by sensitive value, h(Q, v). If a choice is "arbitrary" in the paper, a hook decides.
 
 References
 ----------
@@ -27,7 +27,7 @@ def _first(options: Sequence[int]) -> int:
 
 @dataclass(kw_only=True)
 class State:
-    """Where the algorithm stands."""
+    """State of the algorithm."""
 
     groups: list[Counts]
     """h(Q, v) of each group."""
@@ -40,7 +40,7 @@ class State:
     """Rounds of phase three that were begun."""
 
     def done(self) -> bool:
-        """Whether R is l-eligible."""
+        """True if R is l-eligible."""
         return eligible(self.residue, self.l)
 
     def move(self, group: int, value: int) -> None:
@@ -55,32 +55,32 @@ class State:
             self.move(group, value)
 
     def thin(self, group: int) -> bool:
-        """Return whether |Q| = l * h(Q)."""
+        """Test that |Q| = l * h(Q)."""
         return sum(self.groups[group]) == self.l * max(self.groups[group])
 
     def conflicting_pillars(self, group: int) -> set[int]:
-        """Return C(Q): the pillars of Q that are pillars of R."""
+        """Compute C(Q): the pillars of Q that are pillars of R."""
         return set(pillars(self.groups[group])) & set(pillars(self.residue))
 
     def alive(self, group: int) -> bool:
-        """Return whether a group is not dead: not both thin and conflicting; an empty group has nothing to live for."""
+        """Test that a group is alive: not empty, and not both thin and conflicting."""
         empty = not any(self.groups[group])
         return not empty and not (self.thin(group) and self.conflicting_pillars(group))
 
 
 def eligible(counts: Sequence[int], l: int) -> bool:
-    """Return whether l * h(S) <= |S|."""
+    """Test that l * h(S) <= |S|."""
     return l * max(counts, default=0) <= sum(counts)
 
 
 def pillars(counts: Sequence[int]) -> list[int]:
-    """Return the most frequent values; none where there are no rows."""
+    """List the most frequent values; empty if there are no rows."""
     highest = max(counts, default=0)
     return [value for value, count in enumerate(counts) if count == highest > 0]
 
 
 def phase_one(counts: Sequence[int], l: int, choose: Choose = _first) -> Counts:
-    """Return what remains of one group: one row at a time leaves a pillar until the group is l-eligible."""
+    """Remove one row of a pillar at a time until a group is l-eligible; return the rest."""
     left = list(counts)
     while not eligible(left, l):
         left[choose(pillars(left))] -= 1
@@ -105,7 +105,7 @@ def phase_two(state: State, choose: Choose = _first) -> None:
 
 
 def phase_three(state: State, choose: Choose = _first) -> None:
-    """Raise h(R), but |R| faster, in rounds of two steps, until R is l-eligible."""
+    """Raise h(R), and |R| faster, in rounds of two steps, until R is l-eligible."""
     state.phase = 3
     while not state.done():
         state.rounds += 1
@@ -126,7 +126,7 @@ def phase_three(state: State, choose: Choose = _first) -> None:
 
 
 def _cover(state: State, choose: Choose) -> list[int]:
-    """Return the groups of step one: greedily, until no pillar of R is a conflicting pillar of all of them."""
+    """Choose the groups of step one greedily, until no pillar of R is a conflicting pillar of all of them."""
     remaining = set(pillars(state.residue))
     picked = []
     while remaining:
@@ -153,7 +153,7 @@ def three_phase(groups: Sequence[Sequence[int]], l: int, choose: Choose = _first
     l : int
         At least 1.
     choose : callable, optional
-        Decides wherever the paper's choice is arbitrary, from a sorted list of values or groups; by default the first.
+        Choice from a sorted list of values or groups if it is arbitrary in the paper; the first by default.
 
     Returns
     -------

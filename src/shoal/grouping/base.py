@@ -253,6 +253,7 @@ def validate_weights(owner: str, weights: ArrayLike, *, what: str, least: int) -
             f"The {what} of {owner} must be at least {least}: {low} of {len(array)} "
             f"{'is' if low == 1 else 'are'} less. Leave them out, or correct them."
         )
+    # Sums of records must be exact in floating point.
     if float(np.sum(array, dtype=np.float64)) >= MAX_TOTAL:
         raise DataError(f"The {what} of {owner} add up to 2**53 records or more.")
     return array.astype(np.int64)

@@ -334,6 +334,7 @@ def _improve(problem: Problem, work: WorkingPartition, effort: int) -> tuple[flo
     temperatures = _TEMPERATURES if work.may_always_join else _TEMPERATURES_OF_SWAPS
     if rows <= _MIN_SEARCH_ROWS:
         temperatures = _TEMPERATURES_IF_FEW_ROWS
+    # The budget of work and the random order of the seeds are the same on every machine.
     seeds, marks = work.active, work.marks()
     work.allow(_MAX_WORK_OF_SEARCH * max(effort, _DEFAULT_EFFORT) // _DEFAULT_EFFORT)
     shuffle = np.random.default_rng(0)
@@ -354,6 +355,7 @@ def _improve(problem: Problem, work: WorkingPartition, effort: int) -> tuple[flo
         for begin in range(0, len(chosen), _SEEDS_PER_REPORT):
             work.found(chosen[begin : begin + _SEEDS_PER_REPORT], _MAX_DISSOLVED[number % len(_MAX_DISSOLVED)])
             problem.progress("cluster", number, rounds)
+        # Dissolve expensive groups, and merge groups that publish the same cells.
         work.dissolve()
         work.merge()
     problem.progress("cluster", max(rounds, 1), max(rounds, 1))

@@ -120,6 +120,7 @@ class Matching(Algorithm):
             paired = cheapest_pairs(cover)
             if paired is not None:
                 return paired
+        # Otherwise start from a heuristic's partition, split into pairs and triples.
         start = split_cover(cover, types.types_by_group(_start_algorithm(types).partition(problem).groups))
         limit = None if self.time_limit is None else float(self.time_limit)
         return cheapest_cover(cover, start=start, time_limit=limit, progress=problem.progress)
@@ -131,6 +132,7 @@ def _start_algorithm(types: _RowTypes) -> Algorithm:
 
 
 def _cover_by_single_rows(counts: NDArray[np.int64]) -> Cover:
+    """Cover every row alone, which is acceptable for k = l = 1."""
     groups = np.full((int(counts.sum()), 3), -1, dtype=np.int64)
     groups[:, 0] = np.repeat(np.arange(len(counts)), counts)
     return Cover(groups=groups, cost=0, bound=0, proof=Fact("costs_nonnegative"), complete=True)
@@ -178,6 +180,7 @@ class _RowTypes:
 
     def groups_of_rows(self, groups: NDArray[np.int64]) -> NDArray[np.int32]:
         """Compute the group of each row; groups within one equivalence class are merged."""
+        # Sort the groups, so that their numbers depend on their contents only.
         groups = groups[np.lexsort(groups.T[::-1])]
         whole = np.where(groups >= 0, groups, groups[:, :1])
         alike = (self.codes[whole] == self.codes[groups[:, :1]]).all(axis=(1, 2))

@@ -145,6 +145,7 @@ class GeneralizationVectors(Algorithm):
             step=self.name,
             progress=problem.progress,
         )
+        # The solver's partition counts only if the models accept it exactly.
         proven, why = _best_bound(solution, bound)
         if solution.values is not None:
             found = _Release.of(types, program.shares(solution.values), "the program")
@@ -190,6 +191,7 @@ def _best_heuristic(problem: Problem, types: RowTypes) -> _Release:
     # The type of each row, to count the rows by group and type.
     number = np.empty(problem.table.rows, dtype=np.int64)
     number[types.order] = np.repeat(np.arange(len(types.codes)), types.counts)
+    # Every heuristic that serves the requirement is tried.
     found = []
     for algorithm in _STARTS:
         if algorithm.unsupported(problem.requirement) is None:
@@ -204,6 +206,7 @@ def _check_size(types: RowTypes) -> None:
     """Refuse tables whose program would be too large to solve."""
     classes = len(np.unique(types.codes, axis=0)) if len(types.codes) <= _MAX_ENTRIES else len(types.codes)
     d = types.codes.shape[1]
+    # Each type is generalized by at most 2**d vectors.
     entries = len(types.codes) * 2**d
     if entries > _MAX_ENTRIES:
         raise UnsupportedError(
@@ -217,6 +220,7 @@ def _check_size(types: RowTypes) -> None:
 def _build_program(problem: Problem, types: RowTypes) -> GeneralizationProgram:
     """Build the integer program of a table and its requirement."""
     tables = populations_of(problem.table)
+    # The linear conditions of all models, for each sensitive attribute.
     conditions = []
     places = {position: place for place, position in enumerate(types.attributes)}
     for position, form in problem.requirement.linear_forms(tables):
@@ -224,6 +228,7 @@ def _build_program(problem: Problem, types: RowTypes) -> GeneralizationProgram:
             conditions.append(
                 _to_condition(form, places.get(position, 0), len(tables[position].totals), by_value=bool(places))
             )
+    # Without a sensitive attribute, all rows have the same value.
     values = types.values if places else np.zeros((len(types.codes), 1), dtype=np.int32)
     return GeneralizationProgram(codes=types.codes, values=values, counts=types.counts, conditions=conditions)
 
@@ -276,6 +281,7 @@ def _to_partition(
     types: RowTypes, release: _Release, proven: int, why: Fact, solution: Solution | None, details: dict[str, Any]
 ) -> Partition:
     """Convert a release to a partition with its guarantee."""
+    # The guarantee states an optimum, or the gap and what ended the search.
     if release.stars <= proven:
         promise = Fact("proven_optimal")
     else:

@@ -61,6 +61,7 @@ class LinearCondition:
         bool
             False if some inequality excludes every group from this supply.
         """
+        # With all rows of its supply, a group has the largest possible left-hand side.
         plain = ~self.matrix[:, self.values + 1 :].any(axis=1) & ~self.equal
         gains = self.matrix[plain, : self.values] + self.matrix[plain, self.values, np.newaxis]
         most = np.maximum(gains, 0) @ supply
@@ -181,6 +182,7 @@ class GeneralizationProgram:
         self._vector = self.vectors.of_entry
         self._cells: list[dict[tuple[int, int], int]] = []
         self._cell_of: list[NDArray[np.int64]] = []
+        # After the entries, a variable for each vector and value of each attribute that occurs.
         number = entries
         for attribute in range(self.values.shape[1]):
             value = self.values[self.vectors.types, attribute].astype(np.int64)
@@ -189,6 +191,7 @@ class GeneralizationProgram:
             self._cells.append({pair: number + place for place, pair in enumerate(pairs)})
             self._cell_of.append(inverse.ravel() + number)
             number += len(keys)
+        # Indicators are needed for conditions with a constant, which do not hold for an empty group.
         self._size = number
         self._indicator = number + vectors
         indicated = any(bool(condition.constant.any()) for condition in self.conditions)
@@ -214,6 +217,7 @@ class GeneralizationProgram:
         else:
             costs[self._cell_of[0]], integer[self._cell_of[0]] = stars[self._vector], True
         upper[self._size : self._size + vectors] = np.bincount(self._vector, weights=supply, minlength=vectors)
+        # Indicators and some auxiliary variables are binary.
         if self._indicated:
             integer[self._indicator : self._auxiliary] = True
             upper[self._indicator : self._auxiliary] = 1
@@ -250,6 +254,7 @@ class GeneralizationProgram:
         sums = [(cells, np.arange(len(cells))) for cells in self._cell_of]
         first = self._cells[0]
         sums.append((self._size + np.array([v for v, _ in first], dtype=np.int64), np.array(list(first.values()))))
+        # One equation for each total.
         listed = []
         for totals, parts in sums:
             order = np.argsort(totals, kind="stable")
@@ -312,6 +317,7 @@ class GeneralizationProgram:
         float64 array or None
             Value of each variable, NaN for auxiliary variables; None if a group publishes a vector that is not listed.
         """
+        # Find the entry of each vector and type.
         at: dict[tuple[bytes, int], int] = {}
         for entry, (vector, kind) in enumerate(zip(self._vector.tolist(), self.vectors.types.tolist(), strict=True)):
             at[self.vectors.starred[vector].tobytes(), kind] = entry
@@ -337,6 +343,7 @@ class GeneralizationProgram:
         Fractional entries are replaced by integers with the same rows by vector and value.
         """
         entries = len(self.vectors.types)
+        # With one attribute, the entries of the solution may be fractional.
         flow = np.rint(values[:entries]).astype(np.int64)
         if self.values.shape[1] == 1:
             flow = self._solve_transport(np.rint(values[self._cell_of[0]]).astype(np.int64))

@@ -170,6 +170,7 @@ class Assignment:
             self._made += 1
             self._of_groups.patterns[home], self._of_groups.costs[home] = self.all_star, self.costs[self.all_star]
         self._move(np.flatnonzero(self.groups == 0), home)
+        # Complete the group if it has fewer than k rows.
         missing = self.k - int(self._of_groups.sizes[home])
         if missing > 0:
             self._fill(home, missing)
@@ -194,6 +195,7 @@ class Assignment:
         for a in range(agree.shape[1]):
             codes = self.codes[self.types[by_group], a]
             agree[:, a] = np.minimum.reduceat(codes, first) == np.maximum.reduceat(codes, first)
+        # Cheaper patterns come last in this loop, so they overwrite more expensive ones.
         best = np.full(len(groups), -1, dtype=np.int64)
         for j in reversed(self.order):
             best[(agree | self.starred[j]).all(axis=1)] = j
@@ -235,6 +237,7 @@ class Assignment:
         kept = self.codes[members[used]].astype(np.int64)
         kept[self.starred[patterns[used]]] = -1
         outputs, group = np.unique(np.column_stack([patterns[used], kept]), axis=0, return_inverse=True)
+        # One fragment for each pair in use, with room for more.
         made, count = len(outputs), len(used)
         self._filled, self._made = count, made + 1
         room = np.zeros(1024)

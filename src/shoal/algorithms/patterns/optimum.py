@@ -82,6 +82,7 @@ def prove(found: Assignment, problem: Problem, *, method: str, seconds: float) -
             f"The program would have {len(outputs.members):,} variables, more than {_MAX_PAIRS:,}. Allow fewer "
             "patterns, or use algorithm='patterns', which is within a factor d."
         )
+    # Enumeration for tiny tables, otherwise the integer program.
     if method == "fixed-parameter":
         served, bound = fewest_stars(outputs, found.rows, found.k, seconds=seconds, progress=problem.progress)
         if served is not None:
@@ -143,6 +144,7 @@ class _Search:
                 bound = prices.bound
             if bound < self._upper and self._seconds_left() > 0:
                 self._restrict(prices)
+        # Prove the rest by the integer program.
         if bound < self._upper:
             bound = self._solve_remaining_pairs(prices)
         if self._served is not None:

@@ -289,6 +289,7 @@ def _kept_attributes(patterns: ResolvedPatterns, j: int) -> str:
 def _raise_infeasible(found: Assignment, rows: RowTypes, patterns: ResolvedPatterns, k: int) -> None:
     """Raise an error with the numbers of the rows that follow no pattern."""
     lonely = found.find_unreachable_types()
+    # Rows that match no pattern with k - 1 others are the reason if there are any.
     waiting = np.unique(found.types[found.groups == 0]) if not lonely.any() else np.flatnonzero(lonely)
     numbers = np.concatenate([rows.order[rows.starts[i] : rows.starts[i + 1]] for i in waiting])
     advice = "Allow more patterns (the empty one keeps nothing and always works), or ask for a smaller k."

@@ -132,6 +132,7 @@ class Patterns:
                             f"{near_matches(name, attributes)}"
                         )
                     row[attributes.index(name)] = False
+            # Two patterns with the same attributes are an error.
             first = seen.setdefault(row.tobytes(), number)
             if first != number:
                 raise ParameterError(f"Pattern {number} is the same as pattern {first}. Remove one of them.")

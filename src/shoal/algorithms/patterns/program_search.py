@@ -72,6 +72,7 @@ class PartialPrograms:
         self._outputs = outputs.output_of_pairs()[pairs]
         self._costs = outputs.costs[self._outputs]
         self._rows = rows.copy()
+        # Rows of each output type, and the pairs by input type and by output type.
         self._load = np.bincount(self._outputs, weights=rows, minlength=len(outputs)).astype(np.int64)
         self._by_type = np.argsort(self._types, kind="stable")
         self._type_starts = np.searchsorted(self._types[self._by_type], np.arange(len(sizes) + 1))
@@ -188,6 +189,7 @@ class PartialPrograms:
 
     def _choose_leaving_rows(self, types: NDArray[np.int64], opened: NDArray[np.int64]) -> NDArray[np.int64]:
         """Choose rows of groups that are too large to open but could join opened groups; at least k rows stay."""
+        # Only rows that meet types of the opened groups in some other output type are useful.
         large = np.flatnonzero(self._load > _MAX_ROWS_OF_PART // 4)
         near = np.unique(self._outputs[self._pairs_of_types(types)])
         meet = np.zeros(len(self._type_starts) - 1, dtype=np.bool_)

@@ -122,6 +122,7 @@ class RoundedProgram:
         duals = solution.duals
         assert duals is not None
         values = np.rint(duals[: len(self._sizes)] * UNIT).astype(np.int64)
+        # Inequalities with an upper bound have nonpositive duals.
         charged = duals[len(duals) - len(roundings) :] if roundings else np.empty(0)
         charges = np.rint(np.maximum(-charged, 0.0) * UNIT).astype(np.int64).tolist()
         prices = Prices.of(

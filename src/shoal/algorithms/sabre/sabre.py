@@ -204,6 +204,7 @@ class Sabre(Algorithm):
 
 def _smallest_dealt_size(work: WorkingPartition) -> tuple[int, int]:
     """Find the smallest size at which hardly any dealt group fails; return it and the number of groups to deal."""
+    # Larger sizes deviate less from the table's shares; steps of 5 % suffice.
     size = min(work.smallest, work.rows)
     while size < work.rows and not work.may_be_dealt(work.rows // size, _MAX_FAILED_SHARE):
         size = max(size + 1, size * 21 // 20)

@@ -121,6 +121,7 @@ def labels(
         )
     items = validate_weights("labels", sizes, what="sizes", least=1)
     check_feasible("labels", int(items.sum()), k)
+    # The methods work on items in decreasing order.
     ranked = np.argsort(-items, kind="stable")
     descending = items[ranked]
     rng = np.random.default_rng(secrets.randbits(_SEED_BITS) if seed is None else seed)
@@ -169,6 +170,7 @@ def _run_method(
             "guarantee": guarantee,
             "details": {"eps": str(eps), "types": tried},
         }
+    # The algorithms of the paper, with their guarantees.
     places = rng.permutation(len(sizes)) if order == "random" else np.arange(len(sizes))
     if method == "spread":
         packed, case = spread(sizes, k)

@@ -76,6 +76,7 @@ def spread(sizes: NDArray[np.int64], k: int) -> tuple[NDArray[np.int64], str]:
     bins, level = next_fit(sizes, order, k, bin_of)
     if level == 0:
         return bin_of, "every bin is full: less than 2 k, or a single item"
+    # The last bin is too light: distinguish the cases of the proof by its largest item.
     last = np.flatnonzero(bin_of == bins - 1)
     levels = levels_of(sizes, bin_of)[:-1]
     oversize = np.flatnonzero(sizes >= k)

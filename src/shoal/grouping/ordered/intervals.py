@@ -177,6 +177,7 @@ def _column(values: Any) -> Column:
     missing = series.null_count() + (int(series.is_nan().sum()) if series.dtype.is_float() else 0)
     if missing:
         raise DataError(f"{missing} of the {len(series)} values of ordered are missing. Leave them out.")
+    # Text keeps its original form in the dictionary, also if it is sorted as integers.
     plain = _as_integers(series)
     (column,) = encode(plain.to_frame(), Schema(quasi_identifiers=(_NAME,))).quasi_identifiers
     if plain.dtype != series.dtype:

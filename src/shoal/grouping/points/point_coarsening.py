@@ -69,6 +69,7 @@ class Points(Coarsening):
     def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
         """Replace both coordinates by the sides of rectangles, with facts and a picture; see `Coarsening.coarsen`."""
         x, y = columns
+        # A row must have both coordinates or none.
         encoded = [encode_column("Points", series) for series in columns]
         present, other = (column.codes < column.size - column.has_missing for column in encoded)
         if not np.array_equal(present, other):

@@ -177,6 +177,7 @@ def points(
         {"geographic": geographic, "method": method},
         {"geographic": Boolean(), "method": OneOf(("best", "even", "median"))},
     )
+    # Validate coordinates and multiplicities.
     coordinates = _coordinates(xy, geographic=geographic)
     count = len(coordinates)
     weights = None

@@ -186,6 +186,7 @@ class _Sets:
 
     def program(self, chosen: NDArray[np.int64]) -> Program:
         """Build the set partitioning problem: choose sets so that every node is in exactly one of them."""
+        # The entries of the constraint matrix: the nodes of the chosen sets.
         sizes = np.diff(self.starts)[chosen]
         column = np.repeat(np.arange(len(chosen)), sizes)
         first = np.repeat(self.starts[chosen] - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes)

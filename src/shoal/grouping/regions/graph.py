@@ -239,6 +239,7 @@ def _graph(
         raise DataError(f"The graph has more nodes than {owner} was given names: {len(names)}.")
     if source is not None and len(names) != len(source):
         raise DataError(f"The graph has {len(source)} nodes, and {owner} was given {len(names)} names.")
+    # Lists of edges must not repeat an edge or join a node with itself.
     loops = pairs[:, 0] == pairs[:, 1]
     if strict:
         repeated = len(pairs) - len(np.unique(pairs, axis=0))
@@ -260,6 +261,7 @@ def _pairs(owner: str, source: Any) -> Any:
         if any(column.null_count() for column in frame.get_columns()):
             raise DataError(f"Some edges miss a node for {owner}.")
         source = frame.rows() if not all(dtype.is_integer() for dtype in frame.dtypes) else frame.to_numpy()
+    # Arrays of integers stay arrays; anything else becomes a list of pairs.
     if isinstance(source, np.ndarray):
         if source.ndim != 2 or source.shape[1] != 2:
             raise DataError(f"Edges are an array of two columns for {owner}. Got the shape {source.shape}.")

@@ -79,6 +79,7 @@ def _largest_with_dependents(graph: RegionGraph, weights: NDArray[np.int64], k: 
     near = [targets[starts[node] : starts[node + 1]].tolist() for node in range(graph.nodes)]
     heavy = weights.tolist()
     total = sum(heavy)
+    # For each node: the weight of its subtree, and of the components that its removal would cut off.
     reached, lowest = [-1] * graph.nodes, [0] * graph.nodes
     hanging, cut_off, dependents = list(heavy), [0] * graph.nodes, [0] * graph.nodes
     # Hopcroft and Tarjan's search for articulation points, with a stack of (node, parent, remaining neighbours).

@@ -151,6 +151,7 @@ class Regions(Coarsening):
         """Group the nodes; components without records are left out silently."""
         from shoal.grouping.regions.connectivity import components_of
 
+        # Small components with records are an error, unless they are suppressed.
         tops = np.array(components_of(graph.nodes, graph.edges.tolist()))
         loads = np.bincount(tops, weights=weights)[tops]
         small = bool(((loads > 0) & (loads < self.k)).any())

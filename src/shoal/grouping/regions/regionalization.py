@@ -303,6 +303,7 @@ def _components(
     left_out : (int, int)
         Number of other components, and of their records.
     """
+    # The nodes of each component, and their records.
     tops = np.array(components_of(graph.nodes, graph.edges.tolist()), dtype=np.int32)
     order = np.argsort(tops, kind="stable").astype(np.int32)
     bounds = np.flatnonzero(np.diff(tops[order])) + 1
@@ -385,6 +386,7 @@ def _number_classes(nodes: int, divided: list[_Divided]) -> NDArray[np.int32]:
     for one in divided:
         classes[one.nodes] = one.parts + count
         count += int(one.parts.max()) + 1
+    # Renumber the classes by their first nodes.
     inside = classes >= 0
     _, first, inverse = np.unique(classes[inside], return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int32)
