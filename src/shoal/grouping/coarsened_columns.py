@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "check_unambiguous",
     "name_classes",
-    "coarsened",
+    "make_coarsened",
     "count_values",
     "encode_column",
     "format_intervals",
@@ -109,6 +109,7 @@ def name_classes(
         members.setdefault(number, []).append(value)
     plain, in_sets = text.to_list(), quote_text(text).to_list()
     named = {SUPPRESSED: left_out}
+    # A class is named by a number, by its only value, or by the set of its values.
     for number, values in members.items():
         if number == SUPPRESSED:
             continue
@@ -133,6 +134,7 @@ def rank_members(column: Column, text: pl.Series) -> NDArray[np.int64] | None:
 
     if column.ordered or column.dictionary.dtype != pl.String:
         return None
+    # Other text keeps the rank -1, so that sets with it are sorted alphabetically.
     numbers = text.str.contains(f"^{NUMBER}$").arg_true()
     order = np.full(len(text), -1, dtype=np.int64)
     order[numbers.to_numpy()[numeric_order(text.gather(numbers))]] = np.arange(len(numbers))
@@ -141,12 +143,13 @@ def rank_members(column: Column, text: pl.Series) -> NDArray[np.int64] | None:
 
 def check_unambiguous(published: pl.Series, text: pl.Series, alone: pl.Series | None = None) -> None:
     """Check that no published name of a class equals a value of the column."""
+    # Single values stay as they are; only sets and intervals are new names.
     made = published.filter(~alone) if alone is not None else published.filter(published != text)
     if made.is_in(text.implode()).any():
         raise DataError("It has a value that reads like one of the classes it would get. Rewrite that value.")
 
 
-def coarsened(
+def make_coarsened(
     grouping: Grouping,
     columns: tuple[pl.Series, ...],
     *,

@@ -97,16 +97,16 @@ def _with_room(items, size):
 
 
 @kernel
-def add_up_divided(left, asked, right, held, of_left, of_right, to_left, to_right, most):
+def add_up_divided(left, left_ranks, right, right_ranks, of_left, of_right, to_left, to_right, most):
     """Add up for each box of the left the values of the right boxes that it meets, and the other way round.
 
     Parameters
     ----------
     left : Boxes
-    asked : Ranks
+    left_ranks : Ranks
         Regions of the left boxes.
     right : Boxes
-    held : Ranks
+    right_ranks : Ranks
         Regions of the right boxes.
     of_left, of_right : int64 arrays, shape (L, m) and (R, n)
         Values of each box.
@@ -188,7 +188,7 @@ def add_up_divided(left, asked, right, held, of_left, of_right, to_left, to_righ
                     continue
                 # Then by members, which is slower.
                 for i in range(d):
-                    if not meet(asked, left.regions[one, i], held, right.regions[other, i]):
+                    if not meet(left_ranks, left.regions[one, i], right_ranks, right.regions[other, i]):
                         both = False
                         break
                 # Add the values in both directions.

@@ -112,17 +112,17 @@ def _relation(query, ranks, nodes, node):
 
 
 @kernel
-def count_meeting(queries, asked, boxes, held, nodes, levels, carried):
+def count_meeting(queries, query_ranks, boxes, box_ranks, nodes, levels, carried):
     """Add up for each query the values of the boxes that it meets.
 
     Parameters
     ----------
     queries : int32 array, shape (Q, d)
-        The region of each query on each attribute, a place in `asked`.
-    asked : Ranks
+        The region of each query on each attribute, a place in `query_ranks`.
+    query_ranks : Ranks
     boxes : int32 array, shape (B, d)
         The region of each box of the tree, in its order; none is empty.
-    held : Ranks
+    box_ranks : Ranks
     nodes : Nodes
         Summaries of the tree.
     levels : int
@@ -146,7 +146,7 @@ def count_meeting(queries, asked, boxes, held, nodes, levels, carried):
         while top > 0:
             top -= 1
             node, level = stack[top, 0], stack[top, 1]
-            relation = _relation(query, asked, nodes, node)
+            relation = _relation(query, query_ranks, nodes, node)
             # All boxes of the node meet: their sum is known.
             if relation == 2:
                 for m in range(width):
@@ -162,7 +162,7 @@ def count_meeting(queries, asked, boxes, held, nodes, levels, carried):
                 for box in range(count * i >> level, count * (i + 1) >> level):
                     meets = True
                     for a in range(d):
-                        if not meet(asked, query[a], held, boxes[box, a]):
+                        if not meet(query_ranks, query[a], box_ranks, boxes[box, a]):
                             meets = False
                             break
                     if meets:

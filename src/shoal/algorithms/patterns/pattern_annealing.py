@@ -98,6 +98,7 @@ def anneal_pairs(
         runs = min(max(_STEPS_OF_ALL_RUNS // steps, 1), _MAX_RUNS)
     cooling = Cooling(min(_ROUNDS, max(steps // 100, 2)), _TEMPERATURES, _PENALTIES)
 
+    # Every temperature reports progress and checks the time limit.
     def should_continue(before: int, number: int) -> bool:
         progress("annealing", before + number, runs * cooling.rounds)
         return time.perf_counter() <= end

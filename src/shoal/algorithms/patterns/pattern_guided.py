@@ -135,15 +135,15 @@ class PatternGuided(Algorithm):
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""
-        said: dict[str, Any] = {
+        stated: dict[str, Any] = {
             "patterns": self.patterns.describe() if isinstance(self.patterns, Patterns | PatternRule) else None,
             "optimal": self.optimal,
             "weights": None if self.weights is None else {name: float(w) for name, w in self.weights.items()},
             "improve": self.improve,
         }
         if self.optimal:
-            said |= {"method": self.method, "time_limit": float(self.time_limit)}
-        return said
+            stated |= {"method": self.method, "time_limit": float(self.time_limit)}
+        return stated
 
     def unsupported(self, requirement: Requirement) -> str | None:
         """Explain why a requirement cannot be served, in words that follow "because"."""

@@ -90,6 +90,7 @@ class Patterns:
         DataError
             If the file cannot be read in its format.
         """
+        # The extension decides the format; a text file that starts with a bracket is JSON.
         path = Path(path).expanduser()
         try:
             content = path.read_text(encoding="utf-8-sig")
@@ -188,6 +189,7 @@ class PatternRule:
             if name not in attributes:
                 raise ColumnError(f"'{name}' is not a quasi-identifier. {near_matches(name, attributes)}")
         # Count the patterns before listing them.
+        # Attributes that may be starred; the pattern of all stars is added if it is not listed yet.
         free = [a for a, name in enumerate(attributes) if name not in self.keeping]
         most = len(free) if self.most_stars is None else min(self.most_stars, len(free))
         count = sum(comb(len(free), stars) for stars in range(most + 1))
@@ -238,6 +240,7 @@ class ResolvedPatterns:
         ParameterError
             If a weight is missing, is not a positive number, or has too many digits for exact sums.
         """
+        # In units of the least common denominator, all costs are integers.
         exact = [Fraction(1)] * len(self.attributes) if weights is None else self._weights(weights)
         unit = lcm(*(weight.denominator for weight in exact))
         whole = [int(weight * unit) for weight in exact]

@@ -100,6 +100,7 @@ class RoundedProgram:
             pairs = np.flatnonzero(near | needed)
             if len(pairs) <= _MAX_LINEAR_PAIRS:
                 break
+        # Cutting planes over these pairs, which are extended until no pair is missed.
         roundings: list[Rounding] = []
         for rebuild in range(_REBUILDS):
             if len(pairs) > _MAX_LINEAR_PAIRS:
@@ -121,6 +122,7 @@ class RoundedProgram:
         """Compute the bound over all pairs that the dual solution of the linear program proves."""
         duals = solution.duals
         assert duals is not None
+        # The first duals are prices of the row types.
         values = np.rint(duals[: len(self._sizes)] * UNIT).astype(np.int64)
         # Inequalities with an upper bound have nonpositive duals.
         charged = duals[len(duals) - len(roundings) :] if roundings else np.empty(0)
@@ -228,6 +230,7 @@ class _CuttingPlanes:
             values.append(found.objective)
             if self._rounded.best.bound >= upper or (len(values) > 4 and values[-1] - values[-5] < _MIN_GAIN):
                 return
+            # Add what the solution violates, unless that is nothing.
             new = self._find_violated(found)
             if not new:
                 return

@@ -167,6 +167,7 @@ class Sabre(Algorithm):
         # A short search from each start shows which start is worth the full search.
         trials = [self._exchange(problem, work, start, self.effort // _MOVES_PER_TRIAL_MOVE) for start in starts]
         chosen = starts[int(np.argmin([loss for loss, _ in trials]))]
+        # The result is the best partition of all searches.
         found = [*trials, self._exchange(problem, work, chosen, self.effort)]
         loss, best = min(found, key=lambda one: one[0])
         return best, {**details, "started_from": chosen.name, "loss": loss}

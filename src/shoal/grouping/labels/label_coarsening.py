@@ -9,9 +9,9 @@ from shoal._core.validation import Integer, OneOf, validate
 from shoal.grouping.base import check_k
 from shoal.grouping.coarsened_columns import (
     check_unambiguous,
-    coarsened,
     count_values,
     list_members,
+    make_coarsened,
     name_classes,
     rank_members,
 )
@@ -88,7 +88,7 @@ class Labels(Coarsening):
         )
         check_unambiguous(published, text)
         coarser = expand_to_rows(column, published, series.name)
-        return coarsened(grouping, (coarser,), classes=list_members(published, text))
+        return make_coarsened(grouping, (coarser,), classes=list_members(published, text))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""

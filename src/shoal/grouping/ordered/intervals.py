@@ -122,6 +122,7 @@ def ordered(values: Any, k: int, *, counts: ArrayLike | None = None) -> Interval
     # A single interval of all values is always feasible.
     cost = int(smallest_bound(sums, k, bound.value, int(sums[-1])))
     why = bound.why if cost == bound.value else "all intervals with less were ruled out"
+    # Among all partitions with this largest interval, take one with the most intervals.
     ends = cut_points(sums, k, cost)
     starts = np.concatenate([[0], ends[:-1]])
     class_of_value = np.repeat(np.arange(len(ends), dtype=np.int32), ends - starts)

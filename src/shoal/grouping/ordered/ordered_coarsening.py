@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal.grouping.base import check_k
-from shoal.grouping.coarsened_columns import check_unambiguous, coarsened, count_values, format_intervals
+from shoal.grouping.coarsened_columns import check_unambiguous, count_values, format_intervals, make_coarsened
 from shoal.grouping.ordered.intervals import ordered
 from shoal.hierarchy import Coarsening, CoarseningResult
 from shoal.hierarchy.distinct_values import expand_to_rows
@@ -69,7 +69,7 @@ class Ordered(Coarsening):
         published = format_intervals(low, high)
         check_unambiguous(published, dictionary_text(values), alone=low == high)
         coarser = _to_ordered_categories(column, published, grouping.classes, series.name)
-        return coarsened(grouping, (coarser,), of_intervals=not isinstance(values.dtype, pl.Enum))
+        return make_coarsened(grouping, (coarser,), of_intervals=not isinstance(values.dtype, pl.Enum))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""

@@ -10,7 +10,7 @@ import numpy as np
 from shoal._core.validation import Boolean, Optional, validate
 from shoal.errors import DataError
 from shoal.grouping.base import check_k
-from shoal.grouping.coarsened_columns import coarsened, encode_column, format_intervals
+from shoal.grouping.coarsened_columns import encode_column, format_intervals, make_coarsened
 from shoal.grouping.points.rectangles import is_geographic, points
 from shoal.hierarchy import Coarsening, CoarseningResult
 from shoal.recoding.star_symbol import dictionary_text
@@ -82,7 +82,7 @@ class Points(Coarsening):
             _intervals_of_rows(column, column.codes[present], grouping.classes, present, len(grouping.weights))
             for column in encoded
         ]
-        return coarsened(grouping, (sides[0].alias(x.name), sides[1].alias(y.name)), of_intervals=True)
+        return make_coarsened(grouping, (sides[0].alias(x.name), sides[1].alias(y.name)), of_intervals=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""

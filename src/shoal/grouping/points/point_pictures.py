@@ -39,14 +39,14 @@ def plot_rectangles(rectangles: ArrayLike, weights: ArrayLike, k: int, ax: Axes 
     x_min, x_max, y_min, y_max = np.asarray(rectangles, dtype=np.float64).T
     corners = np.stack([np.stack(c, axis=-1) for c in ((x_min, y_min), (x_max, y_min), (x_max, y_max), (x_min, y_max))])
     ratios = np.asarray(weights, dtype=np.float64) / k
-    drawn = PolyCollection(
+    shapes = PolyCollection(
         list(np.swapaxes(corners, 0, 1)), array=ratios, cmap="cividis_r", edgecolors=INK, linewidths=0.3
     )
-    drawn.set_rasterized(len(ratios) > MAX_SEPARATE_SHAPES)
-    ax.add_collection(drawn)
+    shapes.set_rasterized(len(ratios) > MAX_SEPARATE_SHAPES)
+    ax.add_collection(shapes)
     ax.autoscale_view()
     ax.set_aspect("equal", adjustable="datalim")
-    ax.get_figure().colorbar(drawn, ax=ax, label=_("records in units of k"), shrink=0.8)  # type: ignore[union-attr]
-    said = _("{count} rectangles, the largest {times} times k = {k}")
-    ax.set_title(said.format(count=number(len(ratios)), times=numeral(f"{ratios.max():.3g}"), k=number(k)))
+    ax.get_figure().colorbar(shapes, ax=ax, label=_("records in units of k"), shrink=0.8)  # type: ignore[union-attr]
+    title = _("{count} rectangles, the largest {times} times k = {k}")
+    ax.set_title(title.format(count=number(len(ratios)), times=numeral(f"{ratios.max():.3g}"), k=number(k)))
     return ax

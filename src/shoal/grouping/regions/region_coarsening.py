@@ -11,7 +11,7 @@ import numpy as np
 from shoal._core.validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal.errors import DataError
 from shoal.grouping.base import check_k
-from shoal.grouping.coarsened_columns import coarsened, list_members, name_classes
+from shoal.grouping.coarsened_columns import list_members, make_coarsened, name_classes
 from shoal.grouping.regions.graph import read_graph
 from shoal.grouping.regions.regionalization import METHODS, RegionGrouping, group_regions
 from shoal.hierarchy import Coarsening, CoarseningResult
@@ -113,7 +113,7 @@ class Regions(Coarsening):
         labels = self._labels(grouping)
         by_text = {str(name): labels[node] for node, name in enumerate(grouping.names)}
         coarser = column.cast(pl.String).replace_strict(by_text, return_dtype=pl.String).alias(column.name)
-        return coarsened(grouping, (coarser,), classes=list_members(by_text.values(), by_text))
+        return make_coarsened(grouping, (coarser,), classes=list_members(by_text.values(), by_text))
 
     def group(self, column: pl.Series) -> RegionGrouping:
         """Group the places of a column.
@@ -142,6 +142,7 @@ class Regions(Coarsening):
                 f"{len(unknown)} value(s) in {sum(unknown)} row(s) are no place of the graph of Regions, which has "
                 f"{graph.nodes}. Codes read as numbers may have lost their leading zeros."
             )
+        # Places without a row have weight 0.
         weights = np.zeros(graph.nodes, dtype=np.int64)
         for value, rows in counted:
             weights[places[value]] = rows

@@ -120,6 +120,7 @@ def recombine(
     n = graph.nodes
     if int(weights.sum()) < 2 * k:
         return parts
+    # Small graphs get more passes, because a pass is short.
     steps = min(max(_MIN_STEPS, _STEPS_PER_NODE * n), _MAX_STEPS)
     passes = _PASSES_IF_SMALL if n <= _MAX_SMALL_NODES else _PASSES
     search = _Search(graph, weights, k, parts, bound, rng)
@@ -226,6 +227,7 @@ def exact_parts(
         )  # fmt: skip
         if found.parts is not None:
             parts, known = found.parts, _largest(found.parts, weights)
+        # The larger bound counts; counting parts may raise it further.
         if found.bound > bound or not why:
             bound, why = found.bound, found.why
         counted = bound_of_counts(weights, k, bound)
