@@ -98,6 +98,13 @@ def streaming_obstacle(request: Request, *, of_frame: bool = False) -> Parameter
             whole,
             ".",
         )
+    chosen = request.rows_per_person is not None
+    if (request.schema.insensitive and (chosen or request.missing_person == "own")) or request.kept_rows != "random":
+        return ParameterError(
+            "Rows of a person are not chosen one by one if a table is read in pieces. Read it as a whole with ",
+            whole,
+            ".",
+        )
     check_coarsenings(request.coarsenings, request.schema.quasi_identifiers)
     for key, coarsening in request.coarsenings.items():
         if not coarsening.streams:

@@ -92,7 +92,13 @@ class InMemory:
         import polars as pl
 
         frame, schema = self.opened.frame, request.schema
-        if frame.height < _MANY_ROWS or len(schema.sensitive) > 1 or request.preferences or not names:
+        if (
+            frame.height < _MANY_ROWS
+            or len(schema.sensitive) > 1
+            or request.preferences
+            or not names
+            or request.rows_per_person
+        ):
             return False
         if schema.insensitive or streaming_obstacle(request) is not None:  # rows differ in insensitive columns
             return False

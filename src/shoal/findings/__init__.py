@@ -10,6 +10,7 @@ from shoal.findings.input_findings import (
     persons_beside,
     persons_of,
     repeated_person,
+    sure_of_persons,
 )
 from shoal.findings.release_findings import alike_warnings, insensitive_warnings, published_warnings
 
@@ -27,4 +28,5 @@ __all__ = [
     "persons_of",
     "published_warnings",
     "repeated_person",
+    "sure_of_persons",
 ]

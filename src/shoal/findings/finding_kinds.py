@@ -169,6 +169,14 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
         by=_BOTH,
     ),
     WarningKind(
+        code="sure_of_persons",
+        title="All records of a person tell more than one",
+        when="Persons have several records, and knowing the quasi-identifiers of all of them makes some value of a "
+        "person more probable than the model of sensitive values allows for one record.",
+        why="What l-diversity promises is about one record of a person.",
+        by=_RELEASE,
+    ),
+    WarningKind(
         code="unread_dates",
         title="Dates could not be read",
         when="A column of text looks like dates, and no format reads all of them.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -28,6 +29,7 @@ __all__ = [
     "persons_beside",
     "persons_of",
     "repeated_person",
+    "sure_of_persons",
 ]
 
 _ONE_EACH = frozenset(("unique number", "medical record", "social security", "health plan", "email", "account"))
@@ -35,8 +37,6 @@ _ONE_EACH = frozenset(("unique number", "medical record", "social security", "he
 
 _LOOKED_AT = 20_000
 """Number of rows from which the kind of a column is detected."""
-_ONE_EACH_FIRST = Fact("one_record_each")
-"""Advice if persons have several records. Units of protection belong here once there are any."""
 
 
 def original_warnings(
@@ -56,6 +56,27 @@ def original_warnings(
     for name, why in unread.items():
         yield Remark(code="unread_dates", column=name, found=why)
     yield from repeated_person(persons)
+
+
+def sure_of_persons(figures: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:
+    """Yield the warnings about values that all records of a person together tell.
+
+    Parameters
+    ----------
+    figures : sequence of mapping
+        The "persons" of a certificate.
+    """
+    for kind in figures:
+        for column, one in kind["confidence"].items():
+            if one.get("units_above"):
+                named = {"columns": kind["unit"], "units": kind["units"], "column": column}
+                known = {"above": one["units_above"], "limit": one["limit"], "largest": one["largest"]}
+                yield Remark(
+                    code="sure_of_persons",
+                    column=column,
+                    found=Fact("sure_of_persons", **named, **known),
+                    advice=Fact("fewer_records_each", one=Suggestion("rows_per_person", 1)),
+                )
 
 
 def exact_ends(records: int, rows: int) -> Iterator[Remark]:
@@ -78,8 +99,16 @@ def repeated_person(persons: Sequence[PersonEvidence]) -> Iterator[Remark]:
             code="repeated_person",
             column=evidence.column,
             found=Fact(f"persons_by_{evidence.by}", **named, evidence=evidence.as_fact),
-            advice=_ONE_EACH_FIRST,
+            advice=_count_persons(evidence.column),
         )
+
+
+def _count_persons(column: str | None) -> Fact:
+    """Return what can be done about persons with several records, who are named by a column or by none."""
+    if column is None:
+        return Fact("one_record_each")
+    named = Suggestion("person", shlex.quote(column), python=f"person={column!r}")
+    return Fact("count_persons", person=named, one=Suggestion("rows_per_person", 1))
 
 
 def persons_of(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> tuple[PersonEvidence, ...]:

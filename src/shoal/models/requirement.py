@@ -71,6 +71,8 @@ class Requirement:
     """Names of the sensitive attributes; a model that needs one applies to each of them."""
     units: tuple[str, ...] = ()
     """Names of the protected kinds of units; a model that counts units applies to each of them."""
+    one_row_each: bool = False
+    """Whether every person has one row, so that what holds for rows holds for persons."""
 
     @classmethod
     def of(
@@ -78,6 +80,8 @@ class Requirement:
         models: PrivacyModel | Sequence[PrivacyModel],
         sensitive: Sequence[str],
         units: Sequence[Sequence[str]] = (),
+        *,
+        one_row_each: bool = False,
     ) -> Requirement:
         """Create a requirement from one model or several.
 
@@ -88,6 +92,8 @@ class Requirement:
             Names of the sensitive attributes.
         units : sequence of sequence of str
             The columns that identify each kind of unit to protect; k-anonymity then counts units.
+        one_row_each : bool
+            Whether every person has one row; persons are not among the units then.
 
         Raises
         ------
@@ -114,7 +120,8 @@ class Requirement:
         populations = {model.people for model in listed if isinstance(model, TableModel)} - {None}
         if len(populations) > 1:
             raise ParameterError("All models that refer to a population must be given the same population table.")
-        return cls(models=listed, sensitive=tuple(sensitive), units=tuple(" + ".join(kind) for kind in units))
+        kinds = tuple(" + ".join(kind) for kind in units)
+        return cls(models=listed, sensitive=tuple(sensitive), units=kinds, one_row_each=one_row_each)
 
     @cached_property
     def parts(self) -> tuple[PrivacyModel, ...]:
@@ -183,8 +190,17 @@ class Requirement:
             sizes += [model.necessary_distinct(), *(math.ceil(share) for share in form or ())]
         return max(sizes)
 
+    @property
+    def value_share(self) -> Fraction | None:
+        """The largest share of a group that one sensitive value may have, or None if no model bounds it."""
+        forms = [model.frequency_form() for model in self.group_models if _uses_values(model)]
+        l = max([Fraction(1), *(form[1] for form in forms if form is not None)])
+        return 1 / l if l > 1 else None
+
     def to_list(self) -> list[dict[str, Any]]:
         """Serialize the models as in a certificate, with what each of them is about if units are protected."""
+        if self.one_row_each:
+            return [{**model.to_dict(), "of": "one_record_each"} for model in self.models]
         if not self.units:
             return [model.to_dict() for model in self.models]
         return [{**model.to_dict(), "of": "persons" if counts_units(model) else "records"} for model in self.models]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal._version import __version__
-from shoal.disclosure_risk import reidentification
-from shoal.findings import exact_ends, how_to_coarsen, original_warnings, published_warnings
+from shoal.disclosure_risk import person_figures, reidentification
+from shoal.findings import exact_ends, how_to_coarsen, original_warnings, published_warnings, sure_of_persons
 from shoal.io import as_written
 from shoal.metrics import Metrics
 from shoal.pipeline.input_hash import encoded_as_it_came, input_hash
@@ -15,7 +15,7 @@ from shoal.recoding import count_singled_out
 from shoal.release.certificate import Certificate, Cost, coarsenings_for_readers
 from shoal.release.release import Release
 from shoal.table import KEYED
-from shoal.verification import names_read_as
+from shoal.verification import count_groups, name_units, names_read_as
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shoal.pipeline.recoded import Recoded
     from shoal.pipeline.source import Source
     from shoal.pipeline.verify import Verified
+    from shoal.request.request import Request
     from shoal.verification import Achieved
 
 __all__ = ["certified"]
@@ -71,10 +72,12 @@ def certified(
         cost = Cost.of(recoded.recoding, bounds[0], gcp=metrics.gcp, least=bounds[1])
         risk = _risk(prepared, achieved)
         persons = () if request.schema.units else source.persons(whole.opened, whole.rows, request.schema)
+        figures = _persons(published, units, prepared.counts[entries], request)
         warnings = (
             *_published_warnings(published, prepared.counts[entries], prepared, achieved),
             *original_warnings(persons, prepared.opened.unread),
             *_exact_ends(recoded),
+            *sure_of_persons(figures),
         )
         engine = source.facts(whole.table.rows, recoded.parts)
     return Release(
@@ -82,7 +85,15 @@ def certified(
         schema=request.schema,
         requirement=request.requirement,
         certificate=_certificate(
-            recoded, achieved, risk, cost, warnings, engine=engine, digest=digest, seconds=clock.seconds()
+            recoded,
+            achieved,
+            risk,
+            cost,
+            warnings,
+            persons=figures,
+            engine=engine,
+            digest=digest,
+            seconds=clock.seconds(),
         ),
         metrics=metrics,
         salt=salt,
@@ -100,7 +111,8 @@ def _input_hash(whole: Prepared) -> tuple[str, str]:
     """Return the keyed hash of the input, and its key."""
     opened, schema = whole.opened, whole.request.schema
     came = opened.as_it_came
-    original = whole.original if opened.reads_alike else encoded_as_it_came(came, schema, opened.counts)
+    same = opened.reads_alike and opened.kept is None
+    original = whole.original if same else encoded_as_it_came(came, schema, opened.counts)
     return input_hash(came, original, counts=opened.counts)
 
 
@@ -111,6 +123,20 @@ def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
     before, k = prepared.original.classes.sizes_counted, prepared.request.requirement.k
     sizes = {"before": before, "after": achieved.sizes_counted}
     return {when: reidentification(counted, k=k).to_dict() for when, counted in sizes.items()}
+
+
+def _persons(
+    published: pl.DataFrame, units: pl.DataFrame | None, times: NDArray[np.int64], request: Request
+) -> list[dict[str, Any]]:
+    """Measure a release by each kind of unit that is protected."""
+    if units is None:
+        return []
+    frame, named = name_units(published, units)
+    schema, limit = request.schema, request.requirement.value_share
+    found = count_groups(frame, schema.quasi_identifiers, [*named.values(), *schema.sensitive], times=times)
+    counts, values = found[: len(named)], found[len(named) :]
+    attributes = list(zip(schema.sensitive, values, strict=True))
+    return [person_figures(kind, one, attributes, limit).to_dict() for kind, one in zip(named, counts, strict=True)]
 
 
 def _published_warnings(
@@ -150,6 +176,7 @@ def _certificate(
     cost: Cost,
     warnings: Sequence[Remark],
     *,
+    persons: Sequence[Mapping[str, Any]],
     engine: Mapping[str, Any],
     digest: str,
     seconds: Mapping[str, float],
@@ -188,6 +215,7 @@ def _certificate(
         details=partition.facts,
         seconds=seconds,
         warnings=warnings,
+        persons=persons,
         for_readers={
             "recoding": request.recoding,
             **shared_by,

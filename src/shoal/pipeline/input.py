@@ -58,6 +58,15 @@ class OpenedData(Unpicklable):
     units: tuple[Column, ...] = ()
     """Whose each row of the frame is, for each kind of unit that is protected; see `shoal.pipeline.units`."""
 
+    kept: NDArray[np.int64] | None = None
+    """How many rows of the input may be published of those that each row of the frame stands for, if some are left out
+    so that no person has too many."""
+
+    @property
+    def publishable(self) -> NDArray[np.int64]:
+        """How many rows of the input each row of the frame stands for in a release, if it is published."""
+        return self.counts if self.kept is None else self.kept
+
     def units_of(self, rows: NDArray[np.integer]) -> tuple[Column, ...]:
         """Return whose some rows of the frame are."""
         return tuple(column.gather(rows) for column in self.units)
@@ -70,7 +79,8 @@ class OpenedData(Unpicklable):
     def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> OpenedData:
         """Return some rows of the frame, which may be named several times and stand for so many rows each."""
         written = None if self.written is None else self.written[rows]
-        return replace(self, frame=self.frame[rows], written=written, counts=counts, units=self.units_of(rows))
+        units = self.units_of(rows)
+        return replace(self, frame=self.frame[rows], written=written, counts=counts, units=units, kept=None)
 
     def normalized(self, names: Sequence[str]) -> OpenedData:
         """Return the input with normalized text in some columns: it stands in the place of what came in."""

@@ -17,7 +17,7 @@ from shoal.errors import DataError
 from shoal.pipeline.encoded import Encoded, encoded_table
 from shoal.pipeline.input import understood
 from shoal.pipeline.population import people_of_nodes, population_of
-from shoal.pipeline.units import with_units
+from shoal.pipeline.units import keep_rows, with_units
 from shoal.recoding import canonical_order
 from shoal.verification import declared_meanings
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from shoal.verification import Meaning
     from shoal.verification.counting import Fitting
 
-__all__ = ["Prepared", "drawn", "generator", "interpret", "prepare", "ready", "rows_to_publish", "rows_without"]
+__all__ = ["Prepared", "drawn", "interpret", "prepare", "ready", "rows_to_publish", "with_persons"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -156,7 +156,7 @@ def interpret(
     dates, decimal
         As for `shoal.anonymize`.
     """
-    opened = with_units(opened, request.schema.units, request.missing_person)
+    opened = with_persons(opened, request)
     _, rows = rows_to_publish(opened, request.schema, request.missing_sensitive)
     return understood(
         opened,
@@ -168,6 +168,26 @@ def interpret(
         hierarchies=request.trees,
         rows=rows,
     )
+
+
+def with_persons(opened: OpenedData, request: Request) -> OpenedData:
+    """Find out whose the rows are, and which of them stay if only some of each person are published.
+
+    Parameters
+    ----------
+    opened : OpenedData
+    request : Request
+
+    Raises
+    ------
+    DataError
+        Persons are missing, and that is an error.
+    """
+    opened = with_units(opened, request.schema.units, request.missing_person)
+    if request.rows_per_person is None:
+        return opened
+    _, rows = rows_to_publish(opened, request.schema, request.missing_sensitive)
+    return keep_rows(opened, rows, request, generator(request.seed))
 
 
 def prepare(opened: OpenedData, request: Request, clock: Clock) -> Prepared:
@@ -189,7 +209,7 @@ def prepare(opened: OpenedData, request: Request, clock: Clock) -> Prepared:
         No release can satisfy it.
     """
     frame, rows = rows_to_publish(opened, request.schema, request.missing_sensitive)
-    encoded = encoded_table(frame, opened.counts[rows], request, clock, units=opened.units_of(rows))
+    encoded = encoded_table(frame, opened.publishable[rows], request, clock, units=opened.units_of(rows))
     with clock.step("encode"):
         return ready(encoded, request, opened, rows)
 
@@ -256,6 +276,9 @@ def rows_to_publish(
     rows = np.arange(frame.height, dtype=np.int32)
     if frame.height == 0:
         raise DataError("The table has no rows: there is nothing to publish.")
+    if opened.kept is not None:  # rows that miss a value, and are left out, are among the others
+        rows = rows[opened.kept > 0]
+        return frame[rows], rows
     if missing_sensitive == "value" or not schema.sensitive:
         return frame, rows
     absent = rows_without(frame, schema.sensitive)

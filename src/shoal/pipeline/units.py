@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError
+from shoal.io import understand
 from shoal.recoding.order import rank
 from shoal.table import Column, Schema, encode, normalize_columns
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.pipeline.input import OpenedData
+    from shoal.request.request import Request
 
-__all__ = ["missing_units", "with_units"]
+__all__ = ["keep_rows", "missing_units", "with_units"]
 
 
 def with_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_person: str) -> OpenedData:
@@ -59,6 +61,62 @@ def with_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_perso
         rows = np.repeat(np.arange(opened.frame.height), times)
         opened = opened.entries(rows, np.where(without, 1, opened.counts)[rows])
     return replace(opened, units=tuple(_encode(opened.frame, kind) for kind in units))
+
+
+def keep_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:
+    """Choose the rows that stay so that no person has more than a request allows.
+
+    Parameters
+    ----------
+    opened : OpenedData
+        The input; the first kind of its units are the persons.
+    rows : int32 array
+        The rows of its frame that may be published.
+    request : Request
+        How many rows of a person stay (`rows_per_person`), and which (`kept_rows`).
+    rng : Generator
+        Draws the rows, or decides between rows that tie.
+
+    Returns
+    -------
+    OpenedData
+        The same rows with `OpenedData.kept`.
+    """
+    # Each row of the input, in an order that chance decides.
+    each = rng.permutation(np.repeat(rows, opened.counts[rows]))
+    if request.kept_rows != "random":
+        assert request.order is not None
+        places = _places(opened.frame.get_column(request.order), request)
+        each = each[np.argsort(places[each] if request.kept_rows == "first" else -places[each], kind="stable")]
+    owners = opened.units[0].codes[each]
+    by_person = np.argsort(owners, kind="stable")
+    sorted_owners = owners[by_person]
+    first = np.searchsorted(sorted_owners, sorted_owners)
+    stays = np.arange(len(each)) - first < int(request.rows_per_person or 0)
+    kept = np.bincount(each[by_person[stays]], minlength=opened.frame.height).astype(np.int64)
+    return replace(opened, kept=kept)
+
+
+def _places(column: pl.Series, request: Request) -> NDArray[np.int64]:
+    """Return the place of each row in the order of a column; rows that miss a value are chosen last.
+
+    Raises
+    ------
+    DataError
+        The column is text that is neither numbers nor dates.
+    """
+    named = {name: form for name, form in (request.dates or {}).items() if name == column.name}
+    meant = understand(column.to_frame(), [column.name], dates=named, decimal=request.decimal).frame[column.name]
+    if not (meant.dtype.is_numeric() or meant.dtype.is_temporal()):
+        raise DataError(
+            f"The column '{column.name}' gives rows no order: it has neither numbers nor dates. Name another one with ",
+            Suggestion("order"),
+            ".",
+        )
+    import polars as pl
+
+    places = meant.rank("dense").cast(pl.Int64)
+    return places.fill_null(-1 if request.kept_rows == "last" else len(places) + 1).to_numpy()
 
 
 def missing_units(frame: pl.DataFrame, units: Sequence[Sequence[str]]) -> NDArray[np.bool_]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.errors import InternalError
-from shoal.verification import check_faithful, check_shown_values, number_units, verify
+from shoal.verification import check_faithful, check_rows_per_unit, check_shown_values, number_units, verify
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,6 +79,8 @@ def _checked(published: pl.DataFrame, entries: NDArray[np.integer], recoded: Rec
         raise InternalError("a release has more or fewer rows than were to be published")
     rows, times = prepared.rows[entries], prepared.counts[entries]
     units = units_of_entries(recoded, entries)
+    if units is not None and request.rows_per_person is not None:
+        check_rows_per_unit(units.to_series(0), times, request.rows_per_person)
     achieved = verify(
         published,
         quasi_identifiers=schema.quasi_identifiers,

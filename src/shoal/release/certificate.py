@@ -181,6 +181,8 @@ class Certificate:
     """What the algorithm tells of its run: counts and names, never a cell."""
     for_readers: Mapping[str, Any] = field(default_factory=dict)
     """What of the parameters readers need, as it was asked for: nothing of it depends on the table."""
+    persons: Sequence[Mapping[str, Any]] = ()
+    """What was measured of each kind of unit that is protected, such as persons: `PersonFigures`."""
     engine: Mapping[str, Any] = field(default_factory=dict)
     """What found the groups: the engine's `name`, in how many `parts` of the table, and for those that work on cells
     with counts how many `cells` there were, and the `memory` in bytes that they were allowed."""
@@ -208,6 +210,7 @@ class Certificate:
             "requested": [dict(model) for model in self.requested],
             "achieved": dict(self.achieved),
             "risk": {when: dict(figures) for when, figures in self.risk.items()},
+            **({"persons": [dict(figures) for figures in self.persons]} if self.persons else {}),
             "warnings": [remark.to_dict() for remark in self.warnings],
             "cost": self.cost.to_dict(),
             "guarantee": self._guarantee(),

@@ -55,7 +55,11 @@ def model_title(request: Mapping[str, Any]) -> str:
     return ", ".join([f"{model}{variant}", *parameters]) + whose
 
 
-_OF_UNITS = {"persons": marked("of persons"), "records": marked("of one record of a person")}
+_OF_UNITS = {
+    "persons": marked("of persons"),
+    "records": marked("of one record of a person"),
+    "one_record_each": marked("of persons with one record each"),
+}
 """What a model is about if persons may have several records."""
 
 
@@ -460,6 +464,8 @@ def reservations(
 
 def _records_of_persons(whose: Collection[str | None]) -> str:
     """Explain the limits for persons with several records, given the units of the models."""
+    if "one_record_each" in whose:
+        return _("No person has more than one record in it, so that what is said of records holds for persons.")
     if "records" in whose:
         return _(
             "What is said of sensitive values is about one record of a person: all records of a person together may "
@@ -517,6 +523,15 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
         if parameters["keep_order"]
         else _("The rows are sorted by what is published; their order tells nothing else.")
     )
+    if "rows_per_person" in parameters:
+        most = parameters["rows_per_person"]
+        said.append(
+            ngettext(
+                "It has one record of each person; others, if there were any, are left out.",
+                "It has at most {most} records of each person; others, if there were any, are left out.",
+                most,
+            ).format(most=number(most))
+        )
     if parameters["missing_sensitive"] == "drop":
         said.append(_("Rows of the original table that miss a sensitive value, if there were any, are left out."))
     if parameters.get("normalize"):

@@ -28,6 +28,9 @@ class CommonOptions(TypedDict, total=False):
     person: str | Sequence[str] | None
     units: Sequence[str | Sequence[str]]
     missing_person: str
+    rows_per_person: int | None
+    kept_rows: str
+    order: str | None
     missing_sensitive: str
     normalize: bool
     star: str

@@ -12,7 +12,6 @@ from shoal._core.validation import (
     Integer,
     OneOf,
     Optional,
-    Symbol,
     number_in,
     parameters_of,
     validate_declared,
@@ -22,6 +21,7 @@ from shoal.algorithms import ALGORITHMS, PREFERENCES, Preferences, choose
 from shoal.errors import ColumnError, ParameterError
 from shoal.models import Requirement, collect_models
 from shoal.recoding import LARGEST_SET, METHODS
+from shoal.request.column_fields import ColumnFields
 from shoal.request.hierarchies import trees_of
 from shoal.request.request_field import requestable
 from shoal.request.texts import levels_in
@@ -42,11 +42,10 @@ ENGINES = ("auto", "memory", "stream", "spark")
 _LEAST_SHARED = 3
 """Of two people with a value each knows that it is the other's."""
 _LISTS = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")
-_NAMES = "Separated by commas, or the option repeated; a name with a comma stands in double quotes."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Request:
+class Request(ColumnFields):
     """Everything that is requested of a release; the keywords of `shoal.anonymize` are its fields.
 
     A request is a value: it is validated when it is made, and the same request may be run on several tables, compared,
@@ -61,112 +60,6 @@ class Request:
     'tp+'
     """
 
-    quasi_identifiers: Sequence[str] = requestable(
-        "sequence of str",
-        "Columns that an adversary knows from elsewhere. A missing value is a value of its own.",
-        section="columns",
-        flag="--qi",
-        metavar="NAMES",
-        help=f"Quasi-identifiers: what an adversary may know of a person. {_NAMES}",
-        kind=tuple[str, ...],
-    )
-    sensitive: str | Sequence[str] | None = requestable(
-        "str or sequence of str, optional",
-        "Columns that must not be linked to a person.",
-        section="columns",
-        default=None,
-        flag="--sensitive",
-        metavar="NAMES",
-        help="Sensitive attributes: what must not be linked to a person.",
-        kind=tuple[str, ...],
-    )
-    direct_identifiers: Sequence[str] = requestable(
-        "sequence of str",
-        "Columns that name a person: dropped.",
-        section="columns",
-        default=(),
-        flag="--id",
-        metavar="NAMES",
-        help="Direct identifiers: columns that name a person, never published.",
-        kind=tuple[str, ...],
-    )
-    insensitive: str | Sequence[str] = requestable(
-        'sequence of str, or "rest"',
-        'Columns that are published as they are; "rest" is all columns that have no other role. Look at them first: a '
-        "column that nobody thought of may name people.",
-        section="columns",
-        default=(),
-        flag="--insensitive",
-        metavar="NAMES",
-        help="Columns that are neither, published as they are.",
-        kind=tuple[str, ...],
-    )
-    person: str | Sequence[str] | None = requestable(
-        "str or sequence of str, optional",
-        "The column, or several together, that identifies the person whose row it is, if persons have several rows. It "
-        "is read and never published. `KAnonymity(k)`, and the k of every other model, then counts persons: none has "
-        "more than one in k rows of a group. Models of sensitive values are about each record of a person.",
-        section="columns",
-        default=None,
-        flag="--person",
-        metavar="NAMES",
-        help="The column that identifies the person whose record it is (several columns together), never published: k "
-        "counts persons then.",
-        kind=tuple[str, ...],
-    )
-    units: Sequence[str | Sequence[str]] = requestable(
-        "sequence of str or of sequences of str",
-        'Further kinds of units that must each be protected as persons are, such as households: `["household"]`.',
-        section="columns",
-        default=(),
-        flag="--unit",
-        metavar="NAMES",
-        help="Columns that identify further units, such as households, each of which is protected as persons are.",
-        kind=tuple[str, ...],
-    )
-    missing_person: str = requestable(
-        '{"error", "own"}',
-        "What a row is whose person is missing: an error, or the row of a person of its own.",
-        section="columns",
-        default="error",
-        flag="--missing-person",
-        metavar="error|own",
-        help="A record whose person is missing is an error, or that of a person of its own.",
-        constraint=OneOf(("error", "own")),
-    )
-    missing_sensitive: str = requestable(
-        '{"error", "value", "drop"}',
-        "What a missing sensitive value is: an error, a value like any other, or a reason to leave the row out.",
-        section="columns",
-        default="error",
-        flag="--missing-sensitive",
-        metavar="error|value|drop",
-        help="A missing sensitive value is an error, a value of its own, or drops its row.",
-        constraint=OneOf(("error", "value", "drop")),
-    )
-    normalize: bool = requestable(
-        "bool",
-        "Whether to strip blanks at the ends and invisible characters (zero-width characters, soft hyphens, marks of "
-        "direction) from sensitive values and quasi-identifiers that are text, and to compose their characters "
-        "(Unicode NFC), before anything else; text of which nothing is left is missing. The normalized values are "
-        "published. Without it, sensitive values that differ in this alone are an error.",
-        section="columns",
-        flag="--normalize",
-        help="Strip blanks at the ends and invisible characters from sensitive values and quasi-identifiers, and "
-        "compose characters (Unicode NFC), before anything else.",
-        kind=bool,
-    )
-    star: str = requestable(
-        "str",
-        "What a suppressed cell shows; it must not be a value of the data, and has neither digits nor commas: numbers, "
-        "dates, intervals and sets have them.",
-        section="columns",
-        default="*",
-        flag="--star",
-        metavar="SYMBOL",
-        help="The symbol of a suppressed cell, * unless given.",
-        constraint=Symbol(),
-    )
     privacy: PrivacyModel | Sequence[PrivacyModel] | None = requestable(
         "PrivacyModel or sequence of PrivacyModel, optional",
         "What every group, or the release as a whole, must satisfy; several hold together.",
@@ -442,6 +335,10 @@ class Request:
 
     def __post_init__(self) -> None:
         validate_declared("Request", self)
+        if self.rows_per_person is not None and self.person is None:
+            raise ParameterError("Name the column that identifies persons with ", Suggestion("person"), ".")
+        if self.kept_rows != "random" and self.order is None:
+            raise ParameterError("Name the column that rows of a person are ordered by with ", Suggestion("order"), ".")
         for name in (*_LISTS, "privacy"):
             if isinstance(getattr(self, name), list):  # so that requests of the same names are equal
                 object.__setattr__(self, name, tuple(getattr(self, name)))
@@ -464,7 +361,8 @@ class Request:
     @cached_property
     def requirement(self) -> Requirement:
         """What every group, and the release, must satisfy."""
-        return Requirement.of(self.models, self.schema.sensitive, self.schema.units)
+        one, units = self.rows_per_person == 1, self.schema.units
+        return Requirement.of(self.models, self.schema.sensitive, units[1:] if one else units, one_row_each=one)
 
     @cached_property
     def preferences(self) -> Preferences:
@@ -502,15 +400,17 @@ class Request:
         return self.recoding == "generalization" and self.chosen.capabilities.hierarchical
 
     @property
-    def about_cells(self) -> dict[str, str | bool]:
+    def about_cells(self) -> dict[str, str | int]:
         """What certificates state of how cells and rows are published, for the publisher and for readers."""
-        facts: dict[str, str | bool] = {
+        facts: dict[str, str | int] = {
             "star": self.star,
             "keep_order": self.keep_order,
             "missing_sensitive": self.missing_sensitive,
         }
         if self.schema.units:
             facts["missing_person"] = self.missing_person
+        if self.rows_per_person is not None:
+            facts |= {"rows_per_person": self.rows_per_person, "kept_rows": self.kept_rows}
         return {**facts, "normalize": True} if self.normalize else facts
 
     @property

@@ -13,7 +13,7 @@ from shoal.verification.node_names import names_read_as
 from shoal.verification.published_columns import ReadColumn, ReadTable, read_table
 from shoal.verification.same_rows import RowSums, check_same_rows
 from shoal.verification.shown_values import check_shown_values
-from shoal.verification.units import number_units
+from shoal.verification.units import check_rows_per_unit, name_units, number_units
 from shoal.verification.verify import verify
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "ReadTable",
     "RowSums",
     "check_faithful",
+    "check_rows_per_unit",
     "check_same_rows",
     "check_shown_values",
     "count_groups",
@@ -32,6 +33,7 @@ __all__ = [
     "declared_meanings",
     "failures",
     "measure",
+    "name_units",
     "names_read_as",
     "number_units",
     "read_table",

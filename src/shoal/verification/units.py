@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from shoal.errors import ReleaseUnsafeError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["name_units", "number_units"]
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["check_rows_per_unit", "name_units", "number_units"]
 
 _ROW = "row"
 
@@ -56,6 +61,28 @@ def name_units(frame: pl.DataFrame, units: pl.DataFrame | None) -> tuple[pl.Data
     longest = max(map(len, frame.columns), default=0)
     named = {kind: f"{'unit':_<{longest}}_{place}" for place, kind in enumerate(units.columns)}
     return frame.with_columns(units[kind].alias(name) for kind, name in named.items()), named
+
+
+def check_rows_per_unit(units: pl.Series, times: NDArray[np.int64], most: int) -> None:
+    """Check that no unit has more rows than allowed in a release.
+
+    Parameters
+    ----------
+    units : polars.Series
+        The unit of each distinct row.
+    times : int64 array
+        How often each distinct row is published.
+    most : int
+
+    Raises
+    ------
+    ReleaseUnsafeError
+        Some unit has more.
+    """
+    rows = pl.DataFrame({"unit": units, "rows": times}).group_by("unit").agg(pl.col("rows").sum())
+    over = rows.filter(pl.col("rows") > most).height
+    if over:
+        raise ReleaseUnsafeError(f"{over} persons have more than {most} row(s) in the release. Nothing was published.")
 
 
 def _numbers(rows: pl.DataFrame, names: Sequence[str]) -> pl.Series:

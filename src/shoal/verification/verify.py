@@ -100,11 +100,11 @@ def _of_units(
     """Count the rows of each unit in each group, for each kind of unit that some model counts."""
     if not requirement.counts_units:
         return {}
-    if units is None or tuple(units.columns) != requirement.units or units.height != frame.height:
+    if units is None or not set(requirement.units) <= set(units.columns) or units.height != frame.height:
         raise ReleaseUnsafeError(
             "The release was to be checked for units whose rows are not known. Nothing was published."
         )
-    with_units, named = name_units(frame, units)
+    with_units, named = name_units(frame, units[list(requirement.units)])
     counts = count_groups(with_units, quasi_identifiers, list(named.values()), times=times)
     return dict(zip(named, counts, strict=True))
 

@@ -288,6 +288,16 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "would: {evidence}. Groups count records, and several of one person hide nobody."
     ),
     "one_record_each": marked("Make it one record per person first."),
+    "count_persons": marked(
+        "Name the column of persons, {person}: groups count persons then. Or publish one record of each, with {one} as "
+        "well."
+    ),
+    "sure_of_persons": marked(
+        "Of {above:number} of {units:number} persons ({columns}) some value of '{column}' follows from all their "
+        "records with a probability of more than {limit}, of one of them with {largest:percent}: the model counts "
+        "records."
+    ),
+    "fewer_records_each": marked("Publish one record of each person, with {one}."),
     "rows_of_persons": marked(
         "{rows:number} rows of {persons:number} values of '{column}', at most {most:number} of one"
     ),

@@ -21,10 +21,9 @@ from shoal.errors import InfeasibleError, ParameterError, UsageError
 from shoal.models import Requirement
 from shoal.pipeline.encoded import Encoded
 from shoal.pipeline.input import open_data, understood
-from shoal.pipeline.prepare import Prepared, drawn, rows_to_publish
+from shoal.pipeline.prepare import Prepared, drawn, rows_to_publish, with_persons
 from shoal.pipeline.recoded import Recoded
 from shoal.pipeline.run import STEPS, verified
-from shoal.pipeline.units import with_units
 from shoal.pipeline.verify import units_of_entries
 from shoal.recoding import LARGEST_SET
 from shoal.release.plan import ReleasePlan
@@ -139,7 +138,7 @@ def apply(
         opened = _meant(plan, opened, request)
     frame, rows = rows_to_publish(opened, schema, request.missing_sensitive)
     with clock.step("encode"):
-        table = replace(encode(frame, schema), counts=opened.counts[rows], units=opened.units_of(rows))
+        table = replace(encode(frame, schema), counts=opened.publishable[rows], units=opened.units_of(rows))
         said = dict(plan.meanings)  # of what the cells stand for, as `verified` needs it
         encoded = Encoded(table=table, trees={}, automatic=frozenset(), coarsened=said, classes={}, pictures={})
         encoded.check(request.requirement, may_normalize=False)
@@ -192,6 +191,7 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
         keep_order=keep_order,
         missing_sensitive=asked["missing_sensitive"],
         missing_person=asked.get("missing_person", "error"),
+        rows_per_person=asked.get("rows_per_person"),
         normalize=asked.get("normalize", False),
         seed=seed,
         coarsen=_as_asked(plan),
@@ -223,7 +223,7 @@ def _meant(plan: ReleasePlan, opened: OpenedData, request: Request) -> OpenedDat
     read_as: Mapping[str, Mapping[str, str]] = plan.parameters.get("read_as") or {}
     text = [name for name in read_as if opened.frame.schema.get(name) == pl.String]
     decimals = {read_as[name]["decimal"] for name in text if "decimal" in read_as[name]}
-    opened = with_units(opened, request.schema.units, request.missing_person)
+    opened = with_persons(opened, request)
     _, rows = rows_to_publish(opened, request.schema, request.missing_sensitive)
     return understood(
         opened,

@@ -267,7 +267,7 @@ class _Work:
     def _released(self, request: Request, clock: Clock) -> Release:
         if request.climbs not in self.encoded:
             self.encoded[request.climbs] = encoded_table(
-                self.frame, self.opened.counts[self.rows], request, clock, units=self.opened.units_of(self.rows)
+                self.frame, self.opened.publishable[self.rows], request, clock, units=self.opened.units_of(self.rows)
             )
         encoded = self.encoded[request.climbs]
         with clock.step("encode"):

@@ -91,7 +91,7 @@ class Evaluator:
         request = self.request
         self._told = self.frame.get_column(request.schema.sensitive[0]) if request.schema.sensitive else None
         self.untouched = encoded_table(
-            self.frame, self.opened.counts[self.rows], request, Clock(STEPS), units=self.opened.units_of(self.rows)
+            self.frame, self.opened.publishable[self.rows], request, Clock(STEPS), units=self.opened.units_of(self.rows)
         )
         """The columns of the untouched setting."""
         self._rungs: dict[tuple[tuple[str, ...], int], Encoded] = {}

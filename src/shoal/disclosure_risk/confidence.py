@@ -1,0 +1,204 @@
+"""What unlinked rows tell of a person: how sure somebody can be of a value in some of a person's rows.
+
+The adversary knows the quasi-identifiers of all rows of everybody, sees the groups, and takes every matching of the
+rows of a group with its people for equally likely. A unit with r of the g rows of a group, c of which have a value, has
+that value in none of them with probability C(g - c, r) / C(g, r). Groups are matched independently, so that these are
+multiplied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.disclosure_risk.confidence_kernel import least_doubt
+from shoal.models.rationals import largest_ratio, rounded_up
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal.models import GroupCounts
+
+__all__ = ["PersonConfidence", "PersonFigures", "person_confidence", "person_figures"]
+
+_DOUBT = 1e-6
+"""Floating-point confidences are wrong by far less than this: units within it of a bound are decided by fractions."""
+_DIGITS = 4
+"""Decimals of stated figures, rounded up."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonConfidence:
+    """How sure somebody can be that a unit has one sensitive value in some of its rows."""
+
+    largest: Fraction
+    """The largest probability, over all units and values."""
+    limit: Fraction | None
+    """The share that the models of rows allow one value to have of a group; None if they allow any."""
+    above: int
+    """Units of which some value is more probable than the limit; 0 without one."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as in a certificate: the largest probability is rounded up."""
+        stated: dict[str, Any] = {"largest": rounded_up(self.largest, _DIGITS)}
+        return stated if self.limit is None else {**stated, "limit": str(self.limit), "units_above": self.above}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonFigures:
+    """Records and units of a release; they depend on whose the records are, and are the publisher's."""
+
+    unit: str
+    """Columns that identify the units."""
+    records: int
+    """Rows of the release."""
+    units: int
+    """Units that have a row in it."""
+    most_records: int
+    """Rows of the unit that has the most."""
+    least_in_group: int
+    """Different units of the group that has the fewest."""
+    average_in_group: Fraction
+    """Different units of a group, on average."""
+    largest_share: Fraction
+    """The largest share that one unit has of a group."""
+    confidence: dict[str, PersonConfidence]
+    """For each sensitive attribute how sure somebody can be of a value of a unit."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as in a certificate, rounded against the publisher."""
+        return {
+            "unit": self.unit,
+            "records": self.records,
+            "units": self.units,
+            "most_records": self.most_records,
+            "least_in_group": self.least_in_group,
+            "average_in_group": round(float(self.average_in_group), 2),
+            "largest_share": rounded_up(self.largest_share, _DIGITS),
+            "confidence": {name: one.to_dict() for name, one in self.confidence.items()},
+        }
+
+
+def person_figures(
+    name: str, units: GroupCounts, attributes: Sequence[tuple[str, GroupCounts]], limit: Fraction | None
+) -> PersonFigures:
+    """Measure a release by its units.
+
+    Parameters
+    ----------
+    name : str
+        Columns that identify the units.
+    units : GroupCounts
+        The rows of each unit in each group.
+    attributes : sequence of (name, GroupCounts)
+        The rows of each sensitive value in the same groups.
+    limit : Fraction, optional
+        The share that models allow one value to have of a group.
+    """
+    return PersonFigures(
+        unit=name,
+        records=int(units.sizes.sum()),
+        units=units.population.distinct,
+        most_records=units.population.height,
+        least_in_group=int(units.distinct.min()),
+        average_in_group=Fraction(len(units.values), len(units.sizes)),
+        largest_share=largest_ratio(units.heights, units.sizes),
+        confidence={attribute: person_confidence(units, counts, limit) for attribute, counts in attributes},
+    )
+
+
+def person_confidence(units: GroupCounts, values: GroupCounts, limit: Fraction | None = None) -> PersonConfidence:
+    """Measure how sure somebody can be that a unit has a value in some of its rows.
+
+    Parameters
+    ----------
+    units : GroupCounts
+        The rows of each unit in each group.
+    values : GroupCounts
+        The rows of each sensitive value in the same groups.
+    limit : Fraction, optional
+        Units above it are counted.
+
+    Returns
+    -------
+    PersonConfidence
+        Decided with integers: floating point only selects the units that need them.
+    """
+    # Groups of each unit, with its rows in them.
+    order = np.argsort(units.values, kind="stable")
+    owners = units.values[order]
+    starts = np.append(np.flatnonzero(np.diff(owners, prepend=-1)), len(owners)).astype(np.int64)
+    groups = np.repeat(np.arange(len(units.sizes)), units.distinct)[order]
+    rows = units.counts[order].astype(np.int64)
+    least = least_doubt(
+        starts, groups, rows, values.starts, values.values, values.counts, values.sizes, np.int64(len(values.totals))
+    )
+    confidence = -np.expm1(least)
+    exact = _Exact(starts, groups, rows, values)
+    # The largest: of the units that may have it, each different situation is computed once.
+    largest = exact.largest(np.flatnonzero(confidence >= confidence.max() - _DOUBT))
+    if limit is None:
+        return PersonConfidence(largest=largest, limit=None, above=0)
+    bound = float(limit)
+    above = int(np.count_nonzero(confidence > bound + _DOUBT))
+    unsure = np.flatnonzero(np.abs(confidence - bound) <= _DOUBT)
+    return PersonConfidence(largest=largest, limit=limit, above=above + exact.count_above(unsure, limit))
+
+
+class _Exact:
+    """Confidences as fractions, for the units that floating point does not decide."""
+
+    def __init__(
+        self, starts: NDArray[np.int64], groups: NDArray[np.int64], rows: NDArray[np.int64], values: GroupCounts
+    ) -> None:
+        self._starts, self._groups, self._rows, self._values = starts, groups, rows, values
+        self._known: dict[tuple[tuple[int, int], ...], Fraction] = {}
+
+    def largest(self, units: NDArray[np.intp]) -> Fraction:
+        """Return the largest confidence of some units."""
+        single, several = self._split(units)
+        found = [self._of(unit) for unit in several]
+        groups = np.unique(self._groups[self._starts[single]])
+        found += [Fraction(int(self._values.heights[g]), int(self._values.sizes[g])) for g in groups]
+        return max(found)
+
+    def count_above(self, units: NDArray[np.intp], limit: Fraction) -> int:
+        """Count the units whose confidence exceeds a limit."""
+        single, several = self._split(units)
+        groups = self._groups[self._starts[single]]
+        # In Python's integers, group by group: the height of a group is its most frequent value.
+        numbers, times = np.unique(groups, return_counts=True)
+        heights, sizes = self._values.heights[numbers].tolist(), self._values.sizes[numbers].tolist()
+        count = sum(
+            time
+            for height, size, time in zip(heights, sizes, times.tolist(), strict=True)
+            if height * limit.denominator > size * limit.numerator
+        )
+        return int(count) + sum(self._of(unit) > limit for unit in several)
+
+    def _split(self, units: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[int]]:
+        """Return the units of one row, for which the share of the most frequent value is the answer, and the others."""
+        begins = self._starts[units]
+        alone = (self._starts[units + 1] - begins == 1) & (self._rows[begins] == 1)
+        return units[alone], units[~alone].tolist()
+
+    def _of(self, unit: int) -> Fraction:
+        """Return the largest confidence in a value of a unit."""
+        entries = slice(self._starts[unit], self._starts[unit + 1])
+        profile = tuple(sorted(zip(self._groups[entries].tolist(), self._rows[entries].tolist(), strict=True)))
+        if profile not in self._known:
+            without: dict[int, Fraction] = {}
+            for g, r in profile:
+                own = slice(self._values.starts[g], self._values.starts[g + 1])
+                size = int(self._values.sizes[g])
+                pairs = zip(self._values.values[own].tolist(), self._values.counts[own].tolist(), strict=True)
+                for value, count in pairs:
+                    without[value] = without.get(value, Fraction(1)) * Fraction(comb(size - count, r), comb(size, r))
+            self._known[profile] = 1 - min(without.values())
+        return self._known[profile]

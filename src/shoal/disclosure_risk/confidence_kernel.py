@@ -1,0 +1,68 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""How sure somebody can be that a unit has a value in some of its rows, in logarithms, for every unit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shoal._core.compiling import kernel
+
+__all__ = ["least_doubt"]
+
+_MULTIPLIED = 64
+"""Up to so many rows of a unit in a group their factors are multiplied; beyond, factorials are approximated."""
+
+
+@kernel
+def least_doubt(unit_starts, entry_groups, entry_rows, group_starts, values, counts, sizes, width):
+    """Find for each unit the smallest logarithm of the probability that it has a value in none of its rows.
+
+    Parameters
+    ----------
+    unit_starts : int64 array of shape (units + 1,)
+        Start of the entries of each unit; an entry is a group with rows of the unit.
+    entry_groups, entry_rows : int64 arrays
+        The group of each entry, and the rows of the unit in it, at least 1.
+    group_starts : int64 array of shape (groups + 1,)
+        Start of the values of each group.
+    values, counts : int64 arrays
+        The sensitive values of each group, below `width`, and the rows with each.
+    sizes : int64 array of shape (groups,)
+        Rows of each group.
+    width : int
+        Number of sensitive values.
+
+    Returns
+    -------
+    float64 array of shape (units,)
+        -inf if a unit certainly has some value.
+    """
+    least = np.zeros(unit_starts.size - 1, dtype=np.float64)
+    sums = np.zeros(width, dtype=np.float64)
+    for u in range(unit_starts.size - 1):
+        # The factors of each value, over the groups of the unit.
+        for e in range(unit_starts[u], unit_starts[u + 1]):
+            g = entry_groups[e]
+            size = sizes[g]
+            r = entry_rows[e]
+            for j in range(group_starts[g], group_starts[g + 1]):
+                others = size - counts[j]
+                if others < r:
+                    sums[values[j]] = -np.inf
+                elif r <= _MULTIPLIED:
+                    share = 1.0
+                    for i in range(r):
+                        share *= (others - i) / (size - i)
+                    sums[values[j]] += math.log(share) if share > 0 else -np.inf
+                else:
+                    sums[values[j]] += math.lgamma(others + 1) - math.lgamma(others - r + 1)
+                    sums[values[j]] -= math.lgamma(size + 1) - math.lgamma(size - r + 1)
+        # The value that is least in doubt; the sums are cleared for the next unit.
+        for e in range(unit_starts[u], unit_starts[u + 1]):
+            g = entry_groups[e]
+            for j in range(group_starts[g], group_starts[g + 1]):
+                least[u] = min(least[u], sums[values[j]])
+                sums[values[j]] = 0.0
+    return least

@@ -1,0 +1,77 @@
+"""How sure somebody can be of a value of a person, against the count of all matchings."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.oracles.persons import confidence_by_matchings
+
+from shoal.disclosure_risk.confidence import person_confidence, person_figures
+from shoal.disclosure_risk.confidence_kernel import least_doubt
+from shoal.verification import count_groups
+
+
+@st.composite
+def matched_tables(draw: st.DrawFn) -> list[list[tuple[int, int]]]:
+    """Draw the rows of one to three groups: whose they are, and their values."""
+    row = st.tuples(st.integers(0, 2), st.integers(0, 2))
+    return draw(st.lists(st.lists(row, min_size=1, max_size=5), min_size=1, max_size=3))
+
+
+def counted(groups: list[list[tuple[int, int]]]) -> Any:
+    rows = [(number, unit, value) for number, group in enumerate(groups) for unit, value in group]
+    frame = pl.DataFrame(rows, schema=["g", "u", "v"], orient="row")
+    return count_groups(frame, ["g"], ["u", "v"])
+
+
+@settings(max_examples=500, deadline=None)
+@given(groups=matched_tables(), limit=st.fractions(0, 1, max_denominator=6))
+def test_it_is_what_counting_all_matchings_gives(groups: list[list[tuple[int, int]]], limit: Fraction) -> None:
+    units, values = counted(groups)
+    everybody = {unit for group in groups for unit, _ in group}
+    whole = {value for group in groups for _, value in group}
+    expected = {unit: max(confidence_by_matchings(groups, unit, value) for value in whole) for unit in everybody}
+    found = person_confidence(units, values, limit)
+    assert found.largest == max(expected.values())
+    assert found.above == sum(one > limit for one in expected.values())
+
+
+@settings(max_examples=50, deadline=None)
+@given(groups=matched_tables())
+def test_the_loop_without_compilation(groups: list[list[tuple[int, int]]]) -> None:
+    units, values = counted(groups)
+    order = np.argsort(units.values, kind="stable")
+    starts = np.append(np.flatnonzero(np.diff(units.values[order], prepend=-1)), len(order))
+    given = (starts, np.repeat(np.arange(len(units.sizes)), units.distinct)[order], units.counts[order])
+    held = (values.starts, values.values, values.counts, values.sizes, len(values.totals))
+    assert np.allclose(least_doubt.py_func(*given, *held), least_doubt(*given, *held[:-1], np.int64(held[-1])))
+
+
+def test_many_rows_of_one_person_in_a_group() -> None:
+    """Where factorials are approximated, and fractions decide."""
+    groups = [[(0, row % 3) for row in range(100)] + [(1 + row, row % 3) for row in range(300)]]
+    units, values = counted(groups)
+    found = person_confidence(units, values, Fraction(1, 3))
+    assert 1 - found.largest < Fraction(1, 10**16)
+    assert found.above > 1
+    assert found.to_dict() == {"largest": 1.0, "limit": "1/3", "units_above": found.above}
+
+
+def test_the_figures() -> None:
+    groups = [[(0, 0), (0, 1), (1, 0), (2, 1)], [(0, 1), (3, 0), (4, 0)]]
+    units, values = counted(groups)
+    assert person_figures("id", units, [("v", values)], Fraction(1, 2)).to_dict() == {
+        "unit": "id",
+        "records": 7,
+        "units": 5,
+        "most_records": 3,
+        "least_in_group": 3,
+        "average_in_group": 3.0,
+        "largest_share": 0.5,
+        "confidence": {"v": {"largest": 0.9445, "limit": "1/2", "units_above": 3}},
+    }

@@ -1,0 +1,122 @@
+"""Some rows of each person: drawn at random, or the first or last in the order of a column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.errors import DataError, ParameterError, ReleaseUnsafeError
+
+ASKED: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "disease", "person": "id"}
+
+
+def visits(persons: int = 20, each: int = 4) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "id": [person for person in range(persons) for _ in range(each)],
+            "age": [30 + person % 2 for person in range(persons) for _ in range(each)],
+            "disease": ["abcd"[visit % 4] for _ in range(persons) for visit in range(each)],
+            "admitted": [f"{1 + 7 * visit % 28}.{1 + visit}.2020" for _ in range(persons) for visit in range(each)],
+        }
+    )
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("engine", ["memory", "stream"])
+def test_at_most_so_many_of_each(tmp_path: Path, engine: str, most: int) -> None:
+    data = visits()
+    data.write_parquet(tmp_path / "in.parquet")
+    made = shoal.anonymize(
+        tmp_path / "in.parquet", **ASKED, k=4, l=2, rows_per_person=most, engine=engine, direct_identifiers=["admitted"]
+    )
+    made.save(tmp_path / "out")
+    certificate = made.certificate
+    assert certificate.input["rows_left_out"] == 20 * (4 - most)
+    assert certificate.persons[0]["records"] == 20 * most
+    assert certificate.persons[0]["most_records"] == most
+    assert shoal.provenance(data, certificate.to_dict(), salt=made.salt)
+    of = {"one_record_each"} if most == 1 else {"persons", "records"}
+    assert {one["of"] for one in certificate.requested} == of
+    said = made.public_certificate.to_dict()
+    assert said["parameters"]["rows_per_person"] == most
+    assert ("holds for persons" in str(said["guarantee"])) == (most == 1)
+
+
+def test_which_ones_is_chance() -> None:
+    data = visits(persons=8)
+    found: Counter[int] = Counter()
+    for _ in range(60):
+        made = shoal.anonymize(data, **ASKED, k=2, rows_per_person=1, direct_identifiers=["admitted"])
+        assert Counter(data["id"].gather(made.rows)) == Counter(range(8))
+        found.update((made.rows % 4).tolist())
+    assert set(found) == {0, 1, 2, 3}
+    assert min(found.values()) > 60  # of 120 on average
+
+
+@pytest.mark.parametrize(("kept", "value"), [("first", "a"), ("last", "d")])
+def test_the_first_or_the_last(kept: str, value: str) -> None:
+    """By the dates that are meant: as text the fourth visit would not be the last."""
+    made = shoal.anonymize(
+        visits(), **ASKED, k=4, rows_per_person=1, kept_rows=kept, order="admitted", direct_identifiers=["admitted"]
+    )
+    assert set(made.data["disease"]) == {value}
+
+
+def test_a_missing_date_is_chosen_last() -> None:
+    data = visits().with_columns(admitted=pl.when(pl.col("disease") != "a").then("admitted"))
+    for kept, value in (("first", "b"), ("last", "d")):
+        made = shoal.anonymize(
+            data, **ASKED, k=4, rows_per_person=1, kept_rows=kept, order="admitted", direct_identifiers=["admitted"]
+        )
+        assert set(made.data["disease"]) == {value}
+
+
+def test_rows_without_a_value_are_left_out_first() -> None:
+    data = visits().with_columns(disease=pl.when(pl.col("disease") == "d").then("disease"))
+    made = shoal.anonymize(
+        data, **ASKED, k=4, rows_per_person=1, missing_sensitive="drop", direct_identifiers=["admitted"]
+    )
+    assert made.data["disease"].to_list() == ["d"] * 20
+
+
+def test_what_is_wrong_is_said() -> None:
+    data = visits().drop("admitted")
+    with pytest.raises(ParameterError, match="identifies persons with"):
+        shoal.anonymize(data, quasi_identifiers=["age"], direct_identifiers=["id", "disease"], k=2, rows_per_person=1)
+    with pytest.raises(ParameterError, match="ordered by with"):
+        shoal.anonymize(data, **ASKED, k=2, rows_per_person=1, kept_rows="first")
+    with pytest.raises(DataError, match="'disease' gives rows no order"):
+        shoal.anonymize(data, **ASKED, k=2, rows_per_person=1, kept_rows="first", order="disease")
+    with pytest.raises(ParameterError, match="engine='memory'"):
+        shoal.anonymize(data.lazy(), **ASKED, k=2, rows_per_person=1, kept_rows="first", order="age", engine="stream")
+
+
+def test_it_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    import shoal.pipeline.prepare
+
+    monkeypatch.setattr(shoal.pipeline.prepare, "keep_rows", lambda opened, *_: replace(opened, kept=opened.counts))
+    with pytest.raises(ReleaseUnsafeError, match=r"20 persons have more than 1 row\(s\)"):
+        shoal.anonymize(visits().drop("admitted"), **ASKED, k=4, rows_per_person=1)
+
+
+def test_what_all_records_tell_is_a_warning_with_a_way_out() -> None:
+    data = visits().drop("admitted")
+    made = shoal.anonymize(data, **ASKED, k=4, l=4)
+    (warning,) = [one for one in made.warnings if one.code == "sure_of_persons"]
+    assert "20 of 20 persons (id)" in warning.text
+    assert "rows_per_person=1" in warning.text
+    assert "sure_of_persons" not in made.public_certificate.to_json()
+    single = shoal.anonymize(data, **ASKED, k=4, l=2, rows_per_person=1, seed=1)
+    assert not [one for one in single.warnings if one.code == "sure_of_persons"]
+    repeated = shoal.anonymize(
+        data.rename({"id": "pcode"}), quasi_identifiers=["age"], sensitive="disease", k=4, direct_identifiers=["pcode"]
+    )
+    (advice,) = [one for one in repeated.warnings if one.code == "repeated_person"]
+    assert "person='pcode'" in advice.text
