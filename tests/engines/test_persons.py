@@ -58,7 +58,7 @@ def test_every_engine_warns_of_every_role(tmp_path: Path, way: str, roles: dict[
     ((column, text),) = raised(release)
     assert column == "pcode"
     assert "300 rows of 60 values of 'pcode', at most 5 of one" in text
-    assert "Make it one record per person first." in text
+    assert "Name the column of persons, person='pcode': groups count persons then." in text
     with pytest.raises(WarnedError):
         release.save(tmp_path / "out", strict=True)
     assert not (tmp_path / "out").exists()
@@ -143,7 +143,7 @@ def test_the_command_line_refuses_with_strict(tmp_path: Path, engine: str) -> No
     words += ["--sensitive", "disease", "-k", "5", "-l", "4", "-o", str(tmp_path / "out"), "--engine", engine]
     refused = CliRunner().invoke(app, [*words, "--strict"])
     assert refused.exit_code == 1
-    assert "one record per person" in " ".join(refused.stderr.split())
+    assert "Name the column of persons, --person pcode" in " ".join(refused.stderr.split())
     assert not (tmp_path / "out").exists()
     made = CliRunner().invoke(app, words)
     assert made.exit_code == 0

@@ -38,6 +38,8 @@ FLAGS = Flags(
         "dates": "--date",
         "normalize": "--normalize",
         "spreadsheet_safe": "--spreadsheet-safe",
+        "person": "--person",
+        "rows_per_person": "--rows-per-person",
     }
 )
 PLAIN = {"sex": ["f", "m"] * (ROWS // 2), "disease": [f"d{row // 2 % 4}" for row in range(ROWS)]}
@@ -151,7 +153,13 @@ CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = 
         *("repeated_person", "patient_id"),
         {"patient_id": [row // 2 for row in range(ROWS)]},
         {"direct_identifiers": ["patient_id"]},
-        *("one record per person", "40 rows of 20 values of 'patient_id', at most 2 of one"),
+        *("person='patient_id': groups count persons", "Name the column of persons, --person patient_id"),
+    ),
+    (
+        *("sure_of_persons", "disease"),
+        {"pcode": [row // 4 for row in range(ROWS)], "disease": ["a", "b", "c", "d"] * (ROWS // 4)},
+        {"person": "pcode", "privacy": [shoal.KAnonymity(2), shoal.LDiversity(4)]},
+        *("rows_per_person=1", "10 of 10 persons (pcode) some value of 'disease'"),
     ),
     (
         *("unread_dates", "born"),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.disclosure_risk.confidence_kernel import least_doubt
-from shoal.models.rationals import largest_ratio, rounded_up
+from shoal.models.rationals import largest_ratio, round_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ class PersonConfidence:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as in a certificate: the largest probability is rounded up."""
-        stated: dict[str, Any] = {"largest": rounded_up(self.largest, _DIGITS)}
+        stated: dict[str, Any] = {"largest": round_up(self.largest, _DIGITS)}
         return stated if self.limit is None else {**stated, "limit": str(self.limit), "units_above": self.above}
 
 
@@ -80,7 +80,7 @@ class PersonFigures:
             "most_records": self.most_records,
             "least_in_group": self.least_in_group,
             "average_in_group": round(float(self.average_in_group), 2),
-            "largest_share": rounded_up(self.largest_share, _DIGITS),
+            "largest_share": round_up(self.largest_share, _DIGITS),
             "confidence": {name: one.to_dict() for name, one in self.confidence.items()},
         }
 
