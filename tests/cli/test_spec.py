@@ -55,6 +55,9 @@ engine = "spark"
 memory = "2GB"
 master = "local[2]"
 missing_person = "own"
+rows_per_person = 2
+kept_rows = "first"
+order = "admitted"
 missing_sensitive = "drop"
 normalize = true
 star = "?"
@@ -154,6 +157,9 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "memory": "2GB",
     "master": "local[2]",
     "missing_person": "own",
+    "rows_per_person": 2,
+    "kept_rows": "first",
+    "order": "admitted",
     "missing_sensitive": "drop",
     "normalize": True,
     "star": "?",
