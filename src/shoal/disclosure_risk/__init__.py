@@ -7,7 +7,7 @@ documentation, reports and the command line. The function `shoal.risk` combines 
 from shoal.disclosure_risk.attribute import attribute_disclosure, class_confidence
 from shoal.disclosure_risk.combinations import Combination, rank_combinations
 from shoal.disclosure_risk.compatible_frequencies import count_compatible, generalized_columns, make_people_counter
-from shoal.disclosure_risk.confidence import PersonFigures, person_confidence, person_figures
+from shoal.disclosure_risk.confidence import person_figures
 from shoal.disclosure_risk.figures import Threshold
 from shoal.disclosure_risk.frequencies import Frequencies, count_frequencies
 from shoal.disclosure_risk.identifiers import PossibleIdentifier, detect_identifiers
@@ -57,8 +57,6 @@ __all__ = [
     "Marketer",
     "Measure",
     "PersonEvidence",
-    "PersonFigures",
-    "person_confidence",
     "person_figures",
     "PopulationUniques",
     "PossibleIdentifier",

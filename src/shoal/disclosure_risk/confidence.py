@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from shoal.models import GroupCounts
 
-__all__ = ["PersonConfidence", "PersonFigures", "person_confidence", "person_figures"]
+__all__ = ["person_figures"]
 
 _DOUBT = 1e-6
 """Floating-point confidences are wrong by far less than this: units within it of a bound are decided by fractions."""
