@@ -259,14 +259,14 @@ def co_occurrence_hierarchy(values: Values, sensitive: Values) -> Hierarchy:
     if len(other) != len(series):
         raise ParameterError(f"The 'sensitive' parameter must have as many values ({len(series)}). Got {len(other)}.")
     column = _column("co_occurrence_hierarchy", series)
-    said = encode_values(other)
-    if said is None:
+    other_column = encode_values(other)
+    if other_column is None:
         raise DataError("co_occurrence_hierarchy needs sensitive values: all are missing.")
     # Contingency table of the present values and the sensitive values.
     present = column.codes < column.size - column.has_missing
-    keys = column.codes[present].astype(np.int64) * said.size + said.codes[present]
+    keys = column.codes[present].astype(np.int64) * other_column.size + other_column.codes[present]
     size = column.size - column.has_missing
-    counts = np.bincount(keys, minlength=size * said.size).reshape(size, said.size)
+    counts = np.bincount(keys, minlength=size * other_column.size).reshape(size, other_column.size)
     return _merge_nodes(column, counts, _by_distribution)
 
 

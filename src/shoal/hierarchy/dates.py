@@ -97,11 +97,11 @@ class DatePart(Coarsening):
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""
-        asked = {"format": self.format, "earliest": self.earliest}
+        parameters = {"format": self.format, "earliest": self.earliest}
         return {
             "coarsening": "date-part",
             "part": self.part,
-            **{name: value for name, value in asked.items() if value is not None},
+            **{name: value for name, value in parameters.items() if value is not None},
         }
 
 

@@ -136,8 +136,8 @@ def _places(tree: Hierarchy, kind: pl.DataType) -> NDArray[np.int64] | None:
         possible = values.str.contains("^[0-9]")
     elif kind == pl.String:
         possible = values != ""
-        said = values.filter(possible)
-        if not (said.str.contains(f"^{NUMBER}$").all() or said.str.contains(_DATE).all()):
+        present = values.filter(possible)
+        if not (present.str.contains(f"^{NUMBER}$").all() or present.str.contains(_DATE).all()):
             return None
     else:
         return None

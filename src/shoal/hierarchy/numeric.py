@@ -148,14 +148,14 @@ class Bins(Coarsening):
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""
-        asked: dict[str, Any]
+        parameters: dict[str, Any]
         if self.width is not None:
-            asked = {"width": plain_number(self.width), "start": plain_number(self.start)}
+            parameters = {"width": plain_number(self.width), "start": plain_number(self.start)}
         elif self.cuts is not None:
-            asked = {"cuts": [plain_number(cut) for cut in self.cuts]}
+            parameters = {"cuts": [plain_number(cut) for cut in self.cuts]}
         else:
-            asked = {"quantiles": self.quantiles}
-        return {"coarsening": "bins", **asked}
+            parameters = {"quantiles": self.quantiles}
+        return {"coarsening": "bins", **parameters}
 
 
 def quantile_cuts(column: Column, numbers: Sequence[Fraction], bins: int) -> list[Fraction]:

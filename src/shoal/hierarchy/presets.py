@@ -72,9 +72,9 @@ def safe_harbor(
             raise ParameterError.refusing("safe_harbor", "on", "a date where there are births")
         # Years of birth that imply an age of 90 or more are merged.
         born = DatePart("year", earliest=on.year - _AGE)
-    asked = [(dates, DatePart("year")), (births, born), (zips, ThreeDigitZip(tuple(sparse))), (ages, TopCode(_AGE))]
+    roles = [(dates, DatePart("year")), (births, born), (zips, ThreeDigitZip(tuple(sparse))), (ages, TopCode(_AGE))]
     # A column may have one role only.
-    for names, coarsening in asked:
+    for names, coarsening in roles:
         for name in (names,) if isinstance(names, str) else names:
             if name in coarsen:
                 raise ColumnError(f"The column '{name}' is named twice.")

@@ -214,15 +214,15 @@ class _Blocks:
     def of(cls, column: RecodedColumn, original: Column) -> _Blocks:
         domains = column.sub_domains
         # Labels of stars are left out.
-        told = np.ones(len(column.labels), dtype=np.bool_)
-        told[column.group_codes[column.stars]] = False
-        run_told = np.repeat(told, np.diff(domains.starts))
-        block_of_run = np.repeat(np.arange(len(told), dtype=np.int32), np.diff(domains.starts))[run_told]
-        first, last = domains.first[run_told].astype(np.int64), domains.last[run_told].astype(np.int64)
+        shown = np.ones(len(column.labels), dtype=np.bool_)
+        shown[column.group_codes[column.stars]] = False
+        run_shown = np.repeat(shown, np.diff(domains.starts))
+        block_of_run = np.repeat(np.arange(len(shown), dtype=np.int32), np.diff(domains.starts))[run_shown]
+        first, last = domains.first[run_shown].astype(np.int64), domains.last[run_shown].astype(np.int64)
         # Runs are disjoint if each one ends before the next one in order begins.
         order = np.argsort(first)
         disjoint = bool((last[order][:-1] < first[order][1:]).all())
-        of_code = np.full(original.size, len(told), dtype=np.int32)
+        of_code = np.full(original.size, len(shown), dtype=np.int32)
         if disjoint:
             of_code[entries_of_rows(first, last + 1)] = np.repeat(block_of_run, last - first + 1)
         return cls(disjoint=disjoint, of_code=of_code, shares=np.append(1.0 / domains.sizes, 1.0))

@@ -95,6 +95,6 @@ def _bits_of(original: Column, column: RecodedColumn, sizes: np.ndarray) -> tupl
     domains = column.sub_domains
     of_runs = np.concatenate(([0], np.cumsum(up_to[domains.last.astype(np.int64) + 1] - up_to[domains.first])))
     inside = of_runs[domains.starts[1:]] - of_runs[domains.starts[:-1]]
-    told = float(np.dot(sizes, np.log2(inside[column.group_codes])))
+    cell_bits = float(np.dot(sizes, np.log2(inside[column.group_codes])))
     # Rounding may leave a result slightly outside of the valid range.
-    return min(max(told - own, 0.0), most), most
+    return min(max(cell_bits - own, 0.0), most), most

@@ -286,9 +286,9 @@ class PrivacyModel(ABC):
 
     def __repr__(self) -> str:
         # A single required parameter is shown by position, all others by keyword.
-        asked = fields(self)
-        required = [field for field in asked if field.default is MISSING]
-        given = [field for field in asked if field.default is MISSING or getattr(self, field.name) != field.default]
+        declared = fields(self)
+        required = [field for field in declared if field.default is MISSING]
+        given = [field for field in declared if field.default is MISSING or getattr(self, field.name) != field.default]
         shown = [
             repr(getattr(self, field.name)) if required == [field] else f"{field.name}={getattr(self, field.name)!r}"
             for field in given
@@ -385,7 +385,7 @@ class GroupModel(PrivacyModel):
         Returns
         -------
         tuple of Fraction or None
-            None if the model cannot be asked of linked rows.
+            None if the model does not support linked rows.
         """
         form = self.frequency_form()
         return None if form is None else (Fraction(0), 1 / form[1])

@@ -77,12 +77,12 @@ class TCloseness(GroupModel):
 
     def __post_init__(self) -> None:
         validate_declared("TCloseness", self)
-        asked: object = self.distance
-        if isinstance(asked, GroundDistance) or (isinstance(asked, str) and asked in _NAMED):
+        requested: object = self.distance
+        if isinstance(requested, GroundDistance) or (isinstance(requested, str) and requested in _NAMED):
             return
         # User-defined subclasses of GroundDistance are accepted above.
         words = "'equal', 'ordered', or a ground distance such as shoal.models.OrderedDistance(order=[...])"
-        got = spoken(asked) if isinstance(asked, str) else type(asked).__name__
+        got = spoken(requested) if isinstance(requested, str) else type(requested).__name__
         raise ParameterError.refusing("TCloseness", "distance", words, got=got)
 
     @property

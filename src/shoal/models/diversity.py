@@ -144,8 +144,8 @@ class LDiversity(GroupModel):
             return (Rule(kind=RuleKind.DISTINCT, a=min(int(self._l), values + 1)),)
         if self.variant == "entropy":
             # The entropy kernel takes fractions of 31-bit terms; rounding up is the stricter side.
-            asked = neighbours(min(self._l, Fraction(values + 1)), 2**31)[1]
-            return (Rule(kind=RuleKind.ENTROPY, a=asked.numerator, b=asked.denominator),)
+            bound = neighbours(min(self._l, Fraction(values + 1)), 2**31)[1]
+            return (Rule(kind=RuleKind.ENTROPY, a=bound.numerator, b=bound.denominator),)
         # Both r_1 and the tail are at most n, so c or 1 / c can be replaced by a neighbour of small denominator.
         if self._c <= 1:
             above = neighbours(self._c, rows)[1]
@@ -156,8 +156,8 @@ class LDiversity(GroupModel):
         return (Rule(kind=RuleKind.RECURSIVE, a=a, b=b, c=min(int(self._l), values + 1)),)
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
-        asked = {"model": self.name, "variant": self.variant, "l": json_number(self.l)}
-        return asked if self.c is None else {**asked, "c": json_number(self.c)}
+        parameters = {"model": self.name, "variant": self.variant, "l": json_number(self.l)}
+        return parameters if self.c is None else {**parameters, "c": json_number(self.c)}
 
     def best_feasible(self, table: Population) -> str:  # noqa: D102
         if self.variant == "frequency":
@@ -274,8 +274,8 @@ def _entropy_surplus(groups: GroupCounts, l: Fraction) -> tuple[NDArray[np.float
     sizes = groups.sizes.astype(np.float64)
     parts = np.add.reduceat(groups.counts * np.log(groups.counts), groups.starts[:-1])
     whole = sizes * np.log(sizes)
-    asked = float(logarithm(l)[0])
-    return whole - parts - sizes * asked, (groups.distinct + 8) * _ERROR * (whole + sizes * asked)
+    log_l = float(logarithm(l)[0])
+    return whole - parts - sizes * log_l, (groups.distinct + 8) * _ERROR * (whole + sizes * log_l)
 
 
 def _exact_entropy(counts: Sequence[int], l: Fraction) -> bool:

@@ -45,11 +45,11 @@ class _Distinct:
 
     def told(self, voice: Voice) -> str:
         """Render the suggestion for an audience."""
-        asked = Suggestion("l", 2, python="shoal.LDiversity(2, variant='distinct')").told(voice)
+        words = Suggestion("l", 2, python="shoal.LDiversity(2, variant='distinct')").told(voice)
         if voice.python:
-            return asked
+            return words
         flag = voice.called("variant", "LDiversity")
-        return f"{asked}, counted as different values" if flag is None else f"{asked} {flag} distinct"
+        return f"{words}, counted as different values" if flag is None else f"{words} {flag} distinct"
 
 
 def drop_columns(names: Sequence[str]) -> Suggestion:

@@ -117,7 +117,7 @@ class KMap(TableModel):
         if self.sampling_fraction is None:
             return (self,)
         p, a = exact_fraction(self.sampling_fraction), exact_fraction(self.significance)
-        return (_InferredAnonymity(k=smallest_class(int(self.k), p, a), asked=self),)
+        return (_InferredAnonymity(k=smallest_class(int(self.k), p, a), requested=self),)
 
     def satisfied(self, release: ReleaseCounts) -> bool:  # noqa: D102
         return self._fewest(release) >= self.k
@@ -141,11 +141,11 @@ class KMap(TableModel):
         return (ReleaseRule(min_people=int(self.k)),)
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
-        asked: dict[str, Any] = {"model": self.name, "k": int(self.k)}
+        parameters: dict[str, Any] = {"model": self.name, "k": int(self.k)}
         if self.sampling_fraction is None:
-            return asked | {"population": True}
+            return parameters | {"population": True}
         numbers = {"sampling_fraction": self.sampling_fraction, "significance": self.significance}
-        return asked | {name: json_number(value) for name, value in numbers.items()}
+        return parameters | {name: json_number(value) for name, value in numbers.items()}
 
     def best_feasible(self, table: Population) -> str:  # noqa: D102
         return "the population has fewer people than that"
@@ -155,24 +155,24 @@ class KMap(TableModel):
 class _InferredAnonymity(KAnonymity):
     """k'-anonymity, from which k-map is inferred."""
 
-    asked: KMap | None = None
+    requested: KMap | None = None
 
     @property
     def words(self) -> str:
-        assert self.asked is not None
-        return f"{self.asked.words}, for which every group needs {self.k} records"
+        assert self.requested is not None
+        return f"{self.requested.words}, for which every group needs {self.k} records"
 
-    def told(self, voice: Voice) -> str:
-        assert self.asked is not None
-        return f"{self.asked.told(voice)}, for which every group needs {self.k} records"
+    def measured(self, voice: Voice) -> str:
+        assert self.requested is not None
+        return f"{self.requested.told(voice)}, for which every group needs {self.k} records"
 
     def to_dict(self) -> dict[str, Any]:
         # Certificates state the requested model, not the inferred one.
-        assert self.asked is not None
-        return self.asked.to_dict()
+        assert self.requested is not None
+        return self.requested.to_dict()
 
     def __repr__(self) -> str:
-        return f"{self.asked!r} as KAnonymity({self.k})"
+        return f"{self.requested!r} as KAnonymity({self.k})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -258,10 +258,10 @@ class DeltaPresence(TableModel):
         return {"delta_presence": {"low": round_down(least, _DIGITS), "high": round_up(greatest, _DIGITS)}}
 
     def describe(self, release: ReleaseCounts) -> str:  # noqa: D102
-        told = self.measure(release)["delta_presence"]
-        if told is None:
+        measured = self.measure(release)["delta_presence"]
+        if measured is None:
             return "people fit several groups, or fewer people fit a group than it has rows"
-        return f"it is from {told['low']} to {told['high']}"
+        return f"it is from {measured['low']} to {measured['high']}"
 
     @property
     def people(self) -> PopulationTable | None:  # noqa: D102

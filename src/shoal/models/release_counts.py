@@ -64,12 +64,12 @@ class ReleaseCounts:
     @classmethod
     def whole(cls, rows: int, members: int | None = None) -> ReleaseCounts:
         """Create the counts of a release that is a single group."""
-        told = (
+        counts = (
             None
             if members is None
             else PeopleCounts(counted={(rows, members): 1}, members=members, outside=0, overlapping=False)
         )
-        return cls(sizes={rows: 1}, people=told)
+        return cls(sizes={rows: 1}, people=counts)
 
     @property
     def rows(self) -> int:

@@ -303,14 +303,14 @@ class Requirement:
         for position in refused:
             best.setdefault(model.best_feasible(tables[position]), []).append(self.attributes[position])
         # Quoted in the order of the attributes.
-        said = ";".join(f" of {quote_columns(names)}: {value}" for value, names in best.items())
+        clauses = ";".join(f" of {quote_columns(names)}: {value}" for value, names in best.items())
         advice = model.advise(
             [
                 SensitiveCounts(name=name, rows=table.rows, height=table.height, distinct=table.distinct)
                 for name, table in zip(self.attributes, tables, strict=True)
             ]
         )
-        return InfeasibleError("No release can satisfy ", model, f"{said}.", *([" ", advice] if advice else []))
+        return InfeasibleError("No release can satisfy ", model, f"{clauses}.", *([" ", advice] if advice else []))
 
 
 def _uses_values(model: GroupModel) -> bool:

@@ -157,8 +157,8 @@ class PopulationUniqueness(ShareModel):
         return self.satisfied(ReleaseCounts.of(sizes))
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
-        asked = {"share": self.share, "sampling_fraction": self.sampling_fraction}
-        return {"model": self.name, **{name: json_number(value) for name, value in asked.items()}}
+        parameters = {"share": self.share, "sampling_fraction": self.sampling_fraction}
+        return {"model": self.name, **{name: json_number(value) for name, value in parameters.items()}}
 
     def best_feasible(self, table: Population) -> str:  # noqa: D102
         return "ask for a larger share"

@@ -260,7 +260,7 @@ def _find_published_nodes(
 ) -> _Nodes:
     places = len(walk.order)
     # A node is identified by its level and first position.
-    keys, a_group, of_told = np.unique(
+    keys, a_group, of_key = np.unique(
         (level.astype(np.int64) * places + begin)[~stars], return_index=True, return_inverse=True
     )
     ends = end[~stars][a_group]
@@ -271,7 +271,7 @@ def _find_published_nodes(
     number = np.empty(len(keys), dtype=np.int32)
     number[canonical] = np.arange(len(keys))
     of_group = np.zeros(len(level), dtype=np.int32)
-    of_group[~stars] = number[of_told]
+    of_group[~stars] = number[of_key]
     owner, codes = _list_codes_below(walk, begins[canonical], ends[canonical])
     return _Nodes(
         level=levels[canonical],

@@ -92,14 +92,14 @@ def publish_frame(
     else:
         # Sort classes first, because there are far fewer classes than rows.
         classes = recoding.classes
-        told = [(codes[classes.representatives], len(labels)) for labels, codes in recoded]
-        number = rank(told, classes.count)[0]
+        class_columns = [(codes[classes.representatives], len(labels)) for labels, codes in recoded]
+        number = rank(class_columns, classes.count)[0]
         by_class = np.argsort(number)
         columns: list[tuple[NDArray[Any], int]] = [(number[classes.of_group][groups], classes.count)]
         rows = _sort_rows(table, columns + [(codes, len(labels)) for labels, codes in sensitive])
         cells = [
             (labels, np.repeat(codes[by_class], classes.sizes[by_class]))
-            for (labels, _), (codes, _) in zip(recoded, told, strict=True)
+            for (labels, _), (codes, _) in zip(recoded, class_columns, strict=True)
         ]
     # Sensitive columns follow row by row.
     cells += [(labels, codes[rows]) for labels, codes in sensitive]
@@ -190,7 +190,7 @@ def _ranks(column: pl.Series) -> list[tuple[NDArray[np.uint32], int]]:
     if column.dtype.is_float():  # -0.0 and 0.0 rank alike but do not read alike
         result.append((np.signbit(column.to_numpy()).astype(np.uint32), 2))
     elif column.dtype.is_nested():  # the same of floats within
-        told = column.cast(_replace_by_text(column.dtype, pl.Float32, pl.Float64)).rank("dense").fill_null(0)
-        places = told.cast(pl.UInt32).to_numpy()
+        ranked = column.cast(_replace_by_text(column.dtype, pl.Float32, pl.Float64)).rank("dense").fill_null(0)
+        places = ranked.cast(pl.UInt32).to_numpy()
         result.append((places, int(places.max(initial=0)) + 1))
     return result

@@ -101,13 +101,13 @@ class Levels:
         nodes = np.zeros((tree.height + 1, column.size), dtype=np.int32)
         penalty = np.zeros(nodes.shape)
         for level, of_value in enumerate(tree.levels[:, positions[present]]):
-            told, sizes = np.unique(of_value, return_inverse=True, return_counts=True)[1:]
+            of_node, sizes = np.unique(of_value, return_inverse=True, return_counts=True)[1:]
             # Number nodes by their first value, so that level 0 equals the codes.
             first = np.full(len(sizes), values)
-            np.minimum.at(first, told, np.arange(values))
-            nodes[level, present] = np.argsort(np.argsort(first))[told]
+            np.minimum.at(first, of_node, np.arange(values))
+            nodes[level, present] = np.argsort(np.argsort(first))[of_node]
             nodes[level, ~present] = len(sizes)
-            penalty[level, present] = 1.0 if _is_star(tree, level) else set_penalty(sizes[told], values)
+            penalty[level, present] = 1.0 if _is_star(tree, level) else set_penalty(sizes[of_node], values)
         # The last level is a star for all values.
         nodes[-1], penalty[-1] = 0, 1.0
         return cls(nodes=nodes, penalty=penalty, lowest=lowest_levels(tree, positions), hierarchical=True)

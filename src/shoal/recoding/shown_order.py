@@ -54,10 +54,10 @@ def shown_order(
     if climbs and column.name not in automatic:
         return None  # nodes are in the order of the hierarchy that was given
     # Only labels that are neither missing nor stars are sorted.
-    told = labels.is_not_null()
+    visible = labels.is_not_null()
     if labels.dtype == pl.String:
-        told &= labels != star
-    places = told.arg_true().to_numpy()
+        visible &= labels != star
+    places = visible.arg_true().to_numpy()
     cells = labels.gather(places)
     written = _format_cells(cells, column.name, forms, star)
     joined = recoded.sub_domains.sizes[places] > 1

@@ -68,8 +68,8 @@ def normalize_columns(frame: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame
             column = normalize_text(column.cast(pl.String))
             if isinstance(kind, pl.Enum):
                 # Declared categories are normalized as well, and merged if they become equal.
-                told = kind.categories.alias("told").to_frame().select(normalize_text(pl.col("told"))).to_series()
-                column = column.cast(pl.Enum(told.drop_nulls().unique(maintain_order=True)))
+                categories = kind.categories.alias("text").to_frame().select(normalize_text(pl.col("text"))).to_series()
+                column = column.cast(pl.Enum(categories.drop_nulls().unique(maintain_order=True)))
             elif kind == pl.Categorical:
                 column = column.cast(kind)
         columns.append(column)
