@@ -423,9 +423,9 @@ class TestTheLastDoor:
         def frame(table: Any, recoding: Any, groups: Any, **options: Any) -> Any:
             return published(table, recoding, class_of(table), **options)
 
-        recode, published = shoal.pipeline.recode.recode, shoal.pipeline.recoded.published_frame
+        recode, published = shoal.pipeline.recode.recode, shoal.pipeline.recoded.publish_frame
         monkeypatch.setattr(shoal.pipeline.recode, "recode", keep_everything)
-        monkeypatch.setattr(shoal.pipeline.recoded, "published_frame", frame)
+        monkeypatch.setattr(shoal.pipeline.recoded, "publish_frame", frame)
         with pytest.raises(ReleaseUnsafeError, match="Nothing was published"):
             shoal.anonymize(table(), **self.REQUEST)
 
@@ -453,13 +453,13 @@ class TestTheLastDoor:
         ],
     )
     def test_a_published_table_that_is_another(self, monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
-        published = shoal.pipeline.recoded.published_frame
+        published = shoal.pipeline.recoded.publish_frame
 
         def tampered(*given: Any, **options: Any) -> Any:
             frame, rows = published(*given, **options)
             return change(frame), rows
 
-        monkeypatch.setattr(shoal.pipeline.recoded, "published_frame", tampered)
+        monkeypatch.setattr(shoal.pipeline.recoded, "publish_frame", tampered)
         with pytest.raises(ShoalError) as raised:
             shoal.anonymize(table(), **self.REQUEST)
         assert SECRET not in str(raised.value)

@@ -229,14 +229,14 @@ def test_a_start_that_the_solver_takes_for_the_optimum_is_searched_further(monke
     program = one_of_two(3.0, 2.0)
     live, told = LiveProgram(program), []
 
-    def once(interrupted, gap, seconds, real=live._solution):
+    def once(interrupted, gap, seconds, real=live._read_solution):
         found = real(interrupted, gap, seconds)
         told.append(found)
         if len(told) > 1:
             return found
         return replace(found, status="within-gap", objective=5.0, bound=1.0, values=np.ones(2))
 
-    monkeypatch.setattr(live, "_solution", once)
+    monkeypatch.setattr(live, "_read_solution", once)
     found = live.solve(start=np.ones(2))
     assert (found.status, found.objective, found.bound) == ("optimal", 2, 2)
     assert len(told) == 2
@@ -248,7 +248,7 @@ def test_costs_that_are_not_whole_are_not_optimal_beside_a_lower_bound(monkeypat
     program = one_of_two(1.5, 2.25)
     live = LiveProgram(program)
     assert live.solve().status == "optimal"
-    monkeypatch.setattr(live, "_values", lambda *_: (np.array([0.0, 1.0]), 2.25))
+    monkeypatch.setattr(live, "_read_values", lambda *_: (np.array([0.0, 1.0]), 2.25))
     assert live.solve().status == "within-gap"
 
 
@@ -263,7 +263,7 @@ def test_what_is_worse_after_a_second_solve_is_not_returned(monkeypatch):
         )
     )
     answers = iter((first, second))
-    monkeypatch.setattr(live, "_solution", lambda *_: next(answers))
+    monkeypatch.setattr(live, "_read_solution", lambda *_: next(answers))
     found = live.solve(start=np.array([1.0, 0.0]))
     assert (found.status, found.objective, found.bound, found.seconds) == ("time-limit", 3, 3, 2)
     assert found.values.tolist() == [1, 0]

@@ -287,7 +287,7 @@ def test_rows_that_stand_for_others_are_noticed() -> None:
     with pytest.raises(ReleaseUnsafeError, match=r"2 of 'age', 2 of 's'"):
         check_faithful(original, original, np.array([1, 0, 2]), meanings=meanings, unchanged=["s"])
     for rows in ([0, 0, 2], [0, 1]):
-        with pytest.raises(ReleaseUnsafeError, match="one row of the input each"):
+        with pytest.raises(ReleaseUnsafeError, match="one to one to rows of the input"):
             check_faithful(original, original, np.array(rows), meanings=meanings)
 
 
@@ -318,9 +318,9 @@ def test_an_untrue_release_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
         frame, rows = real(*args, **named)
         return frame, rows[::-1].copy()
 
-    real = recoded.published_frame
+    real = recoded.publish_frame
     table = pl.DataFrame({"age": [20, 20, 20, 60, 60, 60], "s": ["a", "b", "c"] * 2})
-    monkeypatch.setattr(recoded, "published_frame", swapped)
+    monkeypatch.setattr(recoded, "publish_frame", swapped)
     with pytest.raises(ReleaseUnsafeError, match=r"6 of 'age'") as caught:
         shoal.anonymize(table, quasi_identifiers=["age"], sensitive="s", privacy=shoal.KAnonymity(3))
     assert "20" not in str(caught.value)

@@ -24,7 +24,7 @@ _NOT_PLAIN = r"[^ -~]|^ | $"
 _NOT_FOLDED = r"[^ -~]|^ | $|[A-Z]|  "
 """Text that folding may change."""
 _MIXED = r"(?s:[A-Za-z].*[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}].*[A-Za-z])"
-"""Latin letters beside Cyrillic or Greek ones: texts in which single letters stand for others that look the same."""
+"""Pattern of texts that mix Latin with Cyrillic or Greek letters, in which a letter may imitate another one."""
 _LIKE_LATIN = dict(
     zip(
         "\u0410\u0412\u0415\u0405\u0406\u0408\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425"
