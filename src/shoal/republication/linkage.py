@@ -192,7 +192,33 @@ def link(
     *,
     missing_sensitive: str,
 ) -> LinkedTable:
-    """Link the rows of a table to the people whom a series remembers."""
+    """Link the rows of a table to the people whom a series remembers.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per person.
+    columns : SeriesColumns
+        The role of every column.
+    memory : Memory
+        The memory of the series.
+    keys : SeriesKeys
+        The keys of the series.
+    missing_sensitive : {"error", "drop"}
+        How to treat rows without a sensitive value.
+
+    Returns
+    -------
+    LinkedTable
+        The rows in the order of their pseudonyms.
+
+    Raises
+    ------
+    ColumnError
+        If the columns are not those of the series.
+    DataError
+        If there is no row, an id is missing or repeated, or a sensitive value is missing or has changed.
+    """
     import polars as pl
 
     _check_columns(frame.columns, columns)
@@ -209,7 +235,7 @@ def link(
         )
     rows = rows[~absent]
     pseudonyms = keys.pseudonymize(ids.gather(rows))
-    # The order of keyed hashes: the same for every order of the input, and as good as random.
+    # Sort by keyed hash: independent of the order of the input, and practically random.
     order = np.lexsort((pseudonyms.ids[:, 1], pseudonyms.ids[:, 0]))
     rows, people = rows[order], pseudonyms.of(order)
     if not len(rows):

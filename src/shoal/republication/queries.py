@@ -133,12 +133,12 @@ class PublishedGroups:
         return bool(_select_matching(self._release.get_column(name), [alone]).any())
 
     def _column(self, name: str) -> _Column:
-        """Return a quasi-identifier as questions see it.
+        """Read a quasi-identifier for queries.
 
         Raises
         ------
         NotUnderstoodError
-            Where it is in doubt what its cells stand for.
+            If the meaning of its cells is in doubt.
         """
         if name not in self._columns:
             problem = self._read[name].problem
@@ -151,21 +151,26 @@ class PublishedGroups:
         return self._columns[name]
 
     def count(self, question: str | Sequence[Condition]) -> Count:
-        """Return how many people fulfil a question.
+        """Count the people who satisfy a query: an estimate, and exact bounds.
 
         Parameters
         ----------
         question : str
-            Such as "age in [30, 50) and disease = flu"; a blank question counts everybody.
+            Such as "age in [30, 50) and disease = flu"; a blank query counts all people.
+
+        Returns
+        -------
+        Count
+            The estimate, and the bounds that hold for certain.
 
         Raises
         ------
         ColumnError
-            Where it names a column that is not published.
+            If the query names a column that is not published.
         NotUnderstoodError
-            Where it is in doubt what the cells of a column stand for that it names.
+            If the meaning of the cells of a named column is in doubt.
         ParameterError
-            Where it cannot be read.
+            If the query cannot be parsed.
         """
         conditions = read_question(question) if isinstance(question, str) else tuple(question)
         by_column: dict[str, list[Condition]] = {}
@@ -176,6 +181,7 @@ class PublishedGroups:
                     f"The release has no column '{condition.column}'. {near_matches(condition.column, known)}"
                 )
             by_column.setdefault(condition.column, []).append(condition)
+        # Conditions on quasi-identifiers hold for groups, conditions on other columns for rows.
         share = np.ones(len(self._sizes))
         may, must = np.ones(len(self._sizes), dtype=np.bool_), np.ones(len(self._sizes), dtype=np.bool_)
         fulfils = perhaps = np.ones(self._release.height, dtype=np.bool_)
@@ -189,6 +195,7 @@ class PublishedGroups:
                 empty = self._empty_is_missing and all(condition.holds("") for condition in asked)
                 fulfils, perhaps = fulfils & found, perhaps & (found | (column.is_null().to_numpy() & empty))
         rows, most = (np.bincount(self._group_of[one], minlength=len(self._sizes)) for one in (fulfils, perhaps))
+        # Counterfeits are unknown rows: subtract them from the lower bound, and cap the upper one.
         people = self._sizes - self._count_counterfeits
         return Count(
             estimate=float((people * share * (rows / self._sizes)).sum()),
