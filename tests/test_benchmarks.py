@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import shoal
 from shoal.cli.main import app

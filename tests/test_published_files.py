@@ -268,7 +268,7 @@ class TestFolders:
         assert len({public_text(release) for release in twenty}) == 1
 
     def test_from_the_command_line(self, tmp_path: Path) -> None:
-        from typer.testing import CliRunner
+        from click.testing import CliRunner
 
         from shoal.cli.main import app
 

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from polars.testing import assert_frame_equal
-from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.main import app

@@ -96,14 +96,14 @@ def _told_of(value: Any, name: str, package: str) -> list[str]:
 
 def _commands() -> dict[str, str]:
     """Return a page for each command, with all its options."""
-    import typer
+    import click
 
     from shoal.cli.main import app
 
-    whole = typer.main.get_command(app)
+    context = click.Context(app)
     pages = {}
-    for name in whole.list_commands(None):
-        command = whole.whole(name)
+    for name in app.list_commands(context):
+        command: Any = app.get_command(context, name)
         lines = [f"# shoal {name}", ""]
         within = getattr(command, "commands", None)
         if within:
@@ -150,7 +150,7 @@ def _plain(text: str) -> str:
 def _command(path: str, command: Any) -> list[str]:
     panels: dict[str, list[str]] = {}
     words = []
-    for one in command.params:
+    for one in command.whole:
         name = one.metavar or (one.name or "").upper()
         if one.param_type_name == "argument":
             words.append(name)
@@ -158,7 +158,7 @@ def _command(path: str, command: Any) -> list[str]:
         elif not getattr(one, "hidden", False):
             flags = ", ".join([*one.opts, *one.secondary_opts])
             shown = flags if one.is_flag else f"{flags} {_metavar(one)}"
-            panels.setdefault(getattr(one, "rich_help_panel", None) or "Options", []).append(_row(shown, one.help))
+            panels.setdefault(getattr(one, "panel", "Options"), []).append(_row(shown, one.help))
     lines = ["```text", " ".join(["shoal", path, *words, "[OPTIONS]"]), "```", "", _told(command)]
     for panel, rows in panels.items():
         lines += [f"**{panel}**", "", "| option | meaning |", "|---|---|", *rows, ""]

@@ -14,8 +14,8 @@ import pytest
 from shoal import Bins, BottomCode, DatePart, Labels, Level, Ordered, Points, Prefix, Round, TopCode
 from shoal.errors import ShoalError
 from shoal.hierarchy import ThreeDigitZip
-from shoal.request.coarsening_words import KINDS, coarsenings_of
-from shoal.request.texts import columns_and_words
+from shoal.request.coarsening_words import coarsenings_of
+from shoal.request.texts import KINDS, columns_and_words
 
 ROLES = ("--qi", "age,gender,zip", "--sensitive", "disease", "--id", "name", "--insensitive", "visit_id")
 

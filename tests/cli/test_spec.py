@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from shoal import About, Cluster, GeneralizationVectors, PatternGuided, audit
 from shoal._core.validation import parameters_of
@@ -222,9 +221,8 @@ TOLD_BY_NAME = {("tp", "refine")}
 
 def options_of(name: str) -> dict[str, str]:
     """Return the options of a command by the names of its parameters."""
-    group: Any = typer.main.get_command(app)
-    params = group.whole(name).params
-    return {one.name: one.opts[0] for one in params if one.name != "help_all"} | {"help": "--help"}
+    whole = app.get_command(None, name).whole
+    return {one.name: one.opts[0] for one in whole if one.name != "help_all"} | {"help": "--help"}
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import shoal
 from shoal.cli.main import app

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from tests.disclosure_risk.test_persons import visits
-from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.main import app

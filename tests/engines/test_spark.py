@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import shoal
 from shoal.cli.main import app

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import shoal
 from shoal._messages import PYTHON

@@ -120,7 +120,7 @@ def test_an_ambiguous_column_asks_in_every_verb(tmp_path: Path) -> None:
 
 
 def test_the_command_line_says_how_it_reads(clinic: Path, tmp_path: Path) -> None:
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     from shoal.cli.main import app
 
@@ -156,7 +156,7 @@ def test_the_command_line_says_how_it_reads(clinic: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("ending", ["xlsx", "ods"])
 def test_a_workbook_in_and_out(tmp_path: Path, ending: str) -> None:
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     from shoal.cli.main import app
     from shoal.io import read, write_table
@@ -188,7 +188,7 @@ def test_a_workbook_in_and_out(tmp_path: Path, ending: str) -> None:
 
 
 def test_standard_input_at_the_command_line(clinic: Path, tmp_path: Path) -> None:
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     from shoal.cli.main import app
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.main import app

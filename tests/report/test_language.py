@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import shoal
 from shoal._core import language as _language

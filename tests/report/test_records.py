@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import shoal
 from shoal.attacks import background_knowledge_attack, homogeneity_attack, skewness_attack

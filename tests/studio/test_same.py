@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.main import app

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from shoal._core.words import percent
 from shoal.cli.main import app
@@ -396,7 +396,7 @@ def test_what_may_be_opened_is_what_can_be_read():
 
 
 def test_every_coarsening_has_words_and_every_word_is_used(browser):
-    from shoal.request.coarsening_words import KINDS
+    from shoal.request.texts import KINDS
 
     kinds = set(KINDS) - {"level", "points", "regions"}  # of files and of pairs of columns: as they are written
     assert all(coarsening_in_words(KINDS[kind]) != KINDS[kind] for kind in kinds)

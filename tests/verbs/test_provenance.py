@@ -64,7 +64,7 @@ def test_what_is_wrong(private: Path, tmp_path: Path) -> None:
 
 
 def test_from_the_command_line(private: Path, tmp_path: Path) -> None:
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     from shoal.cli.main import app
 

@@ -8,7 +8,7 @@ from json import loads
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli.asking import engine_ready, folder_of, request_in, saving_of, source_of
-from shoal.cli.signature import takes
+from shoal.cli.command import takes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from shoal.cli import options
 from shoal.cli.anonymize import save
 from shoal.cli.asking import folder_of, reading_of
+from shoal.cli.command import argument, option, takes
 from shoal.cli.console import Terminal, plain
-from shoal.cli.signature import takes
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,15 +25,15 @@ _SHOWN = 20
 
 PlanFile = Annotated[
     Path,
-    typer.Argument(metavar="PLAN.json", help="A release's plan: OUT.private/plan.json.", show_default=False),
+    argument(metavar="PLAN.json", help="A release's plan: OUT.private/plan.json."),
 ]
 Misfits = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--misfits",
         metavar="refuse|suppress",
         help="Rows that no form covers, and groups that do not satisfy the models: an error, unless given, or stars.",
-        rich_help_panel=options.METHOD_PANEL,
+        panel=options.METHOD_PANEL,
     ),
 ]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from shoal._core.progress import silent
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
 from shoal.cli.cell_reading import Cells, Nodes, cells_of, trees_of_cells
+from shoal.cli.command import Group, argument, option
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.private_file import write_private
-from shoal.cli.tiers import HelpAll, TwoTiers
 from shoal.errors import ColumnError, DataError, OutputError, ParameterError, near_matches
 from shoal.request.texts import names_in
 
@@ -23,35 +23,27 @@ if TYPE_CHECKING:
 
 __all__ = ["attack"]
 
-attack = typer.Typer(
-    name="attack",
-    help="Attack published tables, whoever made them, to learn what they give away.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+attack = Group(
+    "attack", help="Attack published tables, whoever made them, to learn what they give away.", no_args_is_help=True
 )
-
-
-@attack.callback()
-def _attack() -> None:
-    """Attack published tables, whoever made them, to learn what they give away."""
 
 
 Releases = Annotated[
     list[str],
-    typer.Argument(metavar="RELEASE...", help="The releases in their order: folders that shoal wrote, or files."),
+    argument(metavar="RELEASE...", help="The releases in their order: folders that shoal wrote, or files."),
 ]
 Population = Annotated[
     list[str],
-    typer.Option(
+    option(
         "--population",
         metavar="FILE",
         help="Who is in the releases, with true quasi-identifiers: one file for all, or the option once per release.",
     ),
 ]
-Identifier = Annotated[str, typer.Option("--id", metavar="NAME", help="The column that names each person.")]
+Identifier = Annotated[str, option("--id", metavar="NAME", help="The column that names each person.")]
 Present = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--present",
         metavar="NAME",
         help="With one population: the column that says in which releases a person is (1-3 5); all unless given.",
@@ -59,7 +51,7 @@ Present = Annotated[
 ]
 Persons = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--persons",
         metavar="FILE.csv",
         help="Write who is vulnerable, with the value that is known. Keep it as secret as the microdata.",
@@ -67,9 +59,9 @@ Persons = Annotated[
 ]
 
 
-@attack.command(cls=TwoTiers)
+@attack.add
 def intersection(
-    context: typer.Context,
+    context: click.Context,
     *,
     sources: Releases,
     population: Population,
@@ -84,7 +76,6 @@ def intersection(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
     json: options.Json = None,
-    help_all: HelpAll = False,
 ) -> None:
     """Intersect what several releases of one table tell of each person.
 

@@ -6,9 +6,8 @@ from shoal.cli.attack import attack
 from shoal.cli.attack_groups import background, homogeneity, inference, similarity, skewness
 from shoal.cli.attack_people import linking, minimality
 from shoal.cli.attack_release import attacks_release
-from shoal.cli.tiers import TwoTiers
 
 __all__ = ["attack"]
 
 for one in (linking, homogeneity, background, skewness, similarity, inference, minimality):
-    attack.command(cls=TwoTiers)(attacks_release(one))
+    attack.add(attacks_release(one))

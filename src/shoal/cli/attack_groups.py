@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from shoal.cli.attack_release import Controls, Targets  # noqa: TC001 - options are made of them
+from shoal.cli.attack_release import Controls, Targets
+from shoal.cli.command import option
 from shoal.request.texts import as_number
 
 if TYPE_CHECKING:
@@ -16,14 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["background", "homogeneity", "inference", "similarity", "skewness"]
 
-J = Annotated[int, typer.Option("-j", metavar="NUMBER", help="How many sensitive values the adversary can exclude.")]
+J = Annotated[int, option("-j", metavar="NUMBER", help="How many sensitive values the adversary can exclude.")]
 T = Annotated[
     str | None,
-    typer.Option("-t", metavar="NUMBER", help="Count the records in groups with a larger distance; 0.2 unless given."),
+    option("-t", metavar="NUMBER", help="Count the records in groups with a larger distance; 0.2 unless given."),
 ]
 Distance = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--t-distance",
         metavar="HOW",
         help="How far apart sensitive values are: equal (unless given), ordered, file:METRIC.csv or "
@@ -32,7 +31,7 @@ Distance = Annotated[
 ]
 Tree = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--sensitive-hierarchy",
         metavar="FILE",
         help="The hierarchy of the sensitive values: a line per value, from the value to the root.",
@@ -40,22 +39,20 @@ Tree = Annotated[
 ]
 Height = Annotated[
     int,
-    typer.Option("--level", metavar="NUMBER", help="The level of that hierarchy whose nodes mean nearly the same."),
+    option("--level", metavar="NUMBER", help="The level of that hierarchy whose nodes mean nearly the same."),
 ]
 Within = Annotated[
     str | None,
-    typer.Option("--within", metavar="NUMBER", help="How far apart numbers may be that mean nearly the same."),
+    option("--within", metavar="NUMBER", help="How far apart numbers may be that mean nearly the same."),
 ]
 People = Annotated[
     str,
-    typer.Option(
-        "--targets", metavar="FILE", help="People who are in the release, with true quasi-identifiers and values."
-    ),
+    option("--targets", metavar="FILE", help="People who are in the release, with true quasi-identifiers and values."),
 ]
-Others = Annotated[str, typer.Option("--controls", metavar="FILE", help="The same of people who are not in it.")]
+Others = Annotated[str, option("--controls", metavar="FILE", help="The same of people who are not in it.")]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", metavar="NUMBER", help="Of the classifier; from the operating system unless given."),
+    option("--seed", metavar="NUMBER", help="Of the classifier; from the operating system unless given."),
 ]
 
 

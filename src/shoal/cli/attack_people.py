@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from shoal.cli.command import option
 from shoal.errors import ColumnError, InfeasibleError, near_matches
 from shoal.request.texts import names_in
 
@@ -21,12 +20,12 @@ __all__ = ["linking", "minimality"]
 
 Population = Annotated[
     str,
-    typer.Option("--population", metavar="FILE", help="People with an identifier and their true quasi-identifiers."),
+    option("--population", metavar="FILE", help="People with an identifier and their true quasi-identifiers."),
 ]
-Identifier = Annotated[str, typer.Option("--id", metavar="NAME", help="The column that names each person.")]
+Identifier = Annotated[str, option("--id", metavar="NAME", help="The column that names each person.")]
 Truth = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--truth",
         metavar="FILE",
         help="For each row of the release, in order, the identifier of its person, in a column of the same name; only "
@@ -34,37 +33,33 @@ Truth = Annotated[
     ),
 ]
 Incomplete = Annotated[
-    bool, typer.Option("--incomplete", help="The population may lack people of the release: their rows match nobody.")
+    bool, option("--incomplete", help="The population may lack people of the release: their rows match nobody.")
 ]
 People = Annotated[
     str,
-    typer.Option(
+    option(
         "--people", metavar="FILE", help="The true quasi-identifiers of exactly those people who are in the release."
     ),
 ]
-L = Annotated[
-    int, typer.Option("-l", metavar="NUMBER", help="Nobody should be linked to a value with a belief above 1 / l.")
-]
+L = Annotated[int, option("-l", metavar="NUMBER", help="Nobody should be linked to a value with a belief above 1 / l.")]
 Protected = Annotated[
     list[str] | None,
-    typer.Option("--protected", metavar="VALUES", help="The sensitive values that are protected; all unless given."),
+    option("--protected", metavar="VALUES", help="The sensitive values that are protected; all unless given."),
 ]
 Algorithm = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--algorithm",
         metavar="NAME",
         help="What made the release for l-diversity: it is run on all tables that the release could come from. Without "
         "it, the formula for algorithms that coarsen no more than they must.",
     ),
 ]
-Recoding = Annotated[
-    str, typer.Option("--recoding", metavar="HOW", help="With --algorithm: suppression or generalization.")
-]
+Recoding = Annotated[str, option("--recoding", metavar="HOW", help="With --algorithm: suppression or generalization.")]
 Limit = Annotated[
-    int, typer.Option("--limit", metavar="NUMBER", help="With --algorithm: the largest number of tables to try.")
+    int, option("--limit", metavar="NUMBER", help="With --algorithm: the largest number of tables to try.")
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="NUMBER", help="With --algorithm: its seed.")]
+Seed = Annotated[int, option("--seed", metavar="NUMBER", help="With --algorithm: its seed.")]
 
 
 def linking(

@@ -9,14 +9,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
-import typer
+import click
 
 from shoal._core.progress import silent
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
 from shoal.cli.cell_reading import Cells, Nodes, cells_of, trees_of_cells
+from shoal.cli.command import argument, option
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
-from shoal.cli.tiers import HelpAll
 from shoal.request.texts import names_in
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["Controls", "Targets", "attacks_release"]
 
 Released = Annotated[
-    str, typer.Argument(metavar="RELEASE", help="The release: a folder that shoal wrote, or a file by any tool.")
+    str, argument(metavar="RELEASE", help="The release: a folder that shoal wrote, or a file by any tool.")
 ]
 Targets = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--targets",
         metavar="FILE",
         help="People who are in the release, with true quasi-identifiers and sensitive values; each row of the release "
@@ -43,13 +43,13 @@ Targets = Annotated[
 ]
 Controls = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--controls",
         metavar="FILE",
         help="The same of people who are not in the release: what an attack learns of them is no disclosure.",
     ),
 ]
-Explain = Annotated[bool, typer.Option("--explain", help="Say what the attack assumes, its formula and its reference.")]
+Explain = Annotated[bool, option("--explain", help="Say what the attack assumes, its formula and its reference.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ def attacks_release(function: Callable[..., AttackResult]) -> Callable[..., None
     shared = [one for one in inspect.signature(_shared).parameters.values() if one.kind == one.KEYWORD_ONLY]
     kinds = {**_kinds(_shared, shared), **_kinds(function, own)}
 
-    def command(context: typer.Context, **given: Any) -> None:
+    def command(context: click.Context, **given: Any) -> None:
         terminal: Terminal = context.obj
         check_page(given["output"], force=bool(given["force"]))
         with terminal.progress() as progress:
@@ -93,13 +93,12 @@ def attacks_release(function: Callable[..., AttackResult]) -> Callable[..., None
         terminal.say("", lines_of(_lines(found)), "", *said, *_explained(found, explain=given["explain"]), "")
         terminal.say(*(path_line("written", path) for path in written), *([""] if written else []))
 
-    parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
+    parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=click.Context)]
     first = [one for one in shared if one.name == "source"]
     parameters += [
         inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=kinds[one.name])
         for one in (*first, *own, *(one for one in shared if one.name != "source"))
     ]
-    parameters.append(inspect.Parameter("help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll))
     command.__name__, command.__doc__, command.__module__ = function.__name__, function.__doc__, function.__module__
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in parameters}

@@ -6,14 +6,14 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
 from shoal.cli.asking import arguments_for, engine_ready
 from shoal.cli.cell_reading import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
+from shoal.cli.command import takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
-from shoal.cli.signature import takes
 from shoal.errors import ReleaseUnsafeError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def audit(
     for failure in judged.failures:
         terminal.note(f"{failure.told(terminal.voice)} {_groups_of(failure)}".rstrip())
     if judged.failures:
-        raise typer.Exit(ReleaseUnsafeError.exit_code)
+        raise click.exceptions.Exit(ReleaseUnsafeError.exit_code)
 
 
 def _written(output: Path, judged: Audit, facts: Mapping[str, Any], source: str, *, force: bool) -> list[Path]:

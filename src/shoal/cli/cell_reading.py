@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from shoal.cli.command import option
 from shoal.errors import ColumnError, UsageError, did_you_mean, near_matches
-from shoal.request.coarsening_words import KINDS, coarsenings_of
-from shoal.request.texts import columns_and_words, names_in
+from shoal.request.texts import KINDS, columns_and_words, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +18,7 @@ __all__ = ["Cells", "Nodes", "cells_of", "named_by_certificate", "trees_of_cells
 
 Nodes = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--hierarchy",
         metavar="NAME=FILE",
         help="The hierarchy of a column whose cells are its nodes: a line per value, from the value to the root; "
@@ -29,7 +27,7 @@ Nodes = Annotated[
 ]
 Cells = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--cells",
         metavar="NAME=HOW",
         help="What the cells of a column are, where neither they nor a certificate say it: values (as they stand), "
@@ -103,6 +101,8 @@ def _cells(name: str, words: str) -> object:
         near = did_you_mean(kind, ("values", "order", *KINDS))
         raise UsageError(" ".join(filter(None, (f"--cells {name}={words} does not say what cells are.", near, _HOW))))
     try:
+        from shoal.request.coarsening_words import coarsenings_of
+
         (coarsening,) = coarsenings_of({name: words}).values()
     except UsageError as error:
         raise UsageError(str(error).replace("--coarsen", "--cells")) from error

@@ -7,10 +7,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.figures import check_picture_name
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
 from shoal.cli.asking import request_in, source_of
+from shoal.cli.command import takes
 from shoal.cli.console import Terminal, plain
-from shoal.cli.signature import takes
 from shoal.request.texts import names_in
 
 if TYPE_CHECKING:

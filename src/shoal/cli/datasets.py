@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
+from shoal.cli.command import argument, option
 from shoal.cli.console import lines_of, path_line
 
 if TYPE_CHECKING:
@@ -17,13 +18,13 @@ __all__ = ["datasets"]
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[NAME.csv ...]", help="The tables to write; all are listed where none is named."),
+    argument(metavar="[NAME.csv ...]", help="The tables to write; all are listed where none is named."),
 ]
-Folder = Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where to write them.")]
+Folder = Annotated[Path, option("--output", "-o", metavar="FOLDER", help="Where to write them.")]
 
 
 def datasets(
-    context: typer.Context,
+    context: click.Context,
     *,
     names: Names = None,
     output: Folder = Path(),

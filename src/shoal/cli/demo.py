@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer  # noqa: TC002 - typer reads the annotations
+import click
 
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
 from shoal.cli.anonymize import publish
 from shoal.cli.asking import folder_of
 from shoal.cli.console import Terminal, plain
@@ -16,7 +16,7 @@ __all__ = ["demo"]
 
 
 def demo(
-    context: typer.Context,
+    context: click.Context,
     *,
     seed: options.Seed = None,
     output: options.DemoOutput = Path("demo-release"),

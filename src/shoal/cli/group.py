@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from shoal.cli.command import Group, option
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.errors import ColumnError, DataError, OutputError, near_matches
 
@@ -19,23 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassSize", "OutputFolder", "check_output", "column_of", "deliver", "group", "whole_numbers"]
 
-group = typer.Typer(
-    name="group",
+group = Group(
+    "group",
     help="Group the values of one column into classes of at least k records, the largest as small as possible.",
     no_args_is_help=True,
-    rich_markup_mode=None,
 )
 
-
-@group.callback()
-def _group() -> None:
-    """Group the values of one column into classes of at least k records, the largest as small as possible."""
-
-
-ClassSize = Annotated[int, typer.Option("-k", metavar="NUMBER", help="Every class has at least k records.", min=1)]
+ClassSize = Annotated[int, option("-k", metavar="NUMBER", help="Every class has at least k records.", min=1)]
 OutputFolder = Annotated[
     Path,
-    typer.Option("--output", "-o", metavar="OUT", help="Folder for the classes; it appears whole or not at all."),
+    option("--output", "-o", metavar="OUT", help="Folder for the classes; it appears whole or not at all."),
 ]
 
 

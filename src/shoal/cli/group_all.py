@@ -11,4 +11,4 @@ from shoal.cli.group_regions import regions
 __all__ = ["group"]
 
 for one in (labels, ordered, points, regions):
-    group.command()(one)
+    group.add(one)

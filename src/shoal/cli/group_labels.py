@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+import click
 
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
-from shoal.cli.console import Terminal  # noqa: TC001
+from shoal.cli import options
+from shoal.cli.command import argument, option
+from shoal.cli.console import Terminal
 from shoal.cli.group import ClassSize, OutputFolder, check_output, column_of, deliver, whole_numbers
 from shoal.errors import DataError
 from shoal.request.texts import as_number
@@ -15,17 +16,15 @@ from shoal.request.texts import as_number
 __all__ = ["labels"]
 
 Counts = Annotated[
-    str, typer.Argument(metavar="COUNTS", help="A table with a line for each label: CSV, Parquet, Arrow, a database.")
+    str, argument(metavar="COUNTS", help="A table with a line for each label: CSV, Parquet, Arrow, a database.")
 ]
 Label = Annotated[
-    str | None, typer.Option("--label", metavar="COLUMN", help="The column with the labels; the first unless given.")
+    str | None, option("--label", metavar="COLUMN", help="The column with the labels; the first unless given.")
 ]
-Count = Annotated[
-    str | None, typer.Option("--count", metavar="COLUMN", help="The column with their records; the second.")
-]
+Count = Annotated[str | None, option("--count", metavar="COLUMN", help="The column with their records; the second.")]
 Method = Annotated[
     str,
-    typer.Option(
+    option(
         "--method",
         metavar="best|fold|spread|...",
         help="best; the paper's fold, spread or spread-simplified; scheme or relaxed for a dozen labels.",
@@ -33,17 +32,15 @@ Method = Annotated[
 ]
 Order = Annotated[
     str,
-    typer.Option(
-        "--order", metavar="sorted|random", help="The order in which fold and spread-simplified take the labels."
-    ),
+    option("--order", metavar="sorted|random", help="The order in which fold and spread-simplified take the labels."),
 ]
 Eps = Annotated[
-    str, typer.Option("--eps", metavar="NUMBER", help="The precision of scheme and relaxed, above 0 and at most 1.")
+    str, option("--eps", metavar="NUMBER", help="The precision of scheme and relaxed, above 0 and at most 1.")
 ]
 
 
 def labels(
-    context: typer.Context,
+    context: click.Context,
     source: Counts,
     *,
     k: ClassSize,

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+import click
 
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
-from shoal.cli.console import Terminal  # noqa: TC001
+from shoal.cli import options
+from shoal.cli.command import argument, option
+from shoal.cli.console import Terminal
 from shoal.cli.group import ClassSize, OutputFolder, check_output, column_of, deliver, whole_numbers
 
 __all__ = ["ordered"]
 
 Values = Annotated[
-    str, typer.Argument(metavar="VALUES", help="A table with numbers or dates: CSV, Parquet, Arrow, a database.")
+    str, argument(metavar="VALUES", help="A table with numbers or dates: CSV, Parquet, Arrow, a database.")
 ]
 Column = Annotated[
-    str | None, typer.Option("--column", metavar="COLUMN", help="The column to group; the first unless given.")
+    str | None, option("--column", metavar="COLUMN", help="The column to group; the first unless given.")
 ]
 Count = Annotated[
-    str | None, typer.Option("--count", metavar="COLUMN", help="A column with the records of each line; one each.")
+    str | None, option("--count", metavar="COLUMN", help="A column with the records of each line; one each.")
 ]
 
 
 def ordered(
-    context: typer.Context,
+    context: click.Context,
     source: Values,
     *,
     k: ClassSize,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+import click
 
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
-from shoal.cli.console import Terminal  # noqa: TC001
+from shoal.cli import options
+from shoal.cli.command import argument, option
+from shoal.cli.console import Terminal
 from shoal.cli.group import ClassSize, OutputFolder, check_output, column_of, deliver, whole_numbers
 from shoal.errors import DataError
 
@@ -17,23 +18,23 @@ _MOST_DRAWN = 5_000
 """Rectangles of a picture whose lines stay lines; of more it is an image."""
 
 Source = Annotated[
-    str, typer.Argument(metavar="POINTS", help="A table with a line for each point: CSV, Parquet, Arrow, a database.")
+    str, argument(metavar="POINTS", help="A table with a line for each point: CSV, Parquet, Arrow, a database.")
 ]
-X = Annotated[str, typer.Option("--x", metavar="COLUMN", help="The column with x, or the longitude.")]
-Y = Annotated[str, typer.Option("--y", metavar="COLUMN", help="The column with y, or the latitude.")]
+X = Annotated[str, option("--x", metavar="COLUMN", help="The column with x, or the longitude.")]
+Y = Annotated[str, option("--y", metavar="COLUMN", help="The column with y, or the latitude.")]
 Multiplicity = Annotated[
-    str | None, typer.Option("--count", metavar="COLUMN", help="A column with the records of each point; one each.")
+    str | None, option("--count", metavar="COLUMN", help="A column with the records of each point; one each.")
 ]
 Geographic = Annotated[
     bool | None,
-    typer.Option(
+    option(
         "--geographic/--projected",
         help="Whether x and y are longitude and latitude in degrees; as the columns are called unless given.",
     ),
 ]
 Method = Annotated[
     str,
-    typer.Option(
+    option(
         "--method",
         metavar="best|even|median",
         help="Where rectangles are cut: so that classes get even, in the middle, or the better of these.",
@@ -42,7 +43,7 @@ Method = Annotated[
 
 
 def points(
-    context: typer.Context,
+    context: click.Context,
     source: Source,
     *,
     x: X,
@@ -77,8 +78,8 @@ def points(
     check_output(output, force=force)
     table = read(source, delimiter=delimiter, encoding=encoding)
     coordinates = []
-    for name, option in ((x, "--x"), (y, "--y")):
-        column = column_of(table, name, option)
+    for name, flag in ((x, "--x"), (y, "--y")):
+        column = column_of(table, name, flag)
         numbers = (column.str.strip_chars() if column.dtype == pl.String else column).cast(pl.Float64, strict=False)
         if numbers.null_count():
             raise DataError(

@@ -6,11 +6,12 @@ import json as text_of_json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from shoal._core.private_files import write_private_text
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
-from shoal.cli.console import Terminal  # noqa: TC001
+from shoal.cli import options
+from shoal.cli.command import argument, option
+from shoal.cli.console import Terminal
 from shoal.cli.group import ClassSize, OutputFolder, check_output, deliver
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 
@@ -27,35 +28,33 @@ _COLUMN = "COLUMN"
 
 Edges = Annotated[
     str,
-    typer.Argument(
+    argument(
         metavar="EDGES|POLYGONS",
         help="A table with two columns, the regions that are neighbours; or polygons: GeoJSON, TopoJSON, GeoPackage.",
     ),
 ]
 Weights = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--weights",
         metavar="NODES",
         help="A table with the regions and their records; for polygons it may be left out.",
     ),
 ]
-Node = Annotated[
-    str | None, typer.Option("--node", metavar=_COLUMN, help="The column of NODES with the regions; the first.")
-]
+Node = Annotated[str | None, option("--node", metavar=_COLUMN, help="The column of NODES with the regions; the first.")]
 Weight = Annotated[
     str | None,
-    typer.Option("--weight", metavar=_COLUMN, help="The column of NODES, or of the polygons, with the records."),
+    option("--weight", metavar=_COLUMN, help="The column of NODES, or of the polygons, with the records."),
 ]
 Name = Annotated[
-    str | None, typer.Option("--name", metavar=_COLUMN, help="What the polygons are called; by default by number.")
+    str | None, option("--name", metavar=_COLUMN, help="What the polygons are called; by default by number.")
 ]
-X = Annotated[str | None, typer.Option("--x", metavar=_COLUMN, help="The column of NODES to draw the map by, across.")]
-Y = Annotated[str | None, typer.Option("--y", metavar=_COLUMN, help="The column of NODES to draw the map by, upwards.")]
-Layer = Annotated[str | None, typer.Option("--layer", metavar="NAME", help="Of a file of polygons with several.")]
+X = Annotated[str | None, option("--x", metavar=_COLUMN, help="The column of NODES to draw the map by, across.")]
+Y = Annotated[str | None, option("--y", metavar=_COLUMN, help="The column of NODES to draw the map by, upwards.")]
+Layer = Annotated[str | None, option("--layer", metavar="NAME", help="Of a file of polygons with several.")]
 Method = Annotated[
     str,
-    typer.Option(
+    option(
         "--method",
         metavar="best|tree|exact",
         help="Refined; the paper's algorithm alone; or refined and, where the graph is small, to the proven optimum.",
@@ -63,12 +62,12 @@ Method = Annotated[
 ]
 SuppressSmall = Annotated[
     bool,
-    typer.Option("--suppress-small", help="Leave out what is connected to less than k records; else it is an error."),
+    option("--suppress-small", help="Leave out what is connected to less than k records; else it is an error."),
 ]
 
 
 def regions(
-    context: typer.Context,
+    context: click.Context,
     source: Edges,
     *,
     k: ClassSize,

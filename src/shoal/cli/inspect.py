@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from shoal._core.private_files import write_private_text
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
 from shoal.cli.asking import reading_of, source_of
+from shoal.cli.command import option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
-from shoal.cli.signature import takes
 from shoal.errors import OutputError
 from shoal.request.texts import as_number
 
@@ -34,14 +32,14 @@ _PAIRS = 5
 
 SpecOut = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--spec-out",
         metavar="FILE.toml",
         help="Write the proposal as a spec file, in which every line has a comment, for shoal anonymize --spec.",
     ),
 ]
 ShowValues = Annotated[
-    bool, typer.Option("--show-values", help="Show the most frequent values of each column; no cell otherwise.")
+    bool, option("--show-values", help="Show the most frequent values of each column; no cell otherwise.")
 ]
 
 

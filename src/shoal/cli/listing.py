@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
+from shoal.cli.command import argument
 from shoal.cli.console import Terminal, lines_of
 
 if TYPE_CHECKING:
@@ -19,16 +20,16 @@ __all__ = ["tables"]
 
 _TABLES = ("algorithms", "models", "metrics", "measures", "attacks", "warnings")
 
-What = Annotated[str, typer.Argument(metavar="|".join(_TABLES), help="What to list.")]
+What = Annotated[str, argument(metavar="|".join(_TABLES), help="What to list.")]
 
 
-def tables(context: typer.Context, *, what: What, json: options.Json = None) -> None:
+def tables(context: click.Context, *, what: What, json: options.Json = None) -> None:
     """List what there is: algorithms with their parameters, models, metrics, measures of risk, attacks or warnings.
 
     Example: shoal list algorithms
     """
     if what not in _TABLES:
-        raise typer.BadParameter(f"'{what}' is none of {', '.join(_TABLES)}.", param_hint="what")
+        raise click.BadParameter(f"'{what}' is none of {', '.join(_TABLES)}.", param_hint="what")
     terminal: Terminal = context.obj
     terminal.json = bool(json)
     made = {

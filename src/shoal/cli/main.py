@@ -3,46 +3,38 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import gc
 import importlib
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from typer.core import TyperGroup
+import click
 
 from shoal._core.progress import began, interruptible
 from shoal._version import __version__
+from shoal.cli.command import Group, command_of
 from shoal.cli.console import Terminal, discard_if_unread, logged_notes
-from shoal.cli.signature import whole_command
-from shoal.cli.tiers import TwoTiers, read_lightly
 from shoal.cli.voice import Flags, flags_of
 from shoal.errors import NotUnderstoodError, ShoalError, place_of
 
-__all__ = ["run"]
+__all__ = ["app", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
-_COMMANDS: Mapping[str, str] = {
+_PANELS: Mapping[str, str] = {
     **dict.fromkeys(("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "report"), _ONCE),
     **dict.fromkeys(("provenance", "demo", "studio"), _ONCE),
-    **dict.fromkeys(("apply", "query"), _AGAIN),
-    **dict.fromkeys(("datasets", "warm-up", "version", "list"), _ITSELF),
+    **dict.fromkeys(("apply", "republish", "query", "attack"), _AGAIN),
+    "group": _CLASSES,
+    **dict.fromkeys(("datasets", "list", "warm-up", "version"), _ITSELF),
 }
-"""The commands and what each is for, as the help shows them; each is a module, and a function in it."""
+"""The commands and what each is for, in the order in which the help shows them; each is a module, and a name in it."""
 _OTHERWISE: Mapping[str, str] = {"list": "listing.tables", "attack": "attack_all.attack", "group": "group_all.group"}
 """Where those are that are called otherwise than their module."""
-_GROUPS: Mapping[str, str] = {"republish": _AGAIN, "attack": _AGAIN, "group": _CLASSES}
-"""The groups of commands: modules, and groups of typer in them."""
-_SHOWN = (
-    *("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "report", "provenance", "demo", "studio"),
-    *("apply", "republish", "query", "attack", "group", "datasets", "list", "warm-up", "version"),
-)
 
 INTERRUPTED = 130
 TERMINATED = 128 + signal.SIGTERM
@@ -56,34 +48,25 @@ READER_LEFT = 141
 _OBJECTS = 100_000
 """New objects after which garbage is looked for: modules make many, none of which is any, and a call is short."""
 
-_CallFault: type[Any] = typer.BadParameter.mro()[2]
-"""The base of typer's own errors about a call (`ClickException`): typer exports only its leaves."""
 
-
-class Commands(TyperGroup):
+class Commands(Group):
     """The group of commands, which turns every failure into a message, an exit code and perhaps a JSON object."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the commands in the order of the help: what a beginner needs first."""
-        return sorted(super().list_commands(ctx), key=_SHOWN.index)
+        return list(_PANELS)
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options that come before any command."""
-        return read_lightly(super().get_params(ctx))
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that a call names, and make its options where it has to be asked for them."""
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command if name is None else self.whole(name), rest
-
-    def whole(self, name: str) -> Any:
-        """Return the command of a name with all its options."""
-        whole = whole_command(getattr(self.commands[name], "callback", None))
-        if whole is not None:
-            alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            alone.command(name, cls=TwoTiers)(whole)
-            self.commands[name] = typer.main.get_command(alone)
-        return self.commands[name]
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command of a name; its module is imported now."""
+        if cmd_name not in _PANELS:
+            return None
+        if cmd_name not in self.commands:
+            called = cmd_name.replace("-", "_")
+            module, _, function = _OTHERWISE.get(cmd_name, f"{called}.{called}").partition(".")
+            found = getattr(importlib.import_module(f"shoal.cli.{module}"), function)
+            self.commands[cmd_name] = found if isinstance(found, click.Command) else command_of(found)
+            self.commands[cmd_name].panel = _PANELS[cmd_name]  # type: ignore[attr-defined]
+        return self.commands[cmd_name]
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command, and notice in time when its output cannot be written."""
@@ -103,9 +86,14 @@ class Commands(TyperGroup):
         """Parse the words of a call, run its command and exit with the code of its outcome."""
         words = sys.argv[1:] if args is None else list(args)
         terminal = Terminal(json="--json" in words)
-        call = functools.partial(
-            super().main, words, prog_name, complete_var, False, windows_expand_args, obj=terminal, **extra
-        )
+
+        def call() -> Any:
+            try:
+                with self.make_context(self.name, [*words], obj=terminal, **extra) as context:
+                    return self.invoke(context)
+            except click.exceptions.Exit as leaving:
+                return leaving.exit_code
+
         code = _outcome(terminal, call, flags=lambda: flags_of(self, words))
         if standalone_mode:
             sys.exit(code)
@@ -119,7 +107,7 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
             code = call() or 0
     except BrokenPipeError:
         code = READER_LEFT
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, click.Abort):
         code = INTERRUPTED
     except NotUnderstoodError as error:
         return terminal.fail(
@@ -127,10 +115,10 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
         )
     except ShoalError as error:
         return terminal.fail(error.told(Flags(flags())), error.exit_code)
-    except _CallFault as fault:
+    except click.ClickException as fault:
         return terminal.fail(fault.format_message(), fault.exit_code, show=fault.show)
     except SystemExit as leaving:
-        if isinstance(leaving.__context__, BrokenPipeError):  # how rich leaves, which typer writes its help with
+        if isinstance(leaving.__context__, BrokenPipeError):  # how click leaves
             return READER_LEFT
         if leaving.code not in (TERMINATED, HUNG_UP):
             raise
@@ -141,7 +129,7 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
 
             traceback.print_exception(bug)
         return terminal.fail(_report_of(bug), 70)
-    if code in _STOPPED:  # typer makes INTERRUPTED of a KeyboardInterrupt, too
+    if code in _STOPPED:  # by a signal
         return _stopped(terminal, _STOPPED[code], code)
     return int(code)
 
@@ -162,59 +150,29 @@ def _report_of(bug: BaseException) -> str:
     )
 
 
-def _say_version(asked: bool) -> None:
+def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
         sys.stdout.write(f"shoal {__version__}\n")
-        raise typer.Exit
+        ctx.exit()
 
 
-def _first_options(
-    *,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and leave.")
-    ] = False,
-) -> None:
-    """Take the options that come before any command."""
-
-
-def app_of(names: Iterable[str]) -> typer.Typer:
-    """Return the command line with some of the commands and groups; what the others need is not imported."""
-    made = typer.Typer(
-        name="shoal",
-        cls=Commands,
-        callback=_first_options,
-        help="Publish a table about people without exposing anyone: anonymize it, prove what was achieved, audit "
-        "releases.",
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    for name in names:
-        called = name.replace("-", "_")
-        module, _, function = _OTHERWISE.get(name, f"{called}.{called}").partition(".")
-        found = getattr(importlib.import_module(f"shoal.cli.{module}"), function)
-        if name in _COMMANDS:
-            made.command(name, cls=TwoTiers, rich_help_panel=_COMMANDS[name])(found)
-        else:
-            made.add_typer(found, rich_help_panel=_GROUPS[name])
-    return made
-
-
-def _app_for(words: Sequence[str]) -> typer.Typer:
-    """Return what a call needs: the command that it names, or all where it names none."""
-    return app_of([name for name in (*_COMMANDS, *_GROUPS) if words[:1] == [name]] or (*_COMMANDS, *_GROUPS))
-
-
-def __getattr__(name: str) -> typer.Typer:
-    if name != "app":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _whole_app()
-
-
-@functools.cache
-def _whole_app() -> typer.Typer:
-    return app_of((*_COMMANDS, *_GROUPS))
+app = Commands(
+    "shoal",
+    help="Publish a table about people without exposing anyone: anonymize it, prove what was achieved, audit releases.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_version,
+            help="Print the version and leave.",
+        )
+    ],
+)
+"""The command line."""
 
 
 def _leave_on_signals() -> None:
@@ -251,7 +209,7 @@ def run() -> None:
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     code: object = None
     try:
-        _app_for(sys.argv[1:])()
+        app()
     except SystemExit as leaving:
         code = leaving.code
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from shoal.cli.command import argument, option
 
 __all__ = [
     "Algorithms",
@@ -13,7 +13,6 @@ __all__ = [
     "ComparedLoss",
     "Delimiter",
     "DemoOutput",
-    "EVERYDAY",
     "Encoding",
     "Force",
     "Format",
@@ -38,164 +37,149 @@ _FILES = "Files"
 _NAMES = "Separated by commas, or the option repeated; a name with a comma stands in double quotes."
 OUT_HELP = "Folder for the release: all of it may be published. What only you may see goes to OUT.private beside it."
 """What -o says wherever a release is written."""
-EVERYDAY = (
-    *("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "k", "l", "recoding", "hierarchies"),
-    *("coarsen", "output", "force", "spec", "algorithms", "chart", "seconds"),
-    *("population", "sampling_fraction", "weights", "suda", "explain"),
-)
-"""What --help shows of a command with many options, by the names of the parameters; --help-all shows all."""
 Source = Annotated[
     str | None,
-    typer.Argument(
+    argument(
         metavar="INPUT",
         help="CSV (also packed: .gz, .zst), Excel, OpenDocument, Parquet or Arrow file, - for standard input, "
         "sqlite:///file.db::table, or any SQLAlchemy URL with ::table or ::query.",
-        show_default=False,
     ),
 ]
 Released = Annotated[
     str,
-    typer.Argument(
+    argument(
         metavar="FILE", help="The table to judge, whoever made it: what anonymize reads, or the folder of a release."
     ),
 ]
 DemoOutput = Annotated[
     Path,
-    typer.Option(
+    option(
         "--output",
         "-o",
         metavar="OUT",
         help=OUT_HELP,
-        rich_help_panel=_FILES,
+        panel=_FILES,
     ),
 ]
 Page = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="OUT", help="Write a page: OUT.html, or OUT as a folder for it."),
+    option("--output", "-o", metavar="OUT", help="Write a page: OUT.html, or OUT as a folder for it."),
 ]
 Spec = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--spec",
         metavar="FILE.toml",
         help="Read the request from a TOML file; flags override it, and relative paths in it start from its folder.",
-        rich_help_panel=_FILES,
+        panel=_FILES,
     ),
 ]
 Force = Annotated[
     bool | None,
-    typer.Option("--force/--no-force", help="Replace OUT and OUT.private if they exist.", rich_help_panel=_FILES),
+    option("--force/--no-force", help="Replace OUT and OUT.private if they exist.", panel=_FILES),
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--format",
         metavar="FORMAT",
         help="Format of the release: csv, parquet, xlsx or ods; as the input's unless given.",
-        rich_help_panel=_FILES,
+        panel=_FILES,
     ),
 ]
 Delimiter = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--delimiter",
         metavar="CHARACTER",
         help="What separates the fields of a CSV input; detected unless given.",
-        rich_help_panel=_FILES,
+        panel=_FILES,
     ),
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option(
-        "--encoding", metavar="NAME", help="Encoding of a CSV input; detected unless given.", rich_help_panel=_FILES
-    ),
+    option("--encoding", metavar="NAME", help="Encoding of a CSV input; detected unless given.", panel=_FILES),
 ]
 SpreadsheetSafe = Annotated[
     bool | None,
-    typer.Option(
+    option(
         "--spreadsheet-safe/--no-spreadsheet-safe",
         help="Quote cells that a spreadsheet would run as a formula.",
-        rich_help_panel=_FILES,
+        panel=_FILES,
     ),
 ]
 Json = Annotated[
     bool | None,
-    typer.Option(
-        "--json", help="Print one JSON object on standard output and nothing else there.", rich_help_panel=_FILES
-    ),
+    option("--json", help="Print one JSON object on standard output and nothing else there.", panel=_FILES),
 ]
 QuasiIdentifiers = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--qi",
         metavar="NAMES",
         help=f"Quasi-identifiers: what an adversary may know of a person. {_NAMES}",
-        rich_help_panel=_COLUMNS,
+        panel=_COLUMNS,
     ),
 ]
 Sensitive = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--sensitive",
         metavar="NAMES",
         help="Sensitive attributes: what must not be linked to a person.",
-        rich_help_panel=_COLUMNS,
+        panel=_COLUMNS,
     ),
 ]
 Star = Annotated[
     str | None,
-    typer.Option(
-        "--star", metavar="SYMBOL", help="The symbol of a suppressed cell, * unless given.", rich_help_panel=_COLUMNS
-    ),
+    option("--star", metavar="SYMBOL", help="The symbol of a suppressed cell, * unless given.", panel=_COLUMNS),
 ]
 Algorithms = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--algorithms",
         metavar="NAMES",
         help="The algorithms to compare, separated by commas; all that fit and are quick unless given.",
-        rich_help_panel=METHOD_PANEL,
+        panel=METHOD_PANEL,
     ),
 ]
 ComparedLoss = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--loss",
         metavar="NAME",
         help="The metric that the chart shows against the time; gcp unless given. `shoal list metrics` tells them.",
-        rich_help_panel=METHOD_PANEL,
+        panel=METHOD_PANEL,
     ),
 ]
 Chart = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--chart",
         metavar="FILE",
         help="Draw loss against time into a file, .svg or .png; it is replaced if it exists.",
-        rich_help_panel=_FILES,
+        panel=_FILES,
     ),
 ]
 TunedLoss = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--loss",
         metavar="NAME",
         help="What to minimize: gcp unless given, kl_divergence or non_uniform_entropy.",
-        rich_help_panel=METHOD_PANEL,
+        panel=METHOD_PANEL,
     ),
 ]
 Seconds = Annotated[
     str | None,
-    typer.Option(
-        "--seconds", metavar="NUMBER", help="How long to search; 30 unless given.", rich_help_panel=METHOD_PANEL
-    ),
+    option("--seconds", metavar="NUMBER", help="How long to search; 30 unless given.", panel=METHOD_PANEL),
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--seed",
         metavar="NUMBER",
         help="Make the release reproducible; from the operating system unless given.",
-        rich_help_panel=METHOD_PANEL,
+        panel=METHOD_PANEL,
     ),
 ]

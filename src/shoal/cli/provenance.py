@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
+from shoal.cli.command import argument, option
 from shoal.errors import ReleaseUnsafeError
 
 if TYPE_CHECKING:
@@ -15,18 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["provenance"]
 
-Table = Annotated[str, typer.Argument(metavar="INPUT", help="The table: any input that anonymize reads.")]
+Table = Annotated[str, argument(metavar="INPUT", help="The table: any input that anonymize reads.")]
 Certificate = Annotated[
-    Path, typer.Argument(metavar="CERTIFICATE", help="OUT.private of the release, or the certificate.json in it.")
+    Path, argument(metavar="CERTIFICATE", help="OUT.private of the release, or the certificate.json in it.")
 ]
 Salt = Annotated[
     str | None,
-    typer.Option("--salt", metavar="DIGITS", help="The salt; that of salt.txt beside the certificate unless given."),
+    option("--salt", metavar="DIGITS", help="The salt; that of salt.txt beside the certificate unless given."),
 ]
 
 
 def provenance(
-    context: typer.Context,
+    context: click.Context,
     *,
     source: Table,
     certificate: Certificate,
@@ -53,4 +54,4 @@ def provenance(
     else:
         terminal.say("The release was made of this table." if same else "The release was made of another table.")
     if not same:
-        raise typer.Exit(ReleaseUnsafeError.exit_code)
+        raise click.exceptions.Exit(ReleaseUnsafeError.exit_code)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+import click
 
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
 from shoal.cli.cell_reading import Cells, Nodes, cells_of, trees_of_cells
+from shoal.cli.command import argument, option
 from shoal.cli.console import Terminal, plain
 from shoal.errors import ColumnError, ParameterError
 from shoal.request.texts import names_in
@@ -15,17 +16,17 @@ from shoal.request.texts import names_in
 __all__ = ["query"]
 
 Release = Annotated[
-    str, typer.Argument(metavar="RELEASE", help="A folder that shoal wrote, or a file with a published table.")
+    str, argument(metavar="RELEASE", help="A folder that shoal wrote, or a file with a published table.")
 ]
 Question = Annotated[
     str,
-    typer.Argument(
+    argument(
         metavar="QUESTION", help='Conditions joined by "and": age in [30, 50) and disease in {flu, "cough, dry"}.'
     ),
 ]
 Domains = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--domain",
         metavar="NAME=CELL",
         help='What a star stands for: age="[17, 95]", gender="{f, m}"; anything unless given.',
@@ -34,7 +35,7 @@ Domains = Annotated[
 
 
 def query(
-    context: typer.Context,
+    context: click.Context,
     *,
     source: Release,
     question: Question,

@@ -5,24 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from shoal.cli.command import argument, option, takes
 from shoal.cli.console import Terminal, path_line
-from shoal.cli.signature import takes
 
 if TYPE_CHECKING:
     from shoal.request.words import Words
 
 __all__ = ["report"]
 
-Folder = Annotated[Path, typer.Argument(metavar="OUT", help="The folder of a release, or its private one.")]
+Folder = Annotated[Path, argument(metavar="OUT", help="The folder of a release, or its private one.")]
 Attacks = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
         "--attack",
         metavar="FOLDER",
         help="Show what `shoal attack NAME RELEASE -o FOLDER` found, in your report only; repeat it.",
-        rich_help_panel="Files",
+        panel="Files",
     ),
 ]
 

@@ -7,9 +7,10 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from shoal.cli import options
+from shoal.cli.command import Group, argument, option
 from shoal.cli.console import PathLine, Terminal, folder_lines, lines_of, path_line, plain
 from shoal.errors import LedgerError, OutputError, ReleaseUnsafeError
 from shoal.request.texts import names_in
@@ -21,66 +22,52 @@ if TYPE_CHECKING:
 
 __all__ = ["republish"]
 
-republish = typer.Typer(
-    name="republish",
-    help="Publish a table that changes again and again (m-invariance), with a ledger of who was published how.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
 
-
-keys = typer.Typer(name="key", help="Change the key of a ledger.", no_args_is_help=True, rich_markup_mode=None)
-republish.add_typer(keys)
-
-
-@republish.callback()
-def _republish() -> None:
-    """Publish a table that changes again and again (m-invariance), with a ledger of who was published how."""
+def _keep_quiet(**_: object) -> None:
     logging.getLogger("shoal.republication").addHandler(logging.NullHandler())  # it is said here
 
 
-@keys.callback()
-def _keys() -> None:
-    """Change the key of a ledger."""
+republish = Group(
+    "republish",
+    help="Publish a table that changes again and again (m-invariance), with a ledger of who was published how.",
+    no_args_is_help=True,
+    callback=_keep_quiet,
+)
+keys = Group("key", help="Change the key of a ledger.", no_args_is_help=True)
+republish.add_command(keys)
 
 
 LedgerAddress = Annotated[
-    str, typer.Argument(metavar="LEDGER", help="The ledger: a file, or postgresql+psycopg://user@host/database.")
+    str, argument(metavar="LEDGER", help="The ledger: a file, or postgresql+psycopg://user@host/database.")
 ]
 SeriesName = Annotated[
     str | None,
-    typer.Option("--series", metavar="NAME", help="The series; may be left out where the ledger has only one."),
+    option("--series", metavar="NAME", help="The series; may be left out where the ledger has only one."),
 ]
 Key = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--key", metavar="FILE", help="The file with the ledger's key; SHOAL_LEDGER_KEY or LEDGER.key unless given."
     ),
 ]
 Anchor = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--anchor", metavar="FILE", help="The file that says how far the series have come; beside the key unless given."
     ),
 ]
 Wait = Annotated[
-    float, typer.Option("--wait", metavar="SECONDS", help="How long to wait for another process that publishes.", min=0)
+    float, option("--wait", metavar="SECONDS", help="How long to wait for another process that publishes.", min=0)
 ]
 Identifier = Annotated[
     str,
-    typer.Option(
-        "--id", metavar="NAME", help="The column that names each person, not a visit or a sample; never published."
-    ),
+    option("--id", metavar="NAME", help="The column that names each person, not a visit or a sample; never published."),
 ]
-Drop = Annotated[
-    list[str] | None, typer.Option("--drop", metavar="NAMES", help="Further columns that are never published.")
-]
-M = Annotated[
-    int, typer.Option("-m", metavar="NUMBER", help="Nobody learns a value with a confidence above 1/m.", min=2)
-]
+Drop = Annotated[list[str] | None, option("--drop", metavar="NAMES", help="Further columns that are never published.")]
+M = Annotated[int, option("-m", metavar="NUMBER", help="Nobody learns a value with a confidence above 1/m.", min=2)]
 Balancing = Annotated[
     str,
-    typer.Option(
+    option(
         "--counterfeits",
         metavar="independent|fewest|paper",
         help="Counterfeits alone take the place of what is missing, so that nobody can conclude anything from them; "
@@ -89,19 +76,17 @@ Balancing = Annotated[
 ]
 MissingSensitive = Annotated[
     str,
-    typer.Option(
-        "--missing-sensitive", metavar="error|drop", help="Rows without a sensitive value: an error, or left out."
-    ),
+    option("--missing-sensitive", metavar="error|drop", help="Rows without a sensitive value: an error, or left out."),
 ]
 Overlap = Annotated[
     str,
-    typer.Option(
+    option(
         "--overlap", metavar="error|allow", help="People who are in another series of the ledger: an error, or allowed."
     ),
 ]
 SignaturesOfNew = Annotated[
     str,
-    typer.Option(
+    option(
         "--signatures",
         metavar="any|near",
         help="Sets of values for new people: any, or of values near each other, which answers queries for ranges of "
@@ -110,7 +95,7 @@ SignaturesOfNew = Annotated[
 ]
 MinReal = Annotated[
     int,
-    typer.Option(
+    option(
         "--min-real",
         metavar="NUMBER",
         help="At least so many real people stand behind the quasi-identifiers that a group shows; with 1, somebody "
@@ -120,7 +105,7 @@ MinReal = Annotated[
 ]
 Strict = Annotated[
     bool,
-    typer.Option(
+    option(
         "--strict",
         help="Publish nothing if new people may be known ones under other ids, because they have the data of somebody "
         "who left, or if ids differ only in how they are written.",
@@ -128,37 +113,33 @@ Strict = Annotated[
 ]
 Anew = Annotated[
     bool,
-    typer.Option("--anew", help="Your word that releases of another series of this name are of other people."),
+    option("--anew", help="Your word that releases of another series of this name are of other people."),
 ]
 Risk = Annotated[
     bool,
-    typer.Option("--risk", help="Your word that you know what it means for people whom the ledger forgot."),
+    option("--risk", help="Your word that you know what it means for people whom the ledger forgot."),
 ]
 Last = Annotated[
     int | None,
-    typer.Option(
-        "--last", metavar="NUMBER", help="The last release that was published, where the anchor is lost.", min=1
-    ),
+    option("--last", metavar="NUMBER", help="The last release that was published, where the anchor is lost.", min=1),
 ]
-Unpublished = Annotated[bool, typer.Option("--unpublished", help="Your word that nobody outside has seen the release.")]
+Unpublished = Annotated[bool, option("--unpublished", help="Your word that nobody outside has seen the release.")]
 Folders = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[OUT]...", help="Where the releases are now; where they were written unless given."),
+    argument(metavar="[OUT]...", help="Where the releases are now; where they were written unless given."),
 ]
 NewKey = Annotated[
     Path | None,
-    typer.Option(
-        "--new-key", metavar="FILE", help="Where the new key is to be; in the place of the old one unless given."
-    ),
+    option("--new-key", metavar="FILE", help="Where the new key is to be; in the place of the old one unless given."),
 ]
 CertificateFile = Annotated[
     Path | None,
-    typer.Option("--certificate", metavar="FILE", help="Write a certificate of the series, which may be published."),
+    option("--certificate", metavar="FILE", help="Write a certificate of the series, which may be published."),
 ]
-Input = Annotated[str, typer.Argument(metavar="INPUT", help="The table of today: any input that anonymize reads.")]
+Input = Annotated[str, argument(metavar="INPUT", help="The table of today: any input that anonymize reads.")]
 Output = Annotated[
     Path,
-    typer.Option(
+    option(
         "--output",
         "-o",
         metavar="OUT",
@@ -167,12 +148,12 @@ Output = Annotated[
 ]
 
 
-@republish.command()
+@republish.add
 def init(
-    context: typer.Context,
+    context: click.Context,
     *,
     address: LedgerAddress,
-    series: Annotated[str, typer.Option("--series", metavar="NAME", help="The name of the new series.")],
+    series: Annotated[str, option("--series", metavar="NAME", help="The name of the new series.")],
     identifier: Identifier,
     quasi_identifiers: options.QuasiIdentifiers = None,
     sensitive: options.Sensitive = None,
@@ -219,9 +200,9 @@ def init(
     )
 
 
-@republish.command()
+@republish.add
 def publish(
-    context: typer.Context,
+    context: click.Context,
     *,
     address: LedgerAddress,
     source: Input,
@@ -282,9 +263,9 @@ def publish(
         terminal.say("", lines_of(list(_summary(made))), *folder_lines(output), "")
 
 
-@republish.command()
+@republish.add
 def history(
-    context: typer.Context,
+    context: click.Context,
     *,
     address: LedgerAddress,
     series: SeriesName = None,
@@ -315,9 +296,9 @@ def history(
     terminal.say("")
 
 
-@republish.command()
+@republish.add
 def verify(
-    context: typer.Context,
+    context: click.Context,
     *,
     address: LedgerAddress,
     folders: Folders = None,
@@ -355,12 +336,12 @@ def verify(
     for problem in audit.problems:
         terminal.note(problem)
     if audit.problems:
-        raise typer.Exit(ReleaseUnsafeError.exit_code)
+        raise click.exceptions.Exit(ReleaseUnsafeError.exit_code)
 
 
-@republish.command()
+@republish.add
 def rollback(
-    context: typer.Context,
+    context: click.Context,
     *,
     address: LedgerAddress,
     series: SeriesName = None,
@@ -385,9 +366,9 @@ def rollback(
         terminal.say(*(path_line("folder", one) for one in (taken.folder, private_folder(taken.folder))))
 
 
-@republish.command()
+@republish.add
 def recover(
-    context: typer.Context,
+    context: click.Context,
     *,
     address: LedgerAddress,
     key: Key = None,
@@ -405,9 +386,9 @@ def recover(
         terminal.say(*([plain(sentence) for sentence in told] or ["Nothing was interrupted."]))
 
 
-@republish.command()
+@republish.add
 def accept(
-    context: typer.Context,
+    context: click.Context,
     *,
     address: LedgerAddress,
     series: SeriesName = None,
@@ -431,9 +412,9 @@ def accept(
         terminal.say(*([plain(sentence) for sentence in told] or ["Nothing was amiss."]))
 
 
-@keys.command()
+@keys.add
 def rotate(
-    context: typer.Context,
+    context: click.Context,
     *,
     address: LedgerAddress,
     new_key: NewKey = None,

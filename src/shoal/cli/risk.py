@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
 from shoal.cli.asking import arguments_for
 from shoal.cli.cell_reading import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
+from shoal.cli.command import option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
 from shoal.cli.private_file import write_private
-from shoal.cli.signature import takes
 from shoal.errors import OutputError
 from shoal.request.texts import as_number
 
@@ -29,123 +27,123 @@ _SHOWN_COMBINATIONS = 10
 
 Population = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--population",
         metavar="FILE",
         help="Everybody who may be meant, the people of the table among them, with the same quasi-identifiers: "
         "journalist and marketer risk, k-map, delta-presence.",
-        rich_help_panel=_KNOWN,
+        panel=_KNOWN,
     ),
 ]
 SamplingFraction = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--sampling-fraction",
         metavar="SHARE",
         help="The share of the population that is in the table (0.01, 1/100): population uniques, estimated k-map.",
-        rich_help_panel=_KNOWN,
+        panel=_KNOWN,
     ),
 ]
 Weights = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--weights",
         metavar="NAME",
         help="The column of survey weights, at least 1 each: individual risk.",
-        rich_help_panel=_KNOWN,
+        panel=_KNOWN,
     ),
 ]
 Household = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--household",
         metavar="NAME",
         help="With --weights: the column with the household of each person.",
-        rich_help_panel=_KNOWN,
+        panel=_KNOWN,
     ),
 ]
 Stars = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--stars",
         metavar="own|wildcard",
         help="A star (an interval, a set) is a value of its own, unless given, or stands for any of its values, as "
         "somebody assumes who joins tables.",
-        rich_help_panel=_KNOWN,
+        panel=_KNOWN,
     ),
 ]
 Threshold = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--threshold",
         metavar="NUMBER",
         help="The risk of re-identification that is still acceptable, up to 1; 0.2 unless given.",
-        rich_help_panel=_MEASURES,
+        panel=_MEASURES,
     ),
 ]
 L = Annotated[
     str | None,
-    typer.Option(
+    option(
         "-l",
         metavar="NUMBER",
         help="A confidence of 1 in l in a sensitive value is still acceptable; l = 2 unless given.",
-        rich_help_panel=_MEASURES,
+        panel=_MEASURES,
     ),
 ]
 Significance = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--significance",
         metavar="NUMBER",
         help="The error that the estimated k-map is allowed for a class; 0.01 unless given.",
-        rich_help_panel=_MEASURES,
+        panel=_MEASURES,
     ),
 ]
 Suda = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--suda",
         metavar="SIZE",
         help="Look for special uniques of up to so many columns.",
-        rich_help_panel=_MEASURES,
+        panel=_MEASURES,
     ),
 ]
 LogLinear = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--log-linear",
         metavar="independence|two-way",
         help="With --sampling-fraction: fit a log-linear model, of main effects or of all two-way interactions.",
-        rich_help_panel=_MEASURES,
+        panel=_MEASURES,
     ),
 ]
 Combinations = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--combinations",
         metavar="SIZE",
         help="Rank combinations of up to so many columns; 3 unless given, or fewer where there are very many.",
-        rich_help_panel=_MEASURES,
+        panel=_MEASURES,
     ),
 ]
 Explain = Annotated[
     bool,
-    typer.Option(
+    option(
         "--explain",
         help="Say of each measure what it assumes, its formula and its reference.",
-        rich_help_panel=_MEASURES,
+        panel=_MEASURES,
     ),
 ]
 Records = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--records",
         metavar="FILE.csv",
         help="For the publisher only: write the risk of each row of the input. Keep it as secret as the microdata.",
-        rich_help_panel="Files",
+        panel="Files",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force/--no-force", help="Replace OUT if it exists.", rich_help_panel="Files")]
+Force = Annotated[bool, option("--force/--no-force", help="Replace OUT if it exists.", panel="Files")]
 
 
 @takes("quasi_identifiers", "sensitive", "star", "reading", "spec", "json")

@@ -6,33 +6,32 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-import typer
+import click
 
+from shoal.cli.command import argument, option
 from shoal.cli.console import Terminal, plain
 
 __all__ = ["arguments_in", "flag_of_key", "studio"]
 
-Table = Annotated[
-    Path | None, typer.Argument(metavar="FILE", help="A table to begin with; any other may be opened there.")
-]
+Table = Annotated[Path | None, argument(metavar="FILE", help="A table to begin with; any other may be opened there.")]
 Allowed = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
         "--allow",
         metavar="FOLDER",
         help="A folder outside this one whose tables may be opened, too; repeat it for others.",
     ),
 ]
-Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the address in a browser.")]
-Port = Annotated[int, typer.Option("--port", metavar="NUMBER", min=0, max=65535, help="0 (unless given): a free one.")]
+Browser = Annotated[bool, option("--browser/--no-browser", help="Open the address in a browser.")]
+Port = Annotated[int, option("--port", metavar="NUMBER", min=0, max=65535, help="0 (unless given): a free one.")]
 Upload = Annotated[
     int,
-    typer.Option("--max-upload", metavar="MEGABYTES", min=1, help="How large a file that is dropped into it may be."),
+    option("--max-upload", metavar="MEGABYTES", min=1, help="How large a file that is dropped into it may be."),
 ]
 
 
 def studio(
-    context: typer.Context,
+    context: click.Context,
     table: Table = None,
     *,
     allow: Allowed = None,
@@ -48,7 +47,7 @@ def studio(
     only. It reads tables of this folder and writes releases to it. Each screen shows
     the command, the spec file and the Python that do the same.
 
-    Needs: pip install 'shoal-privacy\[studio]'
+    Needs: pip install 'shoal-privacy[studio]'
     """
     from shoal._core.optional import require
 
@@ -115,8 +114,6 @@ def flag_of_key(key: str) -> str:
     return _flag_in(others[key]) if key in others else flag_of(key)
 
 
-def _flag_in(option: Any) -> str:
-    """Return the first name of an option, a type with typer's annotation."""
-    declared = get_args(option)[1]
-    names = (declared.default, *(declared.param_decls or ()))  # typer moves the first one when it makes a command
-    return next(one for one in names if isinstance(one, str) and one.startswith("-"))
+def _flag_in(declared: Any) -> str:
+    """Return the first name of an option, a type with its declaration."""
+    return str(get_args(declared)[1].flags[0])

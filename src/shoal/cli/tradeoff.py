@@ -6,13 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from shoal._core.figures import check_picture_name
 from shoal.cli.anonymize import save
 from shoal.cli.asking import folder_of, request_in, source_of
+from shoal.cli.command import option, takes
 from shoal.cli.console import Terminal, path_line, plain
-from shoal.cli.signature import takes
 from shoal.errors import OutputError, UsageError
 from shoal.request.texts import as_number
 
@@ -29,49 +27,49 @@ _LEVELS = "Levels of protection"
 
 Ks = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--k",
         "-k",
         metavar="NUMBERS",
         help="Levels of k, separated by commas; 3,5,10,20,50 unless levels of k or l are given.",
-        rich_help_panel=_LEVELS,
+        panel=_LEVELS,
     ),
 ]
 Ls = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--l",
         "-l",
         metavar="NUMBERS",
         help="Levels of l, separated by commas; 1 asks for none. Each level of k is combined with each of l.",
-        rich_help_panel=_LEVELS,
+        panel=_LEVELS,
     ),
 ]
 Choose = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--choose",
         metavar="K[,L]",
         help="With -o: publish the release of this level, as it was measured.",
-        rich_help_panel=_LEVELS,
+        panel=_LEVELS,
     ),
 ]
 Chart = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--chart",
         metavar="FILE",
         help="Draw risk and loss side by side into a file, .svg or .png; it is replaced if it exists.",
-        rich_help_panel="Files",
+        panel="Files",
     ),
 ]
 Page = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--page",
         metavar="FILE.html",
         help="Write a page with the picture and all figures, for you alone; it is replaced if it exists.",
-        rich_help_panel="Files",
+        panel="Files",
     ),
 ]
 

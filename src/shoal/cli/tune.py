@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
 from shoal.cli.anonymize import save
 from shoal.cli.asking import folder_of, request_in, source_of
+from shoal.cli.command import takes
 from shoal.cli.console import Terminal, path_line, plain
-from shoal.cli.signature import takes
 from shoal.request.texts import as_number
 
 if TYPE_CHECKING:

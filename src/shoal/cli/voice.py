@@ -73,14 +73,18 @@ def flags_of(command: Any, words: Sequence[str]) -> dict[str, str]:
         The words of the call.
     """
     for word in words:
-        within = getattr(command, "commands", {})
-        if word not in within:
+        within = command.get_command(None, word) if hasattr(command, "get_command") else None
+        if within is None:
             break
-        command = within[word]
+        command = within
     return flags_in(command)
 
 
 def flags_in(command: Any) -> dict[str, str]:
     """Return the flags of a command by the names of their parameters."""
-    flags = {one.name: one.opts[0] for one in command.params if one.opts and one.opts[0].startswith("-")}
+    flags = {
+        one.name: one.opts[0]
+        for one in getattr(command, "whole", command.params)
+        if one.opts and one.opts[0].startswith("-")
+    }
     return {"algorithm": flags["algorithms"], **flags} if "algorithms" in flags else flags

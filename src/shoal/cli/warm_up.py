@@ -10,9 +10,10 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Annotated, Any
 
-import typer
+import click
 
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
+from shoal.cli.command import argument, option
 from shoal.cli.console import Terminal, plain
 from shoal.errors import ParameterError, UnsupportedError, did_you_mean
 
@@ -20,16 +21,14 @@ __all__ = ["warm_up"]
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(
+    argument(
         metavar="[ALGORITHM ...]",
         help="What to compile: algorithms, grouping, risk, republish; all of them where none is named.",
     ),
 ]
 Processes = Annotated[
     int | None,
-    typer.Option(
-        "--processes", metavar="NUMBER", help="Processes side by side; one for each core unless given.", min=1
-    ),
+    option("--processes", metavar="NUMBER", help="Processes side by side; one for each core unless given.", min=1),
 ]
 _ROWS = MappingProxyType({"exact": 14, "milp": 14, "matching": 60, "patterns-optimal": 60})
 """Rows of the tables of algorithms that prove an optimum; the others publish 400."""
@@ -45,7 +44,7 @@ _LONGEST_FIRST = ("cluster", "sabre", "full-domain", "mondrian", "matching", "td
 
 
 def warm_up(
-    context: typer.Context, *, names: Names = None, processes: Processes = None, json: options.Json = None
+    context: click.Context, *, names: Names = None, processes: Processes = None, json: options.Json = None
 ) -> None:
     """Compile the loops of algorithms, which their first runs would do otherwise.
 

@@ -10,32 +10,14 @@ from shoal._core.validation import exact_fraction
 from shoal.errors import ParameterError, UsageError, did_you_mean
 from shoal.hierarchy import Bins, BottomCode, DatePart, Level, OneValue, Prefix, Round, ThreeDigitZip, TopCode
 from shoal.hierarchy.distinct_values import number_text
-from shoal.request.texts import as_number, names_in
+from shoal.request.texts import KINDS, as_number, names_in
 
 if TYPE_CHECKING:
     from shoal.hierarchy import Coarsening
 
-__all__ = ["KINDS", "beside", "coarsenings_of", "in_words"]
+__all__ = ["beside", "coarsenings_of", "in_words"]
 
 _FLAG = "--coarsen"
-KINDS = {
-    "prefix": "prefix:3",
-    "bins": "bins:10",
-    "cuts": "cuts:18,30,65",
-    "quantiles": "quantiles:4",
-    "date": "date:year",
-    "level": "level:FILE:2",
-    "round": "round:5",
-    "top": "top:90",
-    "bottom": "bottom:18",
-    "labels": "labels:50",
-    "ordered": "ordered:50",
-    "points": "points:50",
-    "regions": "regions:EDGES.csv:50",
-    "zip3": "zip3",
-    "any": "any",
-}
-"""Every kind of coarsening that words can say, with an example."""
 
 
 def beside(folder: Path, words: str) -> str:

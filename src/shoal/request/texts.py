@@ -11,9 +11,27 @@ from fractions import Fraction
 from shoal._core.validation import number_in
 from shoal.errors import UsageError
 
-__all__ = ["as_number", "columns_and_words", "levels_in", "listed_name", "names_in"]
+__all__ = ["KINDS", "as_number", "columns_and_words", "levels_in", "listed_name", "names_in"]
 
 _LIMIT = "--limit"
+KINDS = {
+    "prefix": "prefix:3",
+    "bins": "bins:10",
+    "cuts": "cuts:18,30,65",
+    "quantiles": "quantiles:4",
+    "date": "date:year",
+    "level": "level:FILE:2",
+    "round": "round:5",
+    "top": "top:90",
+    "bottom": "bottom:18",
+    "labels": "labels:50",
+    "ordered": "ordered:50",
+    "points": "points:50",
+    "regions": "regions:EDGES.csv:50",
+    "zip3": "zip3",
+    "any": "any",
+}
+"""Every kind of coarsening that words can say, with an example."""
 
 
 def names_in(option: str, values: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -1,0 +1,299 @@
+"""Commands of click: options are annotations of parameters, or words of a request; help has two tiers.
+
+A parameter of a command is annotated with its type and an `option` or an `argument`. A command that takes a request
+names its words (`takes`): they are declared with `shoal.Request`, models and algorithms, and are made into options when
+the command is run or its help is shown, because other commands start without them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+
+import click
+
+from shoal.cli.voice import Flags, flags_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shoal.request.words import Word
+
+__all__ = ["Command", "Group", "argument", "command_of", "option", "takes"]
+
+_FEW = 20
+"""A command with no more options than that shows all of them at once."""
+_EVERYDAY = (
+    *("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "person", "k", "l", "recoding"),
+    *("hierarchies", "coarsen", "output", "force", "spec", "algorithms", "chart", "seconds"),
+    *("population", "sampling_fraction", "weights", "suda", "explain"),
+)
+"""What --help shows of a command with many options, by the names of the parameters; --help-all shows all."""
+_WHOLE = "shoal.cli.command.whole"
+"""The key in a context's `meta` of whether its help shows all options."""
+_SPEC = "Read the request from a TOML file; flags override it, and relative paths in it start from its folder."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """What the annotation of a parameter declares of its option or argument."""
+
+    flags: tuple[str, ...] = ()
+    """The names of the option; none for an argument."""
+    metavar: str | None = None
+    help: str = ""
+    panel: str = "Options"
+    """Where the help shows it."""
+    min: float | None = None
+    max: float | None = None
+
+    def parameter(self, name: str, kind: Any, default: Any = None, *, required: bool = False) -> click.Parameter:
+        """Make the parameter of click.
+
+        Parameters
+        ----------
+        name : str
+            What the function calls it.
+        kind : type
+            The type of its value, of a list of values, or of either or None.
+        default : object
+            Its default.
+        required : bool
+            Whether it has none.
+        """
+        kind = next((one for one in get_args(kind) if one is not type(None)), kind) if _optional(kind) else kind
+        several = get_origin(kind) is list
+        kind = get_args(kind)[0] if several else kind
+        shared: dict[str, Any] = {"metavar": self.metavar, "required": required, "type": self._type(kind)}
+        shared |= {} if required else {"default": default}
+        if not self.flags:
+            return click.Argument([name], help=self.help, nargs=-1 if several else 1, **shared)
+        if kind is bool:
+            shared |= {"type": click.BOOL, "is_flag": True, "metavar": None}
+        shown = default is not None and kind is not bool and str(default) not in ("", ".")
+        return Option(
+            [name, *self.flags], help=self.help, panel=self.panel, multiple=several, show_default=shown, **shared
+        )
+
+    def _type(self, kind: Any) -> Any:
+        if kind in (int, float) and (self.min is not None or self.max is not None):
+            ranged: Any = click.IntRange if kind is int else click.FloatRange
+            return ranged(self.min, self.max)
+        plain = {int: click.INT, float: click.FLOAT, bool: click.BOOL}
+        return click.Path(path_type=Path) if kind is Path else plain.get(kind, click.STRING)
+
+
+def option(
+    *flags: str,
+    metavar: str | None = None,
+    help: str = "",  # noqa: A002
+    panel: str = "Options",
+    min: float | None = None,  # noqa: A002
+    max: float | None = None,  # noqa: A002
+) -> Declared:
+    """Declare an option, in the annotation of a parameter; see `Declared`."""
+    return Declared(flags=flags, metavar=metavar, help=help, panel=panel, min=min, max=max)
+
+
+def argument(*, metavar: str | None = None, help: str = "") -> Declared:  # noqa: A002
+    """Declare an argument, in the annotation of a parameter; see `Declared`."""
+    return Declared(metavar=metavar, help=help)
+
+
+def _optional(kind: Any) -> bool:
+    return type(None) in get_args(kind)
+
+
+class Option(click.Option):
+    """An option that the help shows in a panel."""
+
+    def __init__(self, *declared: Any, panel: str = "Options", **more: Any) -> None:
+        super().__init__(*declared, **more)
+        self.panel = panel
+
+
+class Command(click.Command):
+    """A command that shows the options of every day by --help, and all options by --help-all."""
+
+    def __init__(self, *declared: Any, words: tuple[str, ...] = (), panel: str = "Commands", **more: Any) -> None:
+        super().__init__(*declared, **more)
+        self.words = words
+        self.panel = panel
+
+    @cached_property
+    def whole(self) -> list[click.Parameter]:
+        """All parameters: its own, those of the words of a request, and the one that shows the rest of the help."""
+        own = {str(one.name): one for one in self.params}
+        shared = [] if not self.words else [one for one in _of_words(self.words) if one.name not in own]
+        # The input of a request comes before its options, like the arguments of a command's own.
+        found: list[click.Parameter] = sorted([*self.params, *shared], key=lambda one: isinstance(one, click.Option))
+        if sum(isinstance(one, click.Option) for one in found) > _FEW:
+            show: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
+            found.append(Option(["--help-all"], help="Show all options, and exit.", **show))
+        return found
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters."""
+        shown = self.get_help_option(ctx)
+        return [*self.whole, *([shown] if shown is not None else [])]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options panel by panel; without the rare ones, unless all are to be shown."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for one in self.get_params(ctx):
+            record = None if isinstance(one, click.Argument) else one.get_help_record(ctx)
+            if record is not None and one not in self._hidden(ctx):
+                panels.setdefault(getattr(one, "panel", "Options"), []).append(record)
+        for title, records in panels.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write how many options are not shown, and where they are."""
+        rare = self._hidden(ctx)
+        if rare:
+            name = ctx.command_path.partition(" ")[2] or ctx.info_name
+            formatter.write_paragraph()
+            formatter.write_text(
+                f"{len(rare)} more options: shoal {name} --help-all. "
+                f"Examples: the documentation (make docs), under Reference, shoal {name}."
+            )
+
+    def _hidden(self, ctx: click.Context) -> list[click.Parameter]:
+        options = [one for one in self.whole if isinstance(one, click.Option)]
+        if len(options) <= _FEW or ctx.meta.get(_WHOLE):
+            return []
+        return [one for one in options if one.name not in (*_EVERYDAY, "help_all")]
+
+
+def _show_all(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        ctx.meta[_WHOLE] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+class Group(click.Group):
+    """A group of commands, which the help shows panel by panel in the order in which they were added."""
+
+    def __init__(self, *declared: Any, panel: str = "Commands", **more: Any) -> None:
+        super().__init__(*declared, **more)
+        self.panel = panel
+
+    def add(self, function: Callable[..., Any]) -> Command:
+        """Add a command that is made of a function, as `command_of` makes it."""
+        made = command_of(function)
+        self.add_command(made)
+        return made
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in their order."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each command does."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command: Any = self.get_command(ctx, name)
+            panels.setdefault(command.panel, []).append((name, command.get_short_help_str(limit=500)))
+        for title, records in panels.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def command_of(function: Callable[..., Any], name: str | None = None) -> Command:
+    """Make a command of a function whose parameters are annotated with an `option` or an `argument`.
+
+    The function gets the context as `context` if it takes one.
+    """
+    wants_context = "context" in inspect.signature(function).parameters
+    parameters = list(_annotated(function))
+
+    def callback(**given: Any) -> Any:
+        values = {key: _listed(value) for key, value in given.items()}
+        return function(**values, **({"context": click.get_current_context()} if wants_context else {}))
+
+    return _command(function, name, callback, parameters)
+
+
+def takes(*names: str) -> Callable[[Callable[..., None]], Command]:
+    """Make a command of a function that takes the terminal, the words of a request, and options of its own.
+
+    Parameters
+    ----------
+    *names : str
+        Words of `shoal.request.words.WORDS`, or groups of them, that the command takes, but for those that are called
+        like options of its own; "spec" is the spec file.
+
+    Examples
+    --------
+    >>> @takes("reading", "spec", "json")
+    ... def look(terminal, words): "Look at a table."
+    >>> [one.name for one in look.whole]
+    ['delimiter', 'encoding', 'sheet', 'spec', 'json']
+    """
+
+    def made(function: Callable[..., None]) -> Command:
+        parameters = list(_annotated(function))
+        own = {str(one.name) for one in parameters}
+
+        def callback(**given: Any) -> None:
+            from shoal.request.words import Words
+
+            context = click.get_current_context()
+            values = {key: _listed(value) for key, value in given.items()}
+            words = Words.of_options({key: value for key, value in values.items() if key not in own})
+            context.obj.json = bool(words.get("json"))
+            with context.obj.speaking(Flags(flags_in(context.command))):
+                function(context.obj, words, **{key: values[key] for key in own})
+
+        return _command(function, None, callback, parameters, words=names)
+
+    return made
+
+
+def _command(
+    function: Callable[..., Any],
+    name: str | None,
+    callback: Callable[..., Any],
+    parameters: list[click.Parameter],
+    words: tuple[str, ...] = (),
+) -> Command:
+    called = name or function.__name__.replace("_", "-")
+    return Command(called, callback=callback, params=parameters, help=inspect.getdoc(function), words=words)
+
+
+def _annotated(function: Callable[..., Any]) -> Iterator[click.Parameter]:
+    kinds: Mapping[str, Any] = get_type_hints(function, include_extras=True, localns={"Terminal": Any, "Words": Any})
+    for name, one in inspect.signature(function).parameters.items():
+        notes = get_args(kinds.get(name, one.annotation))[1:]
+        declared = next((note for note in notes if isinstance(note, Declared)), None)
+        if declared is not None:
+            needed = one.default is one.empty
+            yield declared.parameter(name, get_args(kinds[name])[0], None if needed else one.default, required=needed)
+
+
+def _of_words(names: tuple[str, ...]) -> Iterator[click.Parameter]:
+    """Yield the options of words: those that are named, and those of the groups that are named."""
+    from shoal.request.words import WORDS
+
+    for name in names:
+        if name == "spec":
+            spec = option("--spec", metavar="FILE.toml", help=_SPEC, panel="Files")
+            yield spec.parameter("spec", Path | None)
+        yield from (_of_word(word) for key, word in WORDS.items() if name in (key, word.group))
+
+
+def _of_word(word: Word) -> click.Parameter:
+    kind = bool if word.switch else list[str] if word.many else int if word.kind is int else str
+    declared = Declared(flags=word.flags, metavar=word.declared.metavar, help=word.declared.help, panel=word.panel)
+    return declared.parameter(word.key, kind | None)
+
+
+def _listed(value: Any) -> Any:
+    """Return several values as a list; None for none."""
+    return (list(value) or None) if isinstance(value, tuple) else value
