@@ -54,7 +54,7 @@ def _needs_a_shell(line: str) -> bool:
 
 
 def _run_here(line: str) -> tuple[int, str, str]:
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     from shoal.cli.main import app
 
