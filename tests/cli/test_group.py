@@ -102,7 +102,7 @@ def test_it_is_said_in_a_few_lines(shoal, files):
         ("labels", (",1\n", ",\n"), ("-k", 2), 2, "whole numbers: 1 of 6"),
         ("labels", (f"{SECRET}6", f"{SECRET}1"), ("-k", 2), 2, "0 are missing and 1 repeated"),
         ("labels", None, ("-k", 19), 1, "largest k that can be met is 18"),
-        ("labels", None, ("-k", 0), 2, "greater than or equal to 1"),
+        ("labels", None, ("-k", 0), 2, "0 is not in the range x>=1"),
         ("labels", None, ("-k", 2, "--label", "nam"), 2, "Did you mean 'name'"),
         ("labels", None, ("-k", 2, "--method", "x"), 2, "must be one of 'best'"),
         ("labels", None, ("-k", 2, "--eps", "none"), 2, "no number"),

@@ -56,7 +56,7 @@ def test_it_says_what_it_made_and_draws_a_map_by_coordinates(shoal, files):
         ({}, ("--weight", "peple"), 2, "Did you mean 'people'"),
         ({}, ("--x", "lon"), 2, "both coordinates"),
         ({}, ("-k", "16"), 1, "largest k that can be met is 15"),
-        ({}, ("-k", "0"), 2, "greater than or equal to 1"),
+        ({}, ("-k", "0"), 2, "0 is not in the range x>=1"),
         ({"edges.csv": EDGES.replace("04,05\n", "")}, (), 1, "--suppress-small"),
     ],
 )

@@ -27,6 +27,8 @@ __all__ = ["Command", "Group", "argument", "command_of", "option", "takes"]
 
 _FEW = 20
 """A command with no more options than that shows all of them at once."""
+_ALWAYS_WHOLE = 8
+"""A command with no more options than that has no --help-all."""
 _EVERYDAY = (
     *("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "person", "k", "l", "recoding"),
     *("hierarchies", "coarsen", "output", "force", "spec", "algorithms", "chart", "seconds"),
@@ -131,7 +133,7 @@ class Command(click.Command):
         shared = [] if not self.words else [one for one in _of_words(self.words) if one.name not in own]
         # The input of a request comes before its options, like the arguments of a command's own.
         found: list[click.Parameter] = sorted([*self.params, *shared], key=lambda one: isinstance(one, click.Option))
-        if sum(isinstance(one, click.Option) for one in found) > _FEW:
+        if sum(isinstance(one, click.Option) for one in found) > _ALWAYS_WHOLE:
             show: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
             found.append(Option(["--help-all"], help="Show all options, and exit.", **show))
         return found

@@ -25,7 +25,6 @@ __all__ = [
     "Seconds",
     "Seed",
     "Sensitive",
-    "Source",
     "Spec",
     "SpreadsheetSafe",
     "Star",
@@ -37,14 +36,6 @@ _FILES = "Files"
 _NAMES = "Separated by commas, or the option repeated; a name with a comma stands in double quotes."
 OUT_HELP = "Folder for the release: all of it may be published. What only you may see goes to OUT.private beside it."
 """What -o says wherever a release is written."""
-Source = Annotated[
-    str | None,
-    argument(
-        metavar="INPUT",
-        help="CSV (also packed: .gz, .zst), Excel, OpenDocument, Parquet or Arrow file, - for standard input, "
-        "sqlite:///file.db::table, or any SQLAlchemy URL with ::table or ::query.",
-    ),
-]
 Released = Annotated[
     str,
     argument(
