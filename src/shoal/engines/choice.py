@@ -91,6 +91,12 @@ def streaming_obstacle(request: Request, *, of_frame: bool = False) -> Parameter
     """Return the error for what of a request cannot be done with cells and their counts; says what to do instead."""
     fetched = "data.toArrow() in place of the frame" if of_frame else ""
     whole = Suggestion("engine", "memory", python=fetched)
+    if request.link:
+        return ParameterError(
+            "Rows are not linked where a table is read in pieces. Read it as a whole with ",
+            whole,
+            ".",
+        )
     if request.keep_order:
         return ParameterError(
             "A table that is read in pieces does not keep its order. Leave that out, or read the table as a whole "

@@ -98,6 +98,7 @@ class InMemory:
             or request.preferences
             or not names
             or request.rows_per_person
+            or request.link
         ):
             return False
         if schema.insensitive or streaming_obstacle(request) is not None:  # rows differ in insensitive columns

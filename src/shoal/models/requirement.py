@@ -73,6 +73,8 @@ class Requirement:
     """Names of the protected kinds of units; a model that counts units applies to each of them."""
     one_row_each: bool = False
     """Whether every person has one row, so that what holds for rows holds for persons."""
+    linked: bool = False
+    """Whether the rows of a person are published together, so that all models count the persons of bundles."""
 
     @classmethod
     def of(
@@ -82,6 +84,7 @@ class Requirement:
         units: Sequence[Sequence[str]] = (),
         *,
         one_row_each: bool = False,
+        linked: bool = False,
     ) -> Requirement:
         """Create a requirement from one model or several.
 
@@ -94,6 +97,8 @@ class Requirement:
             The columns that identify each kind of unit to protect; k-anonymity then counts units.
         one_row_each : bool
             Whether every person has one row; persons are not among the units then.
+        linked : bool
+            Whether the rows of a person are published together.
 
         Raises
         ------
@@ -121,7 +126,7 @@ class Requirement:
         if len(populations) > 1:
             raise ParameterError("All models that refer to a population must be given the same population table.")
         kinds = tuple(" + ".join(kind) for kind in units)
-        return cls(models=listed, sensitive=tuple(sensitive), units=kinds, one_row_each=one_row_each)
+        return cls(models=listed, sensitive=tuple(sensitive), units=kinds, one_row_each=one_row_each, linked=linked)
 
     @cached_property
     def parts(self) -> tuple[PrivacyModel, ...]:
@@ -203,7 +208,10 @@ class Requirement:
             return [{**model.to_dict(), "of": "one_record_each"} for model in self.models]
         if not self.units:
             return [model.to_dict() for model in self.models]
-        return [{**model.to_dict(), "of": "persons" if counts_units(model) else "records"} for model in self.models]
+        return [
+            {**model.to_dict(), "of": "persons" if self.linked or counts_units(model) else "records"}
+            for model in self.models
+        ]
 
     def frequency_form(self) -> FrequencyForm | None:
         """Combine all models of groups into one `FrequencyForm` if that is exact, else return None."""

@@ -238,9 +238,11 @@ def _named(tree: Hierarchy) -> dict[str, str]:
 def _described(recoded: Recoded, digest: str) -> dict[str, Any]:
     """Return what the certificate says of the input."""
     schema, rows = recoded.prepared.request.schema, recoded.whole.opened.rows
+    linked = recoded.whole.opened.linked
     return {
         "rows": rows,
         "rows_left_out": rows - recoded.prepared.table.people,
+        **({} if linked is None else {"linked": linked.to_dict()}),
         "quasi_identifiers": list(schema.quasi_identifiers),
         "sensitive": list(schema.sensitive),
         "insensitive": list(schema.insensitive),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from shoal._core.facts import Fact
     from shoal.io import Forms
     from shoal.models import Requirement
+    from shoal.pipeline.linked_rows import LinkedRows
     from shoal.table import Column
 
 __all__ = ["JudgedTable", "OpenedData", "judged", "open_data", "open_population", "understood"]
@@ -58,6 +59,8 @@ class OpenedData(Unpicklable):
     units: tuple[Column, ...] = ()
     """Whose each row of the frame is, for each kind of unit that is protected; see `shoal.pipeline.units`."""
 
+    linked: LinkedRows | None = None
+    """Whose the rows are, if the rows of a person are published together."""
     kept: NDArray[np.int64] | None = None
     """How many rows of the input may be published of those that each row of the frame stands for, if some are left out
     so that no person has too many."""
@@ -79,8 +82,15 @@ class OpenedData(Unpicklable):
     def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> OpenedData:
         """Return some rows of the frame, which may be named several times and stand for so many rows each."""
         written = None if self.written is None else self.written[rows]
-        units = self.units_of(rows)
-        return replace(self, frame=self.frame[rows], written=written, counts=counts, units=units, kept=None)
+        return replace(
+            self,
+            frame=self.frame[rows],
+            written=written,
+            counts=counts,
+            units=self.units_of(rows),
+            kept=None,
+            linked=None if self.linked is None else self.linked.select(rows),
+        )
 
     def normalized(self, names: Sequence[str]) -> OpenedData:
         """Return the input with normalized text in some columns: it stands in the place of what came in."""

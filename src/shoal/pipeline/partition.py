@@ -12,6 +12,7 @@ import numpy as np
 
 from shoal._core.facts import Fact
 from shoal.algorithms import Guarantee, Partition, populations_of
+from shoal.algorithms.linked.linking import group_linked_rows
 from shoal.errors import InfeasibleError
 from shoal.pipeline.division import divided
 from shoal.table.counts import rows_by_code
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from shoal._core.progress import Clock
     from shoal.pipeline.division import Division, TablePart
+    from shoal.pipeline.linked_rows import LinkedRows
     from shoal.pipeline.prepare import Prepared
     from shoal.pipeline.source import Source
     from shoal.request.request import Request
@@ -68,8 +70,11 @@ def partition(prepared: Prepared, source: Source, clock: Clock) -> Partitioned:
     DataError
         The rows do not fit into the memory, not even in parts.
     """
-    request, table = prepared.request, prepared.asked
+    request, table, linked = prepared.request, prepared.asked, prepared.opened.linked
     with clock.step("partition"):
+        if linked is not None:
+            found = _partition_linked(prepared, linked, clock)
+            return Partitioned(prepared=prepared, cells=np.arange(table.rows), counts=prepared.counts, partition=found)
         division = divided(table, request.requirement, request.chosen, source.budget, undivided=_undivided(request))
         entries = _Entries(table, division.aside)
         for number, part in enumerate(division.parts):
@@ -78,6 +83,23 @@ def partition(prepared: Prepared, source: Source, clock: Clock) -> Partitioned:
             entries.add(*_solved(prepared, part, division, source, clock))
         cells, counts, found = entries.partition(division)
     return Partitioned(prepared=prepared, cells=cells, counts=counts, partition=found, parts=len(division.parts))
+
+
+def _partition_linked(prepared: Prepared, linked: LinkedRows, clock: Clock) -> Partition:
+    """Partition the published rows of persons so that bundles of persons publish the same rows.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    linked : LinkedRows
+        Whose the rows of its input are.
+    clock : Clock
+    """
+    of_rows = linked.select(prepared.rows)
+    problem = replace(prepared.problem(clock), table=replace(prepared.table, counts=None))
+    found = group_linked_rows(problem, of_rows.persons, of_rows.positions, linked.strata, prepared.request.chosen)
+    found.check(prepared.table.rows, len(prepared.table.quasi_identifiers))
+    return found
 
 
 def _undivided(request: Request) -> str | None:

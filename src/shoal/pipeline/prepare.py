@@ -16,6 +16,7 @@ from shoal.disclosure_risk import make_people_counter
 from shoal.errors import DataError
 from shoal.pipeline.encoded import Encoded, encoded_table
 from shoal.pipeline.input import understood
+from shoal.pipeline.linking import link_rows
 from shoal.pipeline.population import people_of_nodes, population_of
 from shoal.pipeline.units import keep_rows, with_units
 from shoal.recoding import canonical_order
@@ -184,9 +185,11 @@ def with_persons(opened: OpenedData, request: Request) -> OpenedData:
         Persons are missing, and that is an error.
     """
     opened = with_units(opened, request.schema.units, request.missing_person)
-    if request.rows_per_person is None:
+    if request.rows_per_person is None and not request.link:
         return opened
     _, rows = rows_to_publish(opened, request.schema, request.missing_sensitive)
+    if request.link:
+        return link_rows(opened, rows, request, generator(request.seed))
     return keep_rows(opened, rows, request, generator(request.seed))
 
 

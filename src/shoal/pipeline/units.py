@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.pipeline.input import OpenedData
     from shoal.request.request import Request
 
-__all__ = ["keep_rows", "missing_units", "with_units"]
+__all__ = ["keep_rows", "missing_units", "places_in_order", "with_units"]
 
 
 def with_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_person: str) -> OpenedData:
@@ -86,7 +86,7 @@ def keep_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
     each = rng.permutation(np.repeat(rows, opened.counts[rows]))
     if request.kept_rows != "random":
         assert request.order is not None
-        places = _places(opened.frame.get_column(request.order), request)
+        places = places_in_order(opened.frame.get_column(request.order), request)
         each = each[np.argsort(places[each] if request.kept_rows == "first" else -places[each], kind="stable")]
     owners = opened.units[0].codes[each]
     by_person = np.argsort(owners, kind="stable")
@@ -97,7 +97,7 @@ def keep_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
     return replace(opened, kept=kept)
 
 
-def _places(column: pl.Series, request: Request) -> NDArray[np.int64]:
+def places_in_order(column: pl.Series, request: Request) -> NDArray[np.int64]:
     """Return the place of each row in the order of a column; rows that miss a value are chosen last.
 
     Raises

@@ -90,6 +90,7 @@ def _checked(published: pl.DataFrame, entries: NDArray[np.integer], recoded: Rec
         times=times,
         fitting=prepared.fitting(),
         units=units,
+        pseudonym=schema.pseudonym,
     )
     check_faithful(
         published,

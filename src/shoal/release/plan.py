@@ -248,7 +248,8 @@ def _plan_in(facts: Mapping[str, Any]) -> ReleasePlan:
     if facts["format"] != FORMAT:
         raise ValueError("another format")
     units = tuple(tuple(kind) for kind in facts["columns"].get("units", ()))
-    schema = Schema(**{role: tuple(facts["columns"][role]) for role in _ROLES}, units=units)
+    named: dict[str, Any] = {role: tuple(facts["columns"][role]) for role in _ROLES}
+    schema = Schema(**named, units=units)
     cells, values = _decoded(facts["forms"]["cells"]), _decoded(facts["classes"]["values"])
     pairs = {name: np.array(facts["pairs"][name], dtype=np.int64) for name in ("class", "form", "rows")}
     plan = ReleasePlan(

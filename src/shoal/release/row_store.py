@@ -70,6 +70,7 @@ class WrittenCheck:
             fitting=self.fitting,
             times=times,
             units=self.units,
+            pseudonym=self.schema.pseudonym,
         )
 
     def require(self, written: pl.DataFrame, times: NDArray[np.int64] | None = None) -> None:

@@ -121,6 +121,18 @@ class ColumnFields:
         metavar="NAME",
         help="The column of numbers or dates that records of a person are ordered by.",
     )
+    link: bool = requestable(
+        "bool",
+        "Whether the rows of each person are published together, under a random pseudonym. Every person then publishes "
+        "the same rows of quasi-identifiers as at least k - 1 others, and all models count persons. It needs `person`; "
+        "rows are left out so that enough persons have equally many.",
+        section="columns",
+        default=False,
+        flag="--link",
+        help="Publish the records of each person together, under a random pseudonym. Needs --person.",
+        kind=bool,
+        constraint=Boolean(),
+    )
     missing_sensitive: str = requestable(
         '{"error", "value", "drop"}',
         "What a missing sensitive value is: an error, a value like any other, or a reason to leave the row out.",

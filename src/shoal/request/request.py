@@ -25,7 +25,7 @@ from shoal.request.column_fields import ColumnFields
 from shoal.request.hierarchies import trees_of
 from shoal.request.request_field import requestable
 from shoal.request.texts import levels_in
-from shoal.table import roles
+from shoal.table import PSEUDONYM, roles
 
 if TYPE_CHECKING:
     from shoal._core.facts import Fact
@@ -351,7 +351,8 @@ class Request(ColumnFields):
     def schema(self) -> Schema:
         """The role of each column."""
         named = self.quasi_identifiers, self.sensitive, self.direct_identifiers, self.insensitive
-        return roles(*named, self.person, self.units)
+        linked = self.link and PSEUDONYM in (self.insensitive or ())
+        return replace(roles(*named, self.person, self.units), linked=linked)
 
     @cached_property
     def models(self) -> PrivacyModel | Sequence[PrivacyModel]:
@@ -362,7 +363,8 @@ class Request(ColumnFields):
     def requirement(self) -> Requirement:
         """What every group, and the release, must satisfy."""
         one, units = self.rows_per_person == 1, self.schema.units
-        return Requirement.of(self.models, self.schema.sensitive, units[1:] if one else units, one_row_each=one)
+        kinds = units[1:] if one else units
+        return Requirement.of(self.models, self.schema.sensitive, kinds, one_row_each=one, linked=self.link)
 
     @cached_property
     def preferences(self) -> Preferences:
@@ -409,6 +411,8 @@ class Request(ColumnFields):
         }
         if self.schema.units:
             facts["missing_person"] = self.missing_person
+        if self.link:
+            facts["link"] = True
         if self.rows_per_person is not None:
             facts |= {"rows_per_person": self.rows_per_person, "kept_rows": self.kept_rows}
         return {**facts, "normalize": True} if self.normalize else facts
@@ -478,6 +482,13 @@ class Request(ColumnFields):
                 "Hierarchies need ",
                 Suggestion("recoding", "generalization"),
                 ": suppression publishes values and stars only.",
+            )
+        if self.link and len(schema.units) != 1:
+            raise ParameterError(
+                "Linked rows need one column, or several together, that identify the person whose row it is: name it "
+                "with ",
+                Suggestion("person"),
+                ".",
             )
         return replace(self, insensitive=schema.insensitive)
 

@@ -4,11 +4,12 @@ from shoal.table.classes import EquivalenceClasses, mixed_radix_keys
 from shoal.table.encoding import Column, Table, encode
 from shoal.table.fingerprint import KEYED, fingerprint, new_salt
 from shoal.table.reading_alike import check_distinguishable, count_alike, normalize_columns
-from shoal.table.schema import Schema, roles
+from shoal.table.schema import PSEUDONYM, Schema, roles
 from shoal.table.text import dictionary_text
 
 __all__ = [
     "KEYED",
+    "PSEUDONYM",
     "Column",
     "EquivalenceClasses",
     "Schema",

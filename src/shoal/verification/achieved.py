@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shoal.models.base import GroupCounts, PrivacyModel
     from shoal.models.population import Population
     from shoal.models.release_counts import PeopleCounts
+    from shoal.verification.linked_rows import Bundles
 
 __all__ = ["STATED_DIGITS", "Achieved", "achieved", "measure"]
 
@@ -62,13 +63,16 @@ class Achieved:
     """The requested models of the whole release; the quantities that they bound are measured as well."""
     people: PeopleCounts | None = field(default=None, repr=False)
     """Number of people of the population who fit each group, if a model needs it."""
+    bundles: Bundles | None = None
+    """The bundles of persons of linked rows."""
     sizes_counted: dict[int, int] = field(default_factory=dict, repr=False)
     """Number of groups of each size that occurs."""
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the measurements to the "achieved" entry of a certificate."""
+        linked = {} if self.bundles is None else {"linked": self.bundles.to_dict()}
         if self.l_frequency is None:
-            return {"k": self.k, "groups": self.groups, **self._of_release()}
+            return {"k": self.k, "groups": self.groups, **self._of_release(), **linked}
         return {
             "k": self.k,
             "l": {"frequency": self.l_frequency, "distinct": self.l_distinct, "entropy": self.l_entropy},
@@ -77,6 +81,7 @@ class Achieved:
             "alpha": self.alpha,
             "groups": self.groups,
             **self._of_release(),
+            **linked,
         }
 
     @property

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.errors import ReleaseUnsafeError
+from shoal.models.base import GroupModel
 from shoal.models.release_counts import ReleaseCounts
 from shoal.verification.achieved import Achieved, achieved
 from shoal.verification.counting import count_groups, people_of_groups
+from shoal.verification.linked_rows import verify_linked
 from shoal.verification.units import name_units
 
 if TYPE_CHECKING:
@@ -18,10 +21,11 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.models import GroupModel, Population, Requirement, TableModel
+    from shoal.models import Population, Requirement, TableModel
     from shoal.models.base import GroupCounts
     from shoal.models.release_counts import PeopleCounts
     from shoal.verification.counting import Fitting
+    from shoal.verification.linked_rows import Bundles
 
 __all__ = ["refused", "refused_release", "verify"]
 
@@ -37,6 +41,7 @@ def verify(
     fitting: Fitting | None = None,
     times: NDArray[np.int64] | None = None,
     units: pl.DataFrame | None = None,
+    pseudonym: str | None = None,
 ) -> Achieved:
     """Check that every group of a release satisfies every model, and measure what the release achieves.
 
@@ -61,6 +66,8 @@ def verify(
         Multiplicity of each row, if `frame` holds distinct rows only.
     units : polars.DataFrame, optional
         Private: the unit of each row of `frame`, one column for each protected kind of unit (`number_units`).
+    pseudonym : str, optional
+        The column of pseudonyms of linked rows: the bundles of persons must satisfy the models, too.
 
     Returns
     -------
@@ -87,7 +94,35 @@ def verify(
     by_position = {**dict(zip(sensitive, counts, strict=False)), **of_units}
     asked = [by_position[name] for name in requirement.attributes] or counts
     _check_models(asked, requirement, people)
-    return achieved(counts, sensitive, requirement.models, people)
+    found = achieved(counts, sensitive, requirement.models, people)
+    if pseudonym is None:
+        return found
+    return replace(found, bundles=_check_bundles(frame, pseudonym, quasi_identifiers, requirement, units))
+
+
+def _check_bundles(
+    frame: pl.DataFrame,
+    pseudonym: str,
+    quasi_identifiers: Sequence[str],
+    requirement: Requirement,
+    units: pl.DataFrame | None,
+) -> Bundles:
+    """Check the bundles of linked rows, and that pseudonyms and units are the same partition of the rows."""
+    if units is not None:
+        import polars as pl
+
+        pairs = pl.DataFrame({"pseudonym": frame[pseudonym], "unit": units.to_series()}).unique()
+        if not pairs.height == pairs["pseudonym"].n_unique() == pairs["unit"].n_unique():
+            raise ReleaseUnsafeError(
+                "The pseudonyms of the release are not those of its persons. Nothing was published."
+            )
+    return verify_linked(
+        frame,
+        pseudonym=pseudonym,
+        quasi_identifiers=quasi_identifiers,
+        sensitive=requirement.sensitive,
+        models=[model for model in requirement.models if isinstance(model, GroupModel)],
+    )
 
 
 def _of_units(

@@ -78,7 +78,7 @@ def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDAr
                 hierarchies[name] = problem.hierarchies[column.name]
     # The proxies stand in for the sets of values, which no algorithm for single values knows.
     sensitive = tuple(
-        _compacted(column, codes, column.name) for column, codes in zip(problem.table.sensitive, proxies, strict=True)
+        _numbered(name, codes) for name, codes in zip(problem.table.schema.sensitive, proxies, strict=True)
     )
     schema = replace(problem.table.schema, quasi_identifiers=tuple(column.name for column in columns))
     table = Table(
@@ -104,6 +104,15 @@ def _compacted(column: Column, codes: NDArray[np.integer], name: str) -> Column:
         numbers=kept,
         of_intervals=column.of_intervals,
     )
+
+
+def _numbered(name: str, codes: NDArray[np.integer]) -> Column:
+    """Build a column of proxies; only whether they are equal matters."""
+    import polars as pl
+
+    found, compact = np.unique(codes, return_inverse=True)
+    dictionary = pl.Series(name, np.arange(len(found)))
+    return Column(name=name, codes=compact.astype(np.uint32), dictionary=dictionary, ordered=False, numbers=None)
 
 
 def bundle_units(wide: WideProblem, algorithm: Algorithm, sets: ValueSets, limits: ShareLimits) -> UnitBundles:

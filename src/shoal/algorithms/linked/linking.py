@@ -115,7 +115,7 @@ def group_linked_rows(
 
 def _requirement(problem: Problem, limits: ShareLimits) -> Requirement:
     """State what is required of groups of wide records: k, and the l that the limits imply for each value."""
-    names = tuple(column.name for column in problem.table.sensitive)
+    names = problem.table.schema.sensitive
     models: list[GroupModel] = [KAnonymity(limits.least)]
     # The largest share that any value may have bounds the shares of all.
     if names and len(limits.highest):

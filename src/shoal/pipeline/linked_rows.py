@@ -1,0 +1,40 @@
+"""The rows of an input whose persons publish their rows together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.linked.strata import Strata
+
+__all__ = ["LinkedRows"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class LinkedRows:
+    """The rows of an input whose persons publish their rows together."""
+
+    strata: Strata
+    """How many rows each person publishes."""
+    persons: NDArray[np.int64]
+    """Person of each row of the input, numbered by pseudonym from 0; -1 for rows that are left out."""
+    positions: NDArray[np.int64]
+    """Place of each row among the published rows of its person; -1 for rows that are left out."""
+    rows: int
+    """Number of rows that could be published."""
+
+    def select(self, rows: NDArray[np.integer]) -> LinkedRows:
+        """Select rows of the input (repeats allowed)."""
+        return replace(self, persons=self.persons[rows], positions=self.positions[rows])
+
+    def to_dict(self) -> dict[str, int]:
+        """Return what a certificate states about the persons and rows of the input."""
+        return {
+            "persons": len(self.strata.lengths),
+            "rows_left_out": self.rows - int(self.strata.lengths.sum()),
+            "fewest_rows_left_out": self.strata.fewest_left_out,
+        }

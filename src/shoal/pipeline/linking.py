@@ -1,0 +1,117 @@
+"""Link the rows of persons: pseudonyms, the positions of rows, and how many rows each person publishes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.algorithms.linked.linking import least_units, unit_limits
+from shoal.algorithms.linked.strata import choose_strata
+from shoal.errors import ColumnError, UnsupportedError
+from shoal.models import GroupModel
+from shoal.pipeline.linked_rows import LinkedRows
+from shoal.pipeline.units import places_in_order
+from shoal.table import PSEUDONYM, Schema, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.pipeline.input import OpenedData
+    from shoal.request.request import Request
+    from shoal.table import Column
+
+__all__ = ["link_rows"]
+
+
+def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:
+    """Choose the rows that persons publish together, and add a column of random pseudonyms.
+
+    Parameters
+    ----------
+    opened : OpenedData
+        The input with its units, row by row.
+    rows : int32 array
+        The rows that may be published.
+    request : Request
+    rng : numpy.random.Generator
+        Draws the pseudonyms, and decides between rows of equal rank.
+
+    Raises
+    ------
+    ColumnError
+        The table has a column of the name of the pseudonyms.
+    UnsupportedError
+        A model cannot be asked of linked rows.
+    InfeasibleError
+        There are too few persons, or a sensitive value is too frequent.
+    """
+    import polars as pl
+
+    _check_supported(opened, request)
+    # Number the persons that have a row in random order: the numbers are their pseudonyms.
+    found, persons = np.unique(opened.units[0].codes[rows], return_inverse=True)
+    persons = rng.permutation(len(found))[persons]
+    positions = _positions(opened.frame[rows], persons, request, rng)
+    values = _encode(opened.frame[rows], request.schema.sensitive)
+    columns = [(column.codes.astype(np.int64), column.size) for column in values]
+    models = [model for model in request.requirement.models if isinstance(model, GroupModel)]
+    strata = choose_strata(persons, positions, columns, partial(unit_limits, models), least_units(models))
+    # Spread over all rows of the input.
+    of_rows = np.full((2, opened.frame.height), -1, dtype=np.int64)
+    kept = rows[strata.kept]
+    of_rows[:, kept] = persons[strata.kept], positions[strata.kept]
+    pseudonyms = pl.Series(PSEUDONYM, of_rows[0] + 1)
+    return replace(
+        opened,
+        frame=opened.frame.with_columns(pseudonyms),
+        kept=(of_rows[0] >= 0).astype(np.int64),
+        linked=LinkedRows(strata=strata, persons=of_rows[0], positions=of_rows[1], rows=len(rows)),
+    )
+
+
+def _check_supported(opened: OpenedData, request: Request) -> None:
+    """Refuse requests that linked rows do not serve."""
+    if PSEUDONYM in opened.frame.columns:
+        raise ColumnError(
+            f"The table has a column '{PSEUDONYM}', the name of the pseudonyms of linked rows. Rename it."
+        )
+    for model in request.requirement.models:
+        if not isinstance(model, GroupModel) or model.frequency_form() is None:
+            raise UnsupportedError(
+                "Linked rows can have k-anonymity and l-diversity by frequency, not ",
+                model,
+                ". Leave it out, or publish rows that are not linked.",
+            )
+
+
+def _positions(
+    frame: pl.DataFrame, persons: NDArray[np.integer], request: Request, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Compute the place of each row among those of its person, by the order column or by the quasi-identifiers."""
+    # Chance decides between rows of equal rank, so ties reveal nothing about the order of the input.
+    keys = [rng.permutation(frame.height)]
+    if request.order is not None:
+        keys.append(places_in_order(frame.get_column(request.order), request))
+    else:
+        known = _encode(frame, request.schema.quasi_identifiers)
+        keys += [column.codes.astype(np.int64) for column in reversed(known)]
+    order = np.lexsort([*keys, persons])
+    sorted_persons = persons[order]
+    positions = np.empty(len(order), dtype=np.int64)
+    positions[order] = np.arange(len(order)) - np.searchsorted(sorted_persons, sorted_persons)
+    return positions
+
+
+def _encode(frame: pl.DataFrame, names: Sequence[str]) -> tuple[Column, ...]:
+    """Encode some columns of a frame."""
+    import polars as pl
+
+    # Column by column, because Polars takes the name "*" for all columns.
+    chosen = pl.DataFrame([frame.get_column(name) for name in names])
+    return encode(chosen, Schema(quasi_identifiers=tuple(names))).quasi_identifiers

@@ -1,0 +1,170 @@
+"""Linked rows from a table to a verified release: what is promised to persons, and what no file may show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.oracles.linked import bundles_of, fewest_left_out, is_linked_safe
+
+import shoal
+from shoal.errors import ColumnError, InfeasibleError, ParameterError, ReleaseUnsafeError, UnsupportedError
+from shoal.pipeline import verify as checking
+
+ROLES: dict[str, Any] = {"quasi_identifiers": ["age", "gender", "ward"], "sensitive": "disease", "person": "pcode"}
+
+
+def visits(seed: int, persons: int, most: int = 4, diseases: str = "abcdefghij") -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    person = np.repeat(np.arange(persons), rng.integers(1, most + 1, persons))
+    return pl.DataFrame(
+        {
+            "pcode": [f"p{one:03}" for one in person],
+            "age": rng.integers(20, 40, persons)[person],
+            "gender": rng.choice(["f", "m"], persons)[person],
+            "ward": rng.choice(["x", "y", "z"], len(person)),
+            "disease": rng.choice(list(diseases), len(person)),
+        }
+    )
+
+
+def rows_of(release: shoal.Release) -> list[tuple[Any, tuple[Any, ...], Any]]:
+    names = ["pseudonym", "age", "gender", "ward", "disease"]
+    return [(unit, (age, gender, ward), value) for unit, age, gender, ward, value in release.data.select(names).rows()]
+
+
+@settings(deadline=None)
+@given(
+    st.integers(0, 10**6), st.integers(2, 8), st.integers(1, 3), st.integers(1, 3),
+    st.sampled_from(["suppression", "generalization"]),
+)  # fmt: skip
+def test_every_release_keeps_its_promise_to_persons(seed: int, persons: int, k: int, l: int, recoding: Any) -> None:
+    table = visits(seed, persons, most=3)
+    try:
+        release = shoal.anonymize(table, **ROLES, link=True, k=k, l=l, recoding=recoding, seed=seed)
+    except InfeasibleError:
+        # Too few persons, or even the first rows of all persons share a value too often.
+        first = table.group_by("pcode", maintain_order=True).first()
+        assert persons < max(k, l) or table["disease"].value_counts()["count"].max() * l > first.height
+        return
+    rows = rows_of(release)
+    assert is_linked_safe(rows, k, l)
+    assert len({unit for unit, _, _ in rows}) == persons
+    linked = release.certificate.input["linked"]
+    lengths = table["pcode"].value_counts()["count"].to_list()
+    assert linked["fewest_rows_left_out"] == fewest_left_out(lengths, max(k, l)) <= linked["rows_left_out"]
+    assert linked["rows_left_out"] == table.height - len(rows)
+    achieved = release.certificate.achieved["linked"]
+    assert (achieved["units"], achieved["bundles"]) == (persons, len(bundles_of(rows)))
+
+
+def test_sixty_people_with_five_visits_are_protected(tmp_path: Path) -> None:
+    table = visits(3, 60, diseases="abcdefghijklmnopqrstuvwxyz")
+    release = shoal.anonymize(table, **ROLES, link=True, k=5, l=2, seed=1, output=tmp_path / "out")
+    assert is_linked_safe(rows_of(release), 5, 2)
+    written = pl.read_csv(tmp_path / "out" / "release.csv")
+    assert "pcode" not in written.columns
+    assert sorted(written["pseudonym"].unique().to_list()) == list(range(1, 61))
+
+
+def test_each_person_keeps_one_pseudonym_and_true_cells() -> None:
+    table = visits(5, 30).with_row_index("visit")
+    release = shoal.anonymize(
+        table, **ROLES, link=True, k=3, direct_identifiers=["visit"], keep_order=True, seed=1,
+    )  # fmt: skip
+    came = table[np.asarray(release.rows)]
+    pairs = set(zip(came["pcode"], release.data["pseudonym"], strict=True))
+    assert len(pairs) == len({person for person, _ in pairs}) == len({pseudonym for _, pseudonym in pairs}) == 30
+    for name in ("age", "gender", "ward"):
+        cells = zip(release.data[name].cast(pl.String), came[name].cast(pl.String), strict=True)
+        assert all(cell in ("*", value) for cell, value in cells)
+    assert release.data["disease"].to_list() == came["disease"].to_list()
+
+
+def test_rows_are_linked_in_the_order_of_a_column() -> None:
+    table = pl.DataFrame(
+        {
+            "pcode": ["a", "a", "a", "b", "b", "b"],
+            "age": [30] * 6,
+            "gender": ["f"] * 6,
+            "ward": ["x", "y", "z", "z", "x", "y"],
+            "day": [1, 2, 3, 3, 1, 2],
+            "disease": list("pqrstu"),
+        }
+    )
+    release = shoal.anonymize(table, **ROLES, link=True, order="day", direct_identifiers=["day"], k=2, seed=1)
+    assert release.certificate.cost.stars == 0
+    assert Counter(release.data["ward"]) == Counter("xxyyzz")
+
+
+def test_pseudonyms_are_drawn_anew() -> None:
+    table = visits(5, 30)
+    seen = {
+        tuple(zip(table["pcode"].gather(np.asarray(one.rows)), one.data["pseudonym"], strict=True))
+        for one in (shoal.anonymize(table, **ROLES, link=True, k=3, keep_order=True) for _ in range(2))
+    }
+    assert len(seen) == 2
+
+
+def test_the_person_column_shows_nowhere(tmp_path: Path) -> None:
+    table = visits(5, 30)
+    release = shoal.anonymize(table, **ROLES, link=True, k=3, seed=1, output=tmp_path / "out")
+    files = [*(tmp_path / "out").iterdir(), *(tmp_path / "out.private").iterdir()]
+    assert len(files) > 4
+    for file in files:
+        assert "p01" not in file.read_text(encoding="utf-8"), file.name
+    assert "p01" not in repr(release) + release._repr_html_()
+
+
+def test_the_names_of_persons_change_nothing_that_is_published(tmp_path: Path) -> None:
+    table = visits(5, 30)
+    others = table.with_columns(pcode=pl.col("pcode").str.replace("p", "q"))
+    for name, one in (("a", table), ("b", others)):
+        shoal.anonymize(one, **ROLES, link=True, k=3, seed=1, output=tmp_path / name)
+    for file in (tmp_path / "a").iterdir():
+        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes(), file.name
+
+
+def test_a_release_whose_pseudonyms_are_mixed_up_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mixed(frame: pl.DataFrame, **named: Any) -> Any:
+        return verify(frame.with_columns(pseudonym=pl.col("pseudonym").shuffle(1)), **named)
+
+    verify = checking.verify
+    monkeypatch.setattr(checking, "verify", mixed)
+    with pytest.raises(ReleaseUnsafeError, match="pseudonyms"):
+        shoal.anonymize(visits(5, 30), **ROLES, link=True, k=3, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "says"),
+    [
+        ({"person": None}, ParameterError, "person"),
+        ({"units": ["ward"], "quasi_identifiers": ["age", "gender"]}, ParameterError, "one column"),
+        ({"k": 31}, InfeasibleError, "30 persons"),
+        ({"t": 0.3}, UnsupportedError, "t-closeness"),
+        ({"engine": "stream"}, ParameterError, "pieces"),
+    ],
+)
+def test_what_cannot_be_linked_is_refused(
+    changed: dict[str, Any], error: type[Exception], says: str, tmp_path: Path
+) -> None:
+    table = visits(5, 30)
+    path = tmp_path / "visits.csv"
+    table.write_csv(path)
+    request = {**ROLES, "link": True, "k": 3} | changed
+    if changed.get("person", "") is None:
+        request["direct_identifiers"] = ["pcode"]
+    with pytest.raises(error, match=says):
+        shoal.anonymize(path, **request)
+
+
+def test_a_column_of_the_pseudonyms_name_is_refused() -> None:
+    table = visits(5, 30).with_columns(pseudonym=pl.lit("x"))
+    with pytest.raises(ColumnError, match="Rename"):
+        shoal.anonymize(table, **ROLES, insensitive=["pseudonym"], link=True, k=3)
