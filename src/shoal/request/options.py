@@ -31,6 +31,7 @@ class CommonOptions(TypedDict, total=False):
     rows_per_person: int | None
     kept_rows: str
     order: str | None
+    link: bool
     missing_sensitive: str
     normalize: bool
     star: str

@@ -159,8 +159,9 @@ def roles(
     if type(units).__name__ in _COLUMNS or not isinstance(several, Iterable):
         _names("units", units)
     kinds += [_names("units", kind) for kind in several]
+    found: dict[str, Any] = {role: _names(role, names) for role, names in named.items()}
     return Schema(
-        **{role: _names(role, names) for role, names in named.items()},
+        **found,
         units=tuple(dict.fromkeys(kind for kind in kinds if kind)),
     )
 
