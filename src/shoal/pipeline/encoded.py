@@ -6,13 +6,15 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shoal.algorithms import populations_of
 from shoal.hierarchy import automatic_hierarchy, coarsen_columns, drop_coarsened_levels
+from shoal.pipeline.units import first_rows_of_units
 from shoal.recoding import check_coverage, widen_classes
 from shoal.table import Schema, check_distinguishable, encode
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
@@ -104,14 +106,20 @@ def encoded_table(
         Whose they are, for each kind of unit that is protected.
     """
     told = frame.get_column(request.schema.sensitive[0]) if request.schema.sensitive else None
-    encoded = encoded_columns(frame, request.schema, request, told, clock)
+    encoded = encoded_columns(frame, request.schema, request, told, clock, units=units)
     with clock.step("encode"):
         table = replace(encoded.table, counts=counts, units=units)
         return replace(encoded, table=table, before=_columns_before(frame, request.coarsenings))
 
 
 def encoded_columns(
-    frame: pl.DataFrame, schema: Schema, request: Request, told: pl.Series | None, clock: Clock
+    frame: pl.DataFrame,
+    schema: Schema,
+    request: Request,
+    told: pl.Series | None,
+    clock: Clock,
+    *,
+    units: tuple[Column, ...] = (),
 ) -> Encoded:
     """Coarsen and encode columns, with the hierarchies that they need.
 
@@ -127,11 +135,13 @@ def encoded_columns(
         The (first) sensitive attribute, for hierarchies that are built automatically.
     clock : Clock
         Measures the steps "coarsen" and "encode".
+    units : tuple of Column
+        Whose the rows are, for each kind of unit that is protected.
     """
     names = schema.quasi_identifiers
     with clock.step("coarsen"):
         coarsened = coarsen_columns(frame, request.coarsenings, names)
-        coarse = _with_shared_ends(coarsened.frame, frame, request)
+        coarse = _with_shared_ends(coarsened.frame, frame, request, units)
         trees = {
             name: drop_coarsened_levels(tree, request.coarsenings.get(name))
             for name, tree in request.trees.items()
@@ -150,13 +160,18 @@ def encoded_columns(
         )
 
 
-def _with_shared_ends(coarse: pl.DataFrame, frame: pl.DataFrame, request: Request) -> pl.DataFrame:
+def _with_shared_ends(
+    coarse: pl.DataFrame, frame: pl.DataFrame, request: Request, units: tuple[Column, ...]
+) -> pl.DataFrame:
     """Widen the intervals of coarsenings that end at values of records, unless exact ends are requested."""
     if request.shared_by == 1:
         return coarse
     keys = [key for key, coarsening in request.coarsenings.items() if coarsening.ends_at_values]
     names = [name for key in keys for name in ((key,) if isinstance(key, str) else key) if name in frame.columns]
-    return coarse.with_columns(widen_classes(frame[name], coarse[name], request.shared_by) for name in names)
+    counted = first_rows_of_units([unit.codes for unit in units], np.arange(frame.height)) if units else None
+    return coarse.with_columns(
+        widen_classes(frame[name], coarse[name], request.shared_by, counted=counted) for name in names
+    )
 
 
 def _automatic_trees(

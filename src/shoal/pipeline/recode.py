@@ -9,10 +9,13 @@ import numpy as np
 
 from shoal.errors import InternalError
 from shoal.pipeline.recoded import Recoded
+from shoal.pipeline.units import first_rows_of_units
 from shoal.recoding import recode
 from shoal.table.counts import rows_by_code
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shoal._core.progress import Clock
     from shoal.pipeline.partition import Partitioned
     from shoal.recoding import Recoding
@@ -42,6 +45,7 @@ def recode_groups(found: Partitioned, clock: Clock) -> Recoded:
             least=found.partition.least,
             largest_set=request.largest_set,
             shared_by=request.shared_by,
+            counted=_one_row_of_each_unit(found),
             coarse=prepared.coarse,
         )
         recoding = replace(recoding, sizes=rows_by_code(groups, found.partition.count, counts))
@@ -57,6 +61,13 @@ def recode_groups(found: Partitioned, clock: Clock) -> Recoded:
             cells=found.cells,
             parts=found.parts,
         )
+
+
+def _one_row_of_each_unit(found: Partitioned) -> NDArray[np.bool_] | None:
+    """Mark an entry of each protected unit, so that ends of intervals are shared by units; None if there are none."""
+    prepared = found.prepared
+    units = [column.codes[found.cells] for column in prepared.table.units]
+    return first_rows_of_units(units, prepared.rows[found.cells]) if units else None
 
 
 def _merged(found: Partitioned, recoding: Recoding) -> tuple[Partitioned, Recoding]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.pipeline.input import OpenedData
     from shoal.request.request import Request
 
-__all__ = ["keep_rows", "missing_units", "places_in_order", "with_units"]
+__all__ = ["first_rows_of_units", "keep_rows", "missing_units", "places_in_order", "with_units"]
 
 
 def with_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_person: str) -> OpenedData:
@@ -117,6 +117,30 @@ def places_in_order(column: pl.Series, request: Request) -> NDArray[np.int64]:
 
     places = meant.rank("dense").cast(pl.Int64)
     return places.fill_null(-1 if request.kept_rows == "last" else len(places) + 1).to_numpy()
+
+
+def first_rows_of_units(units: Sequence[NDArray[np.integer]], rows: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Mark rows that belong to different units of every kind: the first row of each, if it is so for all kinds.
+
+    Parameters
+    ----------
+    units : sequence of integer array
+        Unit of each row, for each kind of unit.
+    rows : integer array
+        Numbers of the rows in the input; the smallest is first.
+
+    Examples
+    --------
+    >>> first_rows_of_units([np.array([0, 0, 1])], np.array([5, 2, 9]))
+    array([False,  True,  True])
+    """
+    order = np.argsort(rows, kind="stable")
+    first = np.ones(len(rows), dtype=np.bool_)
+    for codes in units:
+        own = np.zeros(len(rows), dtype=np.bool_)
+        own[order[np.unique(codes[order], return_index=True)[1]]] = True
+        first &= own
+    return first
 
 
 def missing_units(frame: pl.DataFrame, units: Sequence[Sequence[str]]) -> NDArray[np.bool_]:

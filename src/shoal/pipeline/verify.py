@@ -110,6 +110,7 @@ def _checked(published: pl.DataFrame, entries: NDArray[np.integer], recoded: Rec
             least=request.shared_by,
             star=request.star,
             times=times,
+            units=units,
         )
     source.check_rows(recoded.whole.opened, opened.as_it_came[list(schema.published)][rows], times)
     return Verified(published, entries, achieved, units)

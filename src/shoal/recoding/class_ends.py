@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["widen_classes"]
 
 
-def widen_classes(before: pl.Series, after: pl.Series, least: int) -> pl.Series:
+def widen_classes(
+    before: pl.Series, after: pl.Series, least: int, *, counted: NDArray[np.bool_] | None = None
+) -> pl.Series:
     """Move the ends of classes outward until at least so many records lie in the cell of each end.
 
     Parameters
@@ -35,6 +37,8 @@ def widen_classes(before: pl.Series, after: pl.Series, least: int) -> pl.Series:
         The class of each row, declared in the order of the classes: the interval from its least value to its greatest.
     least : int
         The records of the table that the cell of an end must have, or the value at which it stays.
+    counted : bool array, optional
+        Rows that count once, such as one row of each person; by default all rows count.
 
     Returns
     -------
@@ -52,7 +56,7 @@ def widen_classes(before: pl.Series, after: pl.Series, least: int) -> pl.Series:
     column = encode_values(before)
     if column is None or not column.ordered:
         return after
-    counts = np.bincount(column.codes, minlength=column.size)
+    counts = np.bincount(column.codes if counted is None else column.codes[counted], minlength=column.size)
     ends = wide_ends(column, counts, least)
     present = column.codes < len(ends.places)
     codes, classes = column.codes[present].astype(np.int64), after.to_physical().to_numpy()[present].astype(np.int64)

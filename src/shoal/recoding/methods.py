@@ -44,6 +44,7 @@ def recode(
     least: NDArray[np.int32] | None = None,
     largest_set: int = LARGEST_SET,
     shared_by: int = 1,
+    counted: NDArray[np.bool_] | None = None,
     coarse: Container[str] = (),
 ) -> Recoding:
     """Compute the published cells of every group of a partition.
@@ -74,6 +75,8 @@ def recode(
     shared_by : int
         For generalization without a hierarchy: ends of intervals and members of sets are never exact values that fewer
         records of the table have. If 1, they are not restricted.
+    counted : bool array of shape (rows,), optional
+        Rows that count once for `shared_by`, such as one row of each person; by default all rows count.
     coarse : container of str
         Columns whose values result from a coarsening and are not values of records; `shared_by` does not apply to them.
 
@@ -107,7 +110,8 @@ def recode(
     if method == "generalization" and shared_by > 1:
         for column in table.quasi_identifiers:
             if column.name not in coarse and column.name not in by_column:
-                counts = rows_by_code(column.codes, column.size, table.counts)
+                weights = table.counts if counted is None else counted.astype(np.int64)
+                counts = rows_by_code(column.codes, column.size, weights)
                 by_column[column.name] = partial(by_default, shared_by=shared_by, counts=counts)
     return Recoding(
         method=method,

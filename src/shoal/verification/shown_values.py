@@ -53,6 +53,7 @@ def check_shown_values(
     least: int,
     star: str = "*",
     times: NDArray[np.int64] | None = None,
+    units: pl.DataFrame | None = None,
 ) -> None:
     """Check that no end of an interval and no member of a set is the exact value of few records.
 
@@ -72,6 +73,8 @@ def check_shown_values(
         The symbol of a suppressed cell.
     times : int64 array, optional
         Multiplicity of each published row, if it is not 1.
+    units : polars.DataFrame, optional
+        The unit of each published row, one column for each kind: so many units must have a value, then, not records.
 
     Raises
     ------
@@ -79,6 +82,8 @@ def check_shown_values(
         If there are such ends or members. The message names the columns and the numbers, never a cell.
     """
     each = np.ones(published.height, dtype=np.int64) if times is None else times
+    if units is not None and units.width:
+        each = _first_of_units(units, rows)
     places = pl.Series(np.asarray(rows, dtype=np.uint32))
     # Only columns whose cells show exact values are checked.
     failed = []
@@ -92,6 +97,20 @@ def check_shown_values(
             f"The release shows values that fewer than {least} records have, as ends of intervals or members of sets: "
             f"{', '.join(failed)}. Nothing was published. This is a bug in shoal: please report it."
         )
+
+
+def _first_of_units(units: pl.DataFrame, rows: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Count the first row of each unit of the input once, if it is so for all kinds, and no other row."""
+    # By number, because Polars takes some names for patterns.
+    kinds = pl.DataFrame([units.to_series(at).alias(str(at)) for at in range(units.width)])
+    placed = kinds.with_columns(row=pl.Series(np.asarray(rows, dtype=np.int64))).with_row_index("entry")
+    first = np.ones(units.height, dtype=np.int64)
+    for kind in kinds.columns:
+        own = placed.sort("row", "entry").unique(kind, keep="first", maintain_order=True)["entry"]
+        mine = np.zeros(units.height, dtype=np.int64)
+        mine[own.to_numpy()] = 1
+        first &= mine
+    return first
 
 
 class _Shown:
