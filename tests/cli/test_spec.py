@@ -57,6 +57,7 @@ missing_person = "own"
 rows_per_person = 2
 kept_rows = "first"
 order = "admitted"
+link = true
 missing_sensitive = "drop"
 normalize = true
 star = "?"
@@ -159,6 +160,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "rows_per_person": 2,
     "kept_rows": "first",
     "order": "admitted",
+    "link": True,
     "missing_sensitive": "drop",
     "normalize": True,
     "star": "?",

@@ -127,11 +127,9 @@ class ColumnFields:
         "the same rows of quasi-identifiers as at least k - 1 others, and all models count persons. It needs `person`; "
         "rows are left out so that enough persons have equally many.",
         section="columns",
-        default=False,
         flag="--link",
         help="Publish the records of each person together, under a random pseudonym. Needs --person.",
         kind=bool,
-        constraint=Boolean(),
     )
     missing_sensitive: str = requestable(
         '{"error", "value", "drop"}',
