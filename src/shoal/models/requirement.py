@@ -204,14 +204,13 @@ class Requirement:
 
     def to_list(self) -> list[dict[str, Any]]:
         """Serialize the models as in a certificate, with what each of them is about if units are protected."""
+        if self.linked:
+            return [{**model.to_dict(), "of": "linked_persons"} for model in self.models]
         if self.one_row_each:
             return [{**model.to_dict(), "of": "one_record_each"} for model in self.models]
         if not self.units:
             return [model.to_dict() for model in self.models]
-        return [
-            {**model.to_dict(), "of": "persons" if self.linked or counts_units(model) else "records"}
-            for model in self.models
-        ]
+        return [{**model.to_dict(), "of": "persons" if counts_units(model) else "records"} for model in self.models]
 
     def frequency_form(self) -> FrequencyForm | None:
         """Combine all models of groups into one `FrequencyForm` if that is exact, else return None."""

@@ -135,7 +135,8 @@ def _persons(
     schema, limit = request.schema, request.requirement.value_share
     found = count_groups(frame, schema.quasi_identifiers, [*named.values(), *schema.sensitive], times=times)
     counts, values = found[: len(named)], found[len(named) :]
-    attributes = list(zip(schema.sensitive, values, strict=True))
+    # The records of a person tell no more together than bundles allow if they are linked.
+    attributes = [] if schema.linked else list(zip(schema.sensitive, values, strict=True))
     return [person_figures(kind, one, attributes, limit).to_dict() for kind, one in zip(named, counts, strict=True)]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.language import gettext as _
 from shoal._core.language import marked, ngettext, percentage
 from shoal._core.words import factor, listed, number, percent
+from shoal.table import PSEUDONYM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +60,7 @@ _OF_UNITS = {
     "persons": marked("of persons"),
     "records": marked("of one record of a person"),
     "one_record_each": marked("of persons with one record each"),
+    "linked_persons": marked("of persons whose records are linked"),
 }
 """What a model is about if persons may have several records."""
 
@@ -99,6 +101,8 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     # Models are recognized by their parameters, the most specific first.
     if request.get("model") in _OF_RELEASES:
         return _OF_RELEASES[request["model"]](request)
+    if request.get("of") == "linked_persons":
+        return _promise_to_linked_persons(request, what)
     if "k" in request and request.get("of") == "persons":
         return _promise_to_persons(request, sensitive)
     if "alpha" in request:
@@ -134,6 +138,27 @@ def _promise_to_persons(request: Mapping[str, Any], sensitive: Sequence[str]) ->
     if not request.keys() & {"alpha", "e"}:
         return said
     return f"{said} {promise({name: value for name, value in request.items() if name != 'of'}, sensitive)}"
+
+
+def _promise_to_linked_persons(request: Mapping[str, Any], what: str) -> str:
+    said = []
+    if "k" in request:
+        said.append(
+            _(
+                "The records of a person stand together under a pseudonym, and at least {k} persons publish the same "
+                "records of quasi-identifiers: whoever knows the quasi-identifiers of all records of a person cannot "
+                "tell which of {k} or more pseudonyms is that person's."
+            ).format(k=number(request["k"]))
+        )
+    share = request.get("alpha") or (1 / request["l"] if request.get("l") else None)
+    if share is not None:
+        said.append(
+            _(
+                "Of the persons who publish the same records of quasi-identifiers, at most {share} have any one value "
+                "of {what}, in whichever of their records."
+            ).format(share=_share(share), what=what)
+        )
+    return " ".join(said)
 
 
 def _promise_of_average_risk(request: Mapping[str, Any]) -> str:
@@ -273,6 +298,8 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     'k = 12'
     """
     found: list[str] = []
+    if request.get("of") == "linked_persons":
+        achieved = achieved.get("linked", achieved)
     # Models of the whole release have a measure of their own name.
     measure = str(request.get("model")).replace(" ", "_").replace("-", "_")
     if measure in achieved:
@@ -425,6 +452,8 @@ def reservations(
         ).format(known=known),
         _records_of_persons({request.get("of") for request in requested}),
     ]
+    linked = any(request.get("of") == "linked_persons" for request in requested)
+    insensitive = [name for name in insensitive if not (linked and name == PSEUDONYM)]
     if insensitive:
         said.append(
             _(
@@ -464,6 +493,11 @@ def reservations(
 
 def _records_of_persons(whose: Collection[str | None]) -> str:
     """Explain the limits for persons with several records, given the units of the models."""
+    if "linked_persons" in whose:
+        return _(
+            "The records of a person are linked: whoever knows some sensitive values of a person, such as two of the "
+            "diagnoses, may find the others."
+        )
     if "one_record_each" in whose:
         return _("No person has more than one record in it, so that what is said of records holds for persons.")
     if "records" in whose:

@@ -85,9 +85,7 @@ def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDAr
             if column.name in problem.hierarchies:
                 hierarchies[name] = problem.hierarchies[column.name]
     # The proxies stand in for the sets of values, which no algorithm for single values knows.
-    sensitive = tuple(
-        _numbered(name, codes) for name, codes in zip(problem.table.schema.sensitive, proxies, strict=True)
-    )
+    sensitive = tuple(_numbered(column, codes) for column, codes in zip(problem.table.sensitive, proxies, strict=True))
     schema = replace(problem.table.schema, quasi_identifiers=tuple(column.name for column in columns))
     table = Table(
         schema=schema,
@@ -114,13 +112,16 @@ def _compacted(column: Column, codes: NDArray[np.integer], name: str) -> Column:
     )
 
 
-def _numbered(name: str, codes: NDArray[np.integer]) -> Column:
-    """Build a column of proxies; only whether they are equal matters."""
-    import polars as pl
-
+def _numbered(column: Column, codes: NDArray[np.integer]) -> Column:
+    """Build a column of proxies. Only whether they are equal matters, so any entries of the dictionary will do."""
     found, compact = np.unique(codes, return_inverse=True)
-    dictionary = pl.Series(name, np.arange(len(found)))
-    return Column(name=name, codes=compact.astype(np.uint32), dictionary=dictionary, ordered=False, numbers=None)
+    return Column(
+        name=column.name,
+        codes=compact.astype(np.uint32),
+        dictionary=column.dictionary.gather(np.arange(len(found))),
+        ordered=False,
+        numbers=None,
+    )
 
 
 def bundle_units(wide: WideProblem, algorithm: Algorithm, sets: ValueSets, limits: ShareLimits) -> UnitBundles:
