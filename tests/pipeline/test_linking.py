@@ -168,3 +168,23 @@ def test_a_column_of_the_pseudonyms_name_is_refused() -> None:
     table = visits(5, 30).with_columns(pseudonym=pl.lit("x"))
     with pytest.raises(ColumnError, match="Rename"):
         shoal.anonymize(table, **ROLES, insensitive=["pseudonym"], link=True, k=3)
+
+
+def test_a_plan_of_linked_rows_is_not_applied() -> None:
+    table = visits(5, 30)
+    release = shoal.anonymize(table, **ROLES, link=True, k=3, seed=1)
+    with pytest.raises(UnsupportedError, match="plan of linked rows"):
+        shoal.apply(release.plan, table)
+
+
+def test_certificates_promise_bundles_of_persons(tmp_path: Path) -> None:
+    release = shoal.anonymize(visits(5, 30), **ROLES, link=True, k=3, l=2, seed=1, output=tmp_path / "out")
+    public = release.public_certificate.to_dict()
+    assert [one["of"] for one in public["requested"]] == ["linked_persons"] * 2
+    assert "pseudonym" in public["guarantee"]["text"]
+    assert "at most 50% have any one value of 'disease'" in public["guarantee"]["text"]
+    assert any("records of a person are linked" in one for one in public["guarantee"]["reservations"])
+    assert public["achieved"]["linked"]["k"] >= 3
+    assert not [one for one in release.warnings if one.code == "repeated_person"]
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "of persons whose records are linked" in page

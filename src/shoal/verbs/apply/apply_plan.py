@@ -17,7 +17,7 @@ from shoal._core.words import number
 from shoal._messages import Suggestion
 from shoal.algorithms import Algorithm, Capabilities, Guarantee, Partition
 from shoal.engines import InMemory
-from shoal.errors import InfeasibleError, ParameterError, UsageError
+from shoal.errors import InfeasibleError, ParameterError, UnsupportedError, UsageError
 from shoal.models import Requirement
 from shoal.pipeline.encoded import Encoded
 from shoal.pipeline.input import open_data, understood
@@ -129,6 +129,11 @@ def apply(
     clock = Clock(STEPS, progress)
     with clock.step("read"):
         plan = _opened_plan(plan)
+        if plan.parameters.get("link"):
+            raise UnsupportedError(
+                "A plan of linked rows cannot be applied: the rows of new persons need bundles of their own. Publish "
+                "the table with anonymize."
+            )
         opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
         present = tuple(name for name in plan.schema.direct_identifiers if name in opened.frame.columns)
         schema = replace(plan.schema, direct_identifiers=present)
