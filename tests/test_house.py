@@ -215,7 +215,7 @@ OTHERS = [name for name in SOURCES if not name.startswith(("shoal/cli/", "shoal/
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_only_the_command_line_speaks_of_its_flags(name):
-    """Errors refer to parameters, and the voice of the command line calls them by their flags."""
+    """Errors refer to parameters, and the audience of the command line calls them by their flags."""
     said = [
         (node.lineno, node.value)
         for raised in ast.walk(tree_of(name))

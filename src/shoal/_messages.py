@@ -25,14 +25,14 @@ __all__ = [
     "Phrase",
     "Subject",
     "Suggestion",
-    "Voice",
-    "speaking",
-    "spoken_to",
+    "Audience",
+    "current_audience",
+    "set_audience",
     "text_of",
 ]
 
 
-class Voice(Protocol):
+class Audience(Protocol):
     """An audience, which defines how parameters are named."""
 
     @property
@@ -51,14 +51,14 @@ class Voice(Protocol):
         """
 
 
-class Told(Protocol):
+class Renderable(Protocol):
     """A part of a message whose words depend on the audience."""
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         """Phrase the part."""
 
 
-Part = str | Told
+Part = str | Renderable
 
 
 @dataclass(frozen=True)
@@ -71,22 +71,22 @@ class _Python:
         return None
 
 
-PYTHON: Voice = _Python()
+PYTHON: Audience = _Python()
 """The audience that calls functions."""
 
-_SPEAKING: ContextVar[Voice] = ContextVar("_SPEAKING", default=PYTHON)
+_SPEAKING: ContextVar[Audience] = ContextVar("_SPEAKING", default=PYTHON)
 
 
-def speaking() -> Voice:
+def current_audience() -> Audience:
     """Get the audience of the current call, for messages in its files."""
     return _SPEAKING.get()
 
 
 @contextmanager
-def spoken_to(voice: Voice) -> Iterator[None]:
+def set_audience(audience: Audience) -> Iterator[None]:
     """Set the audience for the duration of the context."""
     # A context variable, so that concurrent calls have their own audiences.
-    before = _SPEAKING.set(voice)
+    before = _SPEAKING.set(audience)
     try:
         yield
     finally:
@@ -99,7 +99,7 @@ class Suggestion:
 
     Examples
     --------
-    >>> Suggestion("local", True).told(PYTHON), Suggestion("star").told(PYTHON)
+    >>> Suggestion("local", True).render(PYTHON), Suggestion("star").render(PYTHON)
     ('local=True', "the 'star' parameter")
     """
 
@@ -111,10 +111,10 @@ class Suggestion:
     python: str = ""
     """The words for Python, if they are another call, such as `rollback(unpublished=True)`."""
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         """Phrase the suggestion."""
         # A flag without a value, or the flag with its value.
-        called = voice.called(self.parameter, self.owner)
+        called = audience.called(self.parameter, self.owner)
         if called is None:
             text = f"the '{self.parameter}' parameter" if self.value is ... else f"{self.parameter}={self.value!r}"
             return self.python or text
@@ -130,9 +130,9 @@ class Subject:
     owner: str
     parameter: str
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         """Phrase the subject."""
-        return voice.called(self.parameter, self.owner) or f"The '{self.parameter}' parameter of {self.owner}"
+        return audience.called(self.parameter, self.owner) or f"The '{self.parameter}' parameter of {self.owner}"
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,9 @@ class Allowed:
     plain: str = ""
     """The words for audiences that do not write Python; by default the same."""
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         """Phrase the allowed values."""
-        return self.words if voice.python else self.plain or self.words
+        return self.words if audience.python else self.plain or self.words
 
 
 class Phrase:
@@ -154,14 +154,14 @@ class Phrase:
     def __init__(self, *parts: Part) -> None:
         self.parts = parts
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         """Phrase the parts."""
-        return text_of(self.parts, voice)
+        return text_of(self.parts, audience)
 
     def __str__(self) -> str:
-        return self.told(PYTHON)
+        return self.render(PYTHON)
 
 
-def text_of(parts: Iterable[Part], voice: Voice) -> str:
+def text_of(parts: Iterable[Part], audience: Audience) -> str:
     """Phrase a message for an audience."""
-    return "".join(part if isinstance(part, str) else part.told(voice) for part in parts)
+    return "".join(part if isinstance(part, str) else part.render(audience) for part in parts)

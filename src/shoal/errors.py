@@ -24,7 +24,7 @@ No message contains the value of a cell, because messages end up in logs and tic
 counts, line numbers and parameters.
 
 An error consists of parts: `raise UsageError("Choose another symbol with ", Suggestion("star"), ".")`. `str(error)` has
-the words for Python, `error.told(voice)` those for another audience: see `shoal._messages`. Another error may be a
+the words for Python, `error.render(audience)` those for another audience: see `shoal._messages`. Another error may be a
 part.
 """
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from shoal._messages import Part, Voice
+    from shoal._messages import Audience, Part
 
 __all__ = [
     "ColumnError",
@@ -84,12 +84,12 @@ class ShoalError(Exception):
     def __init__(self, *parts: Part) -> None:
         super().__init__(*parts)
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         """Phrase the message for an audience."""
-        return text_of(self.args, voice).rstrip()
+        return text_of(self.args, audience).rstrip()
 
     def __str__(self) -> str:
-        return self.told(PYTHON)
+        return self.render(PYTHON)
 
 
 class UsageError(ShoalError, ValueError):

@@ -12,21 +12,21 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal._core.threads import begun, beside
+from shoal._core.threads import run_alongside, start_in_thread
 from shoal.errors import OutputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shoal._core.threads import Told
+    from shoal._core.threads import ProgressCallback
 
 
 def test_what_was_begun_returns_its_result_or_raises() -> None:
     def fails() -> int:
         raise LookupError("none")
 
-    assert begun(lambda: 3)() == 3
-    waiting = begun(fails)
+    assert start_in_thread(lambda: 3)() == 3
+    waiting = start_in_thread(fails)
     with pytest.raises(LookupError, match="none"):
         waiting()
 
@@ -34,12 +34,12 @@ def test_what_was_begun_returns_its_result_or_raises() -> None:
 def test_work_is_done_beside_a_block() -> None:
     here = threading.Event()
 
-    def work(told: Told) -> str:
+    def work(told: ProgressCallback) -> str:
         told("step", 0, 1)
         assert here.wait(10)
         return "done"
 
-    with beside(work) as found:
+    with run_alongside(work) as found:
         here.set()  # else the work would wait for ever
         assert found() == "done"
 
@@ -47,7 +47,7 @@ def test_work_is_done_beside_a_block() -> None:
 def test_work_ends_before_a_block_that_is_left() -> None:
     ended = []
 
-    def work(told: Told) -> None:
+    def work(told: ProgressCallback) -> None:
         try:
             while True:
                 told("step", 0, 1)
@@ -55,7 +55,7 @@ def test_work_ends_before_a_block_that_is_left() -> None:
         finally:
             ended.append(True)
 
-    with pytest.raises(KeyboardInterrupt), beside(work):
+    with pytest.raises(KeyboardInterrupt), run_alongside(work):
         raise KeyboardInterrupt
     assert ended == [True]
 

@@ -77,7 +77,7 @@ def test_a_constraint_refuses_its_own_examples(constraint):
         assert not constraint.accepts(value), f"{value!r} is accepted"
         with pytest.raises(ParameterError) as error:
             validate("mondrian", {"k": value}, {"k": constraint})
-        assert str(error.value) == f"The 'k' parameter of mondrian must be {constraint.told(PYTHON)}. Got {value!r}."
+        assert str(error.value) == f"The 'k' parameter of mondrian must be {constraint.render(PYTHON)}. Got {value!r}."
         assert isinstance(error.value, UsageError)
         assert isinstance(error.value, ValueError)
 
@@ -98,7 +98,7 @@ def test_constraints_are_values(constraint):
 
 
 def test_descriptions():
-    assert [constraint.told(PYTHON) for constraint in CONSTRAINTS] == [
+    assert [constraint.render(PYTHON) for constraint in CONSTRAINTS] == [
         "an int >= 1",
         "an int from -3 to 7",
         "a number > 0",

@@ -37,8 +37,8 @@ from shoal.errors import InfeasibleError, ParameterError, UsageError
 )
 def test_models_in_words(model: library.models.PrivacyModel, words: str) -> None:
     flags = Flags({"m": "-m"})
-    assert model.told(flags) == words
-    assert model.told(PYTHON) == model.words == words.partition(" (-")[0]
+    assert model.render(flags) == words
+    assert model.render(PYTHON) == model.words == words.partition(" (-")[0]
 
 
 @pytest.mark.parametrize(
@@ -82,15 +82,17 @@ def test_an_error_speaks_to_those_who_made_it() -> None:
     flags = Flags({"star": "--star", "local": "--local/--no-local", "recoding": "--recoding"})
     error = InfeasibleError("Use ", Suggestion("recoding", "suppression"), " or ", Suggestion("star"), ".", rows=None)
     assert str(error) == "Use recoding='suppression' or the 'star' parameter."
-    assert error.told(flags) == "Use --recoding suppression or --star."
+    assert error.render(flags) == "Use --recoding suppression or --star."
     longer = UsageError("Column 'age': ", error)
-    assert longer.told(flags) == "Column 'age': Use --recoding suppression or --star."
+    assert longer.render(flags) == "Column 'age': Use --recoding suppression or --star."
     assert str(UsageError(Suggestion("force", True), "!")) == "force=True!"
 
 
 def test_what_has_no_flag_is_told_as_python_has_it() -> None:
     error = ParameterError.refusing("paint", "tint", "a colour", got="3", hint="Red?")
-    assert error.told(Flags({"k": "-k"})) == str(error) == "The 'tint' parameter of paint must be a colour. Got 3. Red?"
+    assert (
+        error.render(Flags({"k": "-k"})) == str(error) == "The 'tint' parameter of paint must be a colour. Got 3. Red?"
+    )
     assert (error.owner, error.parameter, error.allowed, error.got) == ("paint", "tint", "a colour", "3")
 
 
@@ -98,8 +100,8 @@ def test_parameters_of_algorithms() -> None:
     for effort in (-1, "much"):
         with pytest.raises(ParameterError) as caught:
             library.Cluster(effort=effort)  # type: ignore[arg-type]
-        said = caught.value.told(Flags({}))
+        said = caught.value.render(Flags({}))
         assert said.startswith("--effort must be a whole number from 0 to 1000000. Got ")
     with pytest.raises(ParameterError) as caught:
         library.Exact(most_steps=0)
-    assert caught.value.told(Flags({})) == "--param most_steps must be a whole number >= 1. Got 0."
+    assert caught.value.render(Flags({})) == "--param most_steps must be a whole number >= 1. Got 0."

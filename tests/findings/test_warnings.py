@@ -178,10 +178,10 @@ def test_each_is_raised_with_what_to_do_in_two_voices(
     found = [one for one in release.warnings if (one.code, one.column) == (code, column)]
     assert len(found) == 1, [one.text for one in release.warnings]
     remark = found[0]
-    assert python in remark.told(PYTHON)
+    assert python in remark.render(PYTHON)
     assert python in remark.text
-    assert flags in remark.told(FLAGS)
-    assert remark.told(FLAGS).endswith(".")
+    assert flags in remark.render(FLAGS)
+    assert remark.render(FLAGS).endswith(".")
     written = next(one for one in release.certificate.to_dict()["warnings"] if one["text"] == remark.text)
     assert (written["code"], written["column"]) == (code, column)
     assert sentences((written["found"], written["advice"])) == remark.text, "the codes and the sentences are the same"
@@ -191,7 +191,9 @@ def test_each_is_raised_with_what_to_do_in_two_voices(
         assert one["text"] in [english(raised.found) for raised in release.warnings]
         assert python not in one["text"]
         assert one["text"] == english(one["found"])
-    everything = json.dumps([release.certificate.to_dict()["warnings"], [one.told(FLAGS) for one in release.warnings]])
+    everything = json.dumps(
+        [release.certificate.to_dict()["warnings"], [one.render(FLAGS) for one in release.warnings]]
+    )
     assert SECRET not in everything
     assert "flu" not in everything
 
@@ -232,7 +234,7 @@ def test_strictness_writes_nothing(tmp_path: Path) -> None:
     release = released({"note": range(ROWS)}, insensitive=["note"])
     with pytest.raises(WarnedError, match=r"(?s)1 warning, .*direct_identifiers=\['note'\]") as refused:
         release.save(tmp_path / "out", strict=True)
-    assert "(--id note)" in refused.value.told(FLAGS).replace("\n", " ")
+    assert "(--id note)" in refused.value.render(FLAGS).replace("\n", " ")
     assert list(tmp_path.iterdir()) == []
     release.save(tmp_path / "out")
     released({}).save(tmp_path / "clean", strict=True)

@@ -70,7 +70,7 @@ def test_the_advice_of_warnings_works(name: str) -> None:
     release = made(frame, sensitive, privacy=shoal.KAnonymity(2), algorithm="mondrian")
     raised = [one for one in release.warnings if one.code == "small_l"]
     assert len(raised) == 1
-    assert followed(frame, sensitive, raised[0].told(PYTHON)) >= 1
+    assert followed(frame, sensitive, raised[0].render(PYTHON)) >= 1
     if name == "feasible":
         feasible = int(re.search(r"up to (\d+) is feasible", raised[0].text)[1])  # type: ignore[index]
         made(frame, sensitive, privacy=shoal.LDiversity(feasible))

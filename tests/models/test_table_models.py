@@ -159,11 +159,11 @@ def test_only_full_domain_serves_them_and_others_say_so_in_two_voices():
         with pytest.raises(UnsupportedError, match="is asked of the release as a whole") as caught:
             choose("mondrian", requirement, "suppression")
         assert model.words in str(caught.value)
-        flags = caught.value.told(Flags({}))
+        flags = caught.value.render(Flags({}))
         assert "--" in flags
         with pytest.raises(UnsupportedError, match="local recoding"):
             choose(shoal.FullDomain(local=True), requirement, "suppression")
-    assert "(--k-map 5 --population people.csv)" in KMap(5, population="people.csv").told(Flags({}))
+    assert "(--k-map 5 --population people.csv)" in KMap(5, population="people.csv").render(Flags({}))
     compared = shoal.compare(TABLE, privacy=KMap(5, population=PEOPLE), **REQUEST)
     assert [(row["algorithm"], row["error"]) for row in compared.rows] == [("full-domain", None)]
 

@@ -113,7 +113,7 @@ def people(twin: str, rows: int = 40) -> pl.DataFrame:
 def test_twins_are_refused_and_normalization_makes_them_one(twin: str, engine: Any) -> None:
     with pytest.raises(DataError, match="read like another one") as refused:
         shoal.anonymize(people(twin), engine=engine, **ASKED)
-    assert "normalize=True" in refused.value.told(PYTHON)
+    assert "normalize=True" in refused.value.render(PYTHON)
     assert "HI" not in str(refused.value)
     with pytest.raises(shoal.errors.InfeasibleError):  # it is one disease
         shoal.anonymize(people(twin), engine=engine, normalize=True, **ASKED)

@@ -185,7 +185,7 @@ def test_doubts_say_what_to_do_and_show_no_cell(cells, said, why):
     read.require(["y"])
     with pytest.raises(NotUnderstoodError, match=why) as caught:
         read.require()
-    python, flags = str(caught.value), caught.value.told(Flags({"cells": "--cells", "hierarchies": "--hierarchy"}))
+    python, flags = str(caught.value), caught.value.render(Flags({"cells": "--cells", "hierarchies": "--hierarchy"}))
     assert "cells={'x': " in python
     assert "--" not in python
     assert "--cells x=" in flags

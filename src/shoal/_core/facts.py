@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal._messages import Voice, speaking
+from shoal._messages import Audience, current_audience
 
 __all__ = ["Fact"]
 
@@ -39,26 +39,26 @@ class Fact:
         """Parse a fact from the result of `to_dict`."""
         return cls(found["code"], **{name: _read(value) for name, value in found["arguments"].items()})
 
-    def to_dict(self, voice: Voice | None = None) -> dict[str, Any]:
+    def to_dict(self, audience: Audience | None = None) -> dict[str, Any]:
         """Convert the fact to JSON values, with parts of messages as text.
 
         Parameters
         ----------
-        voice : Voice, optional
+        audience : Audience, optional
             The audience of parts of messages; by default that of the current call.
         """
-        voice = speaking() if voice is None else voice
-        return {"code": self.code, "arguments": {name: _plain(one, voice) for name, one in self.arguments.items()}}
+        audience = current_audience() if audience is None else audience
+        return {"code": self.code, "arguments": {name: _plain(one, audience) for name, one in self.arguments.items()}}
 
 
-def _plain(value: Any, voice: Voice) -> Any:
+def _plain(value: Any, audience: Audience) -> Any:
     """Convert an argument to a JSON value."""
     if isinstance(value, Fact):
-        return value.to_dict(voice)
+        return value.to_dict(audience)
     if isinstance(value, list | tuple):
-        return [_plain(one, voice) for one in value]
+        return [_plain(one, audience) for one in value]
     # Parts of messages lose their structure, because readers of JSON have one audience.
-    return value.told(voice) if hasattr(value, "told") else value
+    return value.render(audience) if hasattr(value, "render") else value
 
 
 def _read(value: Any) -> Any:

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TypeVar
 
-__all__ = ["Told", "begun", "beside"]
+__all__ = ["ProgressCallback", "run_alongside", "start_in_thread"]
 
 T = TypeVar("T")
-Told = Callable[[str, int, int], None]
+ProgressCallback = Callable[[str, int, int], None]
 """A callback for progress, like `shoal._core.progress.Progress`."""
 
 
@@ -20,7 +20,7 @@ class _LeftError(BaseException):
     """Raised in the work when its result is no longer needed."""
 
 
-def begun(work: Callable[[], T]) -> Callable[[], T]:
+def start_in_thread(work: Callable[[], T]) -> Callable[[], T]:
     """Start work in a daemon thread, and return a function that waits for its result or raises its exception.
 
     Parameters
@@ -44,7 +44,7 @@ def begun(work: Callable[[], T]) -> Callable[[], T]:
 
 
 @contextmanager
-def beside(work: Callable[[Told], T]) -> Iterator[Callable[[], T]]:
+def run_alongside(work: Callable[[ProgressCallback], T]) -> Iterator[Callable[[], T]]:
     """Start work in a thread for the duration of a block, and yield a function that waits for its result.
 
     Parameters
@@ -57,17 +57,17 @@ def beside(work: Callable[[Told], T]) -> Iterator[Callable[[], T]]:
     left = threading.Event()
     ended = threading.Event()
 
-    def told(step: str, done: int, total: int, /) -> None:
+    def report(step: str, done: int, total: int, /) -> None:
         if left.is_set():
             raise _LeftError
 
     def run() -> T:
         try:
-            return work(told)
+            return work(report)
         finally:
             ended.set()
 
-    result = begun(run)
+    result = start_in_thread(run)
     try:
         yield result
     finally:

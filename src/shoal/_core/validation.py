@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from shoal.errors import ParameterError, did_you_mean
 
 if TYPE_CHECKING:
-    from shoal._messages import Voice
+    from shoal._messages import Audience
 
 __all__ = [
     "Boolean",
@@ -34,7 +34,7 @@ __all__ = [
     "number_in",
     "parameter",
     "parameters_of",
-    "spoken",
+    "format_value",
     "validate",
     "validate_declared",
 ]
@@ -49,7 +49,7 @@ class Constraint(Protocol):
     def accepts(self, value: object) -> bool:
         """Check whether `value` is allowed."""
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         """Describe the allowed values, in words that follow "must be"."""
 
     def read(self, text: str) -> Any:
@@ -71,8 +71,8 @@ class Integer:
             return False
         return int(value) >= self.low and (self.high is None or int(value) <= self.high)
 
-    def told(self, voice: Voice) -> str:
-        kind = "an int" if voice.python else "a whole number"
+    def render(self, audience: Audience) -> str:
+        kind = "an int" if audience.python else "a whole number"
         return f"{kind} >= {self.low}" if self.high is None else f"{kind} from {self.low} to {self.high}"
 
     def read(self, text: str) -> Any:
@@ -102,7 +102,7 @@ class RationalIn:
         above = number >= self.low if self.low_included else number > self.low
         return above and (self.high is None or number <= self.high)
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         relation = ">=" if self.low_included else ">"
         text = f"a number {relation} {self.low}"
         return text if self.high is None else f"{text} and <= {self.high}"
@@ -125,7 +125,7 @@ class Finite:
             return False
         return isinstance(value, Rational) or math.isfinite(value)
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         return "a finite number"
 
     def read(self, text: str) -> Any:
@@ -144,7 +144,7 @@ class OneOf:
     def accepts(self, value: object) -> bool:
         return isinstance(value, str) and value in self.options
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         return "one of " + ", ".join(f"'{option}'" for option in self.options)
 
     def read(self, text: str) -> Any:
@@ -161,8 +161,8 @@ class Boolean:
     def accepts(self, value: object) -> bool:
         return isinstance(value, bool)
 
-    def told(self, voice: Voice) -> str:
-        return "True or False" if voice.python else "yes or no"
+    def render(self, audience: Audience) -> str:
+        return "True or False" if audience.python else "yes or no"
 
     def read(self, text: str) -> Any:
         return {"yes": True, "true": True, "no": False, "false": False}.get(text.lower(), text)
@@ -178,7 +178,7 @@ class NotBlank:
     def accepts(self, value: object) -> bool:
         return isinstance(value, str) and bool(value.strip())
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         return "a text that is not blank"
 
     def read(self, text: str) -> Any:
@@ -197,7 +197,7 @@ class Symbol:
         seen = isinstance(value, str) and bool(value.strip()) and value.isprintable()
         return seen and not any(char.isnumeric() or char == "," for char in str(value))
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         return "a text that can be seen, without digits and commas"
 
     def read(self, text: str) -> Any:
@@ -216,7 +216,7 @@ class Instance:
     def accepts(self, value: object) -> bool:
         return isinstance(value, self.kind)
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         return f"a {self.kind.__name__}"
 
     def read(self, text: str) -> Any:
@@ -235,9 +235,9 @@ class Optional:
     def accepts(self, value: object) -> bool:
         return value is None or self.constraint.accepts(value)
 
-    def told(self, voice: Voice) -> str:
-        inner = self.constraint.told(voice)
-        return f"None or {inner}" if voice.python else inner
+    def render(self, audience: Audience) -> str:
+        inner = self.constraint.render(audience)
+        return f"None or {inner}" if audience.python else inner
 
     def read(self, text: str) -> Any:
         return None if text == "none" else self.constraint.read(text)
@@ -371,10 +371,10 @@ def validate(owner: str, parameters: Mapping[str, object], constraints: Mapping[
         value = parameters[name]
         if not constraint.accepts(value):
             hint = did_you_mean(value, _words_of(constraint)) if isinstance(value, str) else ""
-            raise ParameterError.refusing(owner, name, constraint, got=spoken(value), hint=hint)
+            raise ParameterError.refusing(owner, name, constraint, got=format_value(value), hint=hint)
 
 
-def spoken(value: object) -> str:
+def format_value(value: object) -> str:
     """Format a value for a message: text and numbers by value, other objects by type."""
     return repr(value) if isinstance(value, _SPOKEN) else type(value).__name__
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.facts import Fact
-from shoal._core.validation import Integer, RationalIn, exact_fraction, parameters_of, spoken
+from shoal._core.validation import Integer, RationalIn, exact_fraction, format_value, parameters_of
 from shoal._messages import Subject
 from shoal.errors import ColumnError, ParameterError, near_matches
 
@@ -63,13 +63,16 @@ class Preferences:
         found_weights, found_limits = {}, {}
         for name, weight in _validate_mapping("weights", weights, names):
             if not _WEIGHT.accepts(weight):
-                raise ParameterError.refusing("anonymize", "weights", "numbers > 0", got=spoken(weight))
+                raise ParameterError.refusing("anonymize", "weights", "numbers > 0", got=format_value(weight))
             found_weights[name] = exact_fraction(weight)  # type: ignore[arg-type]
         for name, pair in _validate_mapping("limits", limits, names):
             levels = tuple(pair) if isinstance(pair, list | tuple) else ()
             if len(levels) != 2 or not all(map(_LEVEL.accepts, levels)) or levels[0] > levels[1]:
                 raise ParameterError.refusing(
-                    "anonymize", "limits", "pairs of levels, the lowest and the highest, from 0 on", got=spoken(pair)
+                    "anonymize",
+                    "limits",
+                    "pairs of levels, the lowest and the highest, from 0 on",
+                    got=format_value(pair),
                 )
             found_limits[name] = (int(levels[0]), int(levels[1]))
         return cls(names=tuple(names), weights=found_weights, limits=found_limits, suppression_limit=suppression_limit)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shoal._messages import speaking
+from shoal._messages import current_audience
 from shoal.errors import NotUnderstoodError, UsageError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def attack_each_column(table: PublishedTable, attack: Callable[[PublishedTable],
         raise next(iter(errors.values()))
     if len(table.secrets) == 1:
         return results[0]
-    not_measured = {names: error.told(speaking()) for names, error in errors.items()}
+    not_measured = {names: error.render(current_audience()) for names, error in errors.items()}
     return replace(max(results, key=_severity), each=tuple(results), not_measured=not_measured)
 
 

@@ -67,7 +67,7 @@ def audit(
         terminal.say("", lines_of(lines), *_verdict(judged), *_remarks(facts), "")
         terminal.say(*(path_line("written", path) for path in written), *([""] if written else []))
     for failure in judged.failures:
-        terminal.note(f"{failure.told(terminal.voice)} {_groups_of(failure)}".rstrip())
+        terminal.note(f"{failure.render(terminal.audience)} {_groups_of(failure)}".rstrip())
     if judged.failures:
         raise click.exceptions.Exit(ReleaseUnsafeError.exit_code)
 

@@ -16,7 +16,7 @@ from shoal.request.texts import names_in
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from shoal._messages import Voice
+    from shoal._messages import Audience
     from shoal.request.words import Words
     from shoal.verbs.compare import Comparison
 
@@ -64,7 +64,7 @@ def compare(
     if terminal.json:
         terminal.result(comparison.to_dict())
     else:
-        terminal.say("", _table_of(comparison), *_chart_of(comparison), *_remarks(comparison, terminal.voice), "")
+        terminal.say("", _table_of(comparison), *_chart_of(comparison), *_remarks(comparison, terminal.audience), "")
 
 
 def _table_of(comparison: Comparison) -> RenderableType:
@@ -109,12 +109,12 @@ def _bar(value: float, most: float) -> str:
     return block * max(round(_BAR * value / most) if most else 0, 1)
 
 
-def _remarks(comparison: Comparison, voice: Voice) -> list[str]:
+def _remarks(comparison: Comparison, audience: Audience) -> list[str]:
     """Return what each algorithm promises, or why it could not run."""
     remarks = []
     for row in comparison.rows:
         name = row["algorithm"]
         error = comparison.errors.get(name)
-        said = error.told(voice) if error is not None else row["guarantee"] or "promises nothing of its cost"
+        said = error.render(audience) if error is not None else row["guarantee"] or "promises nothing of its cost"
         remarks.append(plain(f"{name}: {said}"))
     return remarks

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from shoal._messages import PYTHON, Phrase, spoken_to
+from shoal._messages import PYTHON, Phrase, set_audience
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from shoal._core.progress import Progress
-    from shoal._messages import Voice
+    from shoal._messages import Audience
 
 __all__ = ["Terminal", "discard_if_unread", "folder_lines", "lines_of", "logged_notes", "path_line", "plain"]
 
@@ -45,14 +45,14 @@ class Terminal:
     """Whether standard output carries one JSON object and nothing else."""
     published: bool = False
     """Whether the call did what it was for: its release is in place, and an interrupt can undo nothing."""
-    voice: Voice = PYTHON
+    audience: Audience = PYTHON
     """What the user calls the parameters of the library."""
 
     @contextmanager
-    def speaking(self, voice: Voice) -> Iterator[None]:
-        """Speak in a voice, on the terminal and in the files that are written."""
-        self.voice = voice
-        with spoken_to(voice):
+    def speaking(self, audience: Audience) -> Iterator[None]:
+        """Phrase messages for an audience, on the terminal and in written files."""
+        self.audience = audience
+        with set_audience(audience):
             yield
 
     def result(self, facts: Mapping[str, Any]) -> None:
@@ -150,7 +150,7 @@ def logged_notes(terminal: Terminal) -> Iterator[None]:
             if logging.getLogger(record.name).handlers:
                 return  # its command says it
             said: object = record.msg
-            text = said.told(terminal.voice) if isinstance(said, Phrase) else record.getMessage()
+            text = said.render(terminal.audience) if isinstance(said, Phrase) else record.getMessage()
             if text not in self.said:
                 self.said |= {text}
                 terminal.note(f"Warning: {text}" if record.levelno >= logging.WARNING else text)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from shoal._messages import Voice
+    from shoal._messages import Audience
     from shoal.request.words import Words
     from shoal.verbs.inspect import InspectedColumn, Inspection
 
@@ -68,7 +68,7 @@ def inspect(
         found = look(source_of(words, "inspect"), k=k, show_values=show_values, progress=progress, **reading_of(words))
     facts = found.to_dict()
     if not terminal.json:
-        terminal.say("", *_summary_of(found, facts, terminal.voice))
+        terminal.say("", *_summary_of(found, facts, terminal.audience))
     written = _written(found, spec_out, output, k=k, force=force)
     if terminal.json:
         terminal.result(facts)
@@ -90,7 +90,7 @@ def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k:
     return files
 
 
-def _summary_of(inspection: Inspection, facts: Mapping[str, Any], voice: Voice) -> list[RenderableType]:
+def _summary_of(inspection: Inspection, facts: Mapping[str, Any], audience: Audience) -> list[RenderableType]:
     """Return what was found: how the file was read, the columns, the reasons, what pairs tell, the risk, warnings."""
     from shoal.report.inspection_page import how_it_was_read, pairs_of, person_sentences, risk_sentences
     from shoal.report.sentences import number
@@ -119,7 +119,7 @@ def _summary_of(inspection: Inspection, facts: Mapping[str, Any], voice: Voice) 
         told = [(" + ".join(one["columns"]), _told_by(one)) for one in pairs]
         lines += ["Together:", lines_of(told), ""]
     lines += [plain(" ".join(risk_sentences(facts["risk"]))), ""]
-    lines += [plain(f"Warning: {remark.told(voice)}") for remark in inspection.warnings]
+    lines += [plain(f"Warning: {remark.render(audience)}") for remark in inspection.warnings]
     if inspection.warnings:
         lines.append("")
     return lines

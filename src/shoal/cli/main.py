@@ -111,10 +111,10 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
         code = INTERRUPTED
     except NotUnderstoodError as error:
         return terminal.fail(
-            error.told(Flags(flags())), error.exit_code, facts={"columns_not_understood": list(error.columns)}
+            error.render(Flags(flags())), error.exit_code, facts={"columns_not_understood": list(error.columns)}
         )
     except ShoalError as error:
-        return terminal.fail(error.told(Flags(flags())), error.exit_code)
+        return terminal.fail(error.render(Flags(flags())), error.exit_code)
     except click.ClickException as fault:
         return terminal.fail(fault.format_message(), fault.exit_code, show=fault.show)
     except SystemExit as leaving:

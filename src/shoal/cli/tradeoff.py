@@ -193,7 +193,7 @@ def _said(found: TradeOff, terminal: Terminal) -> list[str]:
     failed = [choice for choice in found.choices if choice.error is not None]
     return [
         *found.sentences(),
-        *(f"{choice.text}: {choice.error.told(terminal.voice)}" for choice in failed if choice.error is not None),
+        *(f"{choice.text}: {choice.error.render(terminal.audience)}" for choice in failed if choice.error is not None),
     ]
 
 

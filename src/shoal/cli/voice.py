@@ -1,4 +1,4 @@
-"""The voice of the command line: errors of the library told in flags, where Python has parameters."""
+"""The audience of the command line: errors of the library told in flags, where Python has parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Flags", "flags_in", "flags_of"]
 
 
 class Flags:
-    """What users of a command call the parameters of the library; see `shoal._messages.Voice`.
+    """What users of a command call the parameters of the library; see `shoal._messages.Audience`.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class Flags:
     >>> try:
     ...     KAnonymity(0)
     ... except ParameterError as error:
-    ...     error.told(Flags({"k": "-k"}))
+    ...     error.render(Flags({"k": "-k"}))
     '-k must be a whole number >= 1. Got 0.'
     """
 

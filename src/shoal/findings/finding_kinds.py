@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import ENGLISH, written_in
 from shoal._core.words import percent
-from shoal._messages import PYTHON, Voice, speaking
+from shoal._messages import PYTHON, Audience, current_audience
 from shoal.wording import english, sentences
 
 if TYPE_CHECKING:
@@ -251,13 +251,13 @@ class Remark:
     @property
     def text(self) -> str:
         """The warning in the words of the current audience."""
-        return self.told(speaking())
+        return self.render(current_audience())
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         """Phrase the finding and the advice for an audience."""
         # Terminals and logs are in English; pages translate the fact themselves.
         with written_in(ENGLISH):
-            return sentences((self.found, self.advice), voice)
+            return sentences((self.found, self.advice), audience)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the warning to a dictionary for the publisher."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from shoal._core.validation import Integer, Optional, spoken, validate
+from shoal._core.validation import Integer, Optional, format_value, validate
 from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening
@@ -150,7 +150,7 @@ class ThreeDigitZip(Coarsening):
             raise ParameterError(Subject("ThreeDigitZip", "sparse"), " must list areas of three digits each.")
         object.__setattr__(self, "sparse", tuple(sorted(listed)))
         if self.digits not in (None, 5, 9):
-            raise ParameterError.refusing("ThreeDigitZip", "digits", "None, 5 or 9", got=spoken(self.digits))
+            raise ParameterError.refusing("ThreeDigitZip", "digits", "None, 5 or 9", got=format_value(self.digits))
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Replace each code by three digits; see `Coarsening.apply`."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from shoal._core.facts import Fact
-from shoal._core.validation import spoken
+from shoal._core.validation import format_value
 from shoal._messages import Phrase, Suggestion
 from shoal.errors import DataError, ParameterError, near_matches
 from shoal.io.date_formats import LOOKS_LIKE_A_DATE, date_formats, read_dates, spelled_format, written_dates
@@ -200,7 +200,7 @@ def _check(frame: pl.DataFrame, dates: Mapping[str, str], decimal: str | None) -
 
     # Options of the caller are checked before any column is parsed.
     if decimal is not None and decimal not in SIGNS:
-        raise ParameterError.refusing("read", "decimal", "',' or '.'", got=spoken(decimal))
+        raise ParameterError.refusing("read", "decimal", "',' or '.'", got=format_value(decimal))
     for name, pattern in dates.items():
         if name not in frame.columns:
             raise ParameterError(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal._messages import Part, Voice
+    from shoal._messages import Audience, Part
     from shoal.models.domain import Domain
     from shoal.models.feasible import SensitiveCounts
     from shoal.models.linear import LinearForm
@@ -266,13 +266,13 @@ class PrivacyModel(ABC):
             + (f" with {' and '.join(numbers)}" if numbers else "")
         )
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         """Render the model as a part of a message: its words and, for users of the command line, its flags."""
-        # Parameters without a flag in this voice, such as objects, are left out.
+        # Parameters without a flag in this audience, such as objects, are left out.
         flags = [
             f"{called} {value if isinstance(value, Real | str) else value.flag}"
             for name, value in self._given_parameters().items()
-            if getattr(value, "flag", True) and (called := voice.called(name, type(self).__name__)) is not None
+            if getattr(value, "flag", True) and (called := audience.called(name, type(self).__name__)) is not None
         ]
         return self.words + (f" ({' '.join(flags)})" if flags else "")
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal._core.validation import RationalIn, exact_fraction, parameter, spoken, validate_declared
+from shoal._core.validation import RationalIn, exact_fraction, format_value, parameter, validate_declared
 from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, GroupModel, Rule
 from shoal.models.ground_distance import EqualDistance, GroundDistance, OrderedDistance, largest_distance
@@ -82,7 +82,7 @@ class TCloseness(GroupModel):
             return
         # User-defined subclasses of GroundDistance are accepted above.
         words = "'equal', 'ordered', or a ground distance such as shoal.models.OrderedDistance(order=[...])"
-        got = spoken(requested) if isinstance(requested, str) else type(requested).__name__
+        got = format_value(requested) if isinstance(requested, str) else type(requested).__name__
         raise ParameterError.refusing("TCloseness", "distance", words, got=got)
 
     @property

@@ -17,8 +17,8 @@ from shoal._core.validation import (
     Optional,
     RationalIn,
     exact_fraction,
+    format_value,
     parameter,
-    spoken,
     validate,
     validate_declared,
 )
@@ -116,7 +116,7 @@ class LDiversity(GroupModel):
             validate("LDiversity", {"c": self.c}, {"c": RationalIn(low=Fraction(0), low_included=False)})
         elif self.c is not None:
             what = Allowed("None unless the variant is 'recursive'", "left out unless the variant is 'recursive'")
-            raise ParameterError.refusing("LDiversity", "c", what, got=spoken(self.c))
+            raise ParameterError.refusing("LDiversity", "c", what, got=format_value(self.c))
 
     @property
     def _l(self) -> Fraction:

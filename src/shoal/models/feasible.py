@@ -15,7 +15,7 @@ from shoal._core.facts import Fact
 from shoal._messages import Suggestion
 
 if TYPE_CHECKING:
-    from shoal._messages import Voice
+    from shoal._messages import Audience
 
 __all__ = ["SensitiveCounts", "advise_diversity", "drop_columns"]
 
@@ -43,12 +43,12 @@ class SensitiveCounts:
 class _Distinct:
     """Suggestion of distinct l-diversity with l = 2, as a part of a message."""
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         """Render the suggestion for an audience."""
-        words = Suggestion("l", 2, python="shoal.LDiversity(2, variant='distinct')").told(voice)
-        if voice.python:
+        words = Suggestion("l", 2, python="shoal.LDiversity(2, variant='distinct')").render(audience)
+        if audience.python:
             return words
-        flag = voice.called("variant", "LDiversity")
+        flag = audience.called("variant", "LDiversity")
         return f"{words}, counted as different values" if flag is None else f"{words} {flag} distinct"
 
 

@@ -18,7 +18,7 @@ from shoal.models.rationals import json_number, round_down, round_up
 from shoal.models.uniqueness import SAMPLING_FRACTION
 
 if TYPE_CHECKING:
-    from shoal._messages import Voice
+    from shoal._messages import Audience
     from shoal.models.base import PrivacyModel
     from shoal.models.population import Population
     from shoal.models.release_counts import PeopleCounts, ReleaseCounts
@@ -162,9 +162,9 @@ class _InferredAnonymity(KAnonymity):
         assert self.requested is not None
         return f"{self.requested.words}, for which every group needs {self.k} records"
 
-    def measured(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         assert self.requested is not None
-        return f"{self.requested.told(voice)}, for which every group needs {self.k} records"
+        return f"{self.requested.render(audience)}, for which every group needs {self.k} records"
 
     def to_dict(self) -> dict[str, Any]:
         # Certificates state the requested model, not the inferred one.

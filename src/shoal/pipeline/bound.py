@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from shoal._core.progress import silent
-from shoal._core.threads import begun
+from shoal._core.threads import start_in_thread
 from shoal.algorithms import least_losses, loss_bound, lower_bound
 from shoal.errors import InternalError
 
@@ -40,7 +40,7 @@ def least_losses_meanwhile(prepared: Prepared, clock: Clock) -> Callable[[], Lea
         return None
     problem = replace(prepared.problem(clock), progress=silent)
     _ = problem.table.classes  # else each thread would look for them
-    return begun(partial(least_losses, problem))
+    return start_in_thread(partial(least_losses, problem))
 
 
 def bounds(

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from shoal._core.threads import begun
+from shoal._core.threads import start_in_thread
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ReleaseUnsafeError
 from shoal.io import read, repeated, to_disk, write_table
@@ -289,7 +289,7 @@ def describe_file(path: Path, rows: int) -> Callable[[], Files]:
     callable
         Waits for both, and returns what a certificate states about the file.
     """
-    flushed, digest = begun(partial(to_disk, path)), begun(partial(sha256_of, path))
+    flushed, digest = start_in_thread(partial(to_disk, path)), start_in_thread(partial(sha256_of, path))
 
     def wait() -> Files:
         flushed()  # raises an error of the disk once

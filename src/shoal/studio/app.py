@@ -179,11 +179,11 @@ class _Screens:
         shown_again = {name: without_password(one) if name == "path" else one for name, one in sent.form.items()}
         sent = replace(sent, form=shown_again)
         named = getattr(error, "field", None) or getattr(error, "parameter", None)
-        return HTMLResponse(refused_page(found, sent, error.told(SCREENS), named=named), status_code=422)
+        return HTMLResponse(refused_page(found, sent, error.render(SCREENS), named=named), status_code=422)
 
     def problem(self, error: ShoalError) -> Response:
         """Show what is wrong on a page of its own, with a way out."""
-        text = page("problem.html.j2", self.studio, step="", message=error.told(SCREENS))
+        text = page("problem.html.j2", self.studio, step="", message=error.render(SCREENS))
         return HTMLResponse(text, status_code=422)
 
 
@@ -235,7 +235,7 @@ def _dropped(screens_of: _Screens) -> Handler:
         try:
             path = studio.places.kept(request.query_params.get("name", ""))
         except ShoalError as error:
-            return PlainTextResponse(error.told(SCREENS), status_code=422)
+            return PlainTextResponse(error.render(SCREENS), status_code=422)
         complete = False
         try:
             with path.open("xb") as file:
@@ -261,7 +261,7 @@ def _words(studio: Studio) -> Handler:
             sentences = await run_in_threadpool(screens.meaning_of, studio, form)
             return JSONResponse({"sentences": sentences, "error": None})
         except ShoalError as error:
-            return JSONResponse({"sentences": [], "error": error.told(SCREENS)})
+            return JSONResponse({"sentences": [], "error": error.render(SCREENS)})
 
     return words
 
@@ -296,7 +296,7 @@ def _hierarchy(screens_of: _Screens) -> Handler:
         try:
             return PlainTextResponse(await run_in_threadpool(add))
         except ShoalError as error:
-            return PlainTextResponse(error.told(SCREENS), status_code=422)
+            return PlainTextResponse(error.render(SCREENS), status_code=422)
 
     return taken
 

@@ -40,7 +40,7 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
         except ShoalError as error:  # what was done with it is told all the same
             from shoal.studio.voice import SCREENS
 
-            problem = error.told(SCREENS)
+            problem = error.render(SCREENS)
         if isinstance(found, Waiting):
             return found
     text = page(

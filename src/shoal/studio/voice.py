@@ -1,4 +1,4 @@
-"""The voice of the studio: errors of the library told in the words of its screens, where Python has parameters."""
+"""The audience of the studio: errors of the library told in the words of its screens, where Python has parameters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CALLED: Mapping[str, str] = {
 
 
 class _Screens:
-    """What users of the studio call the parameters of the library; see `shoal._messages.Voice`."""
+    """What users of the studio call the parameters of the library; see `shoal._messages.Audience`."""
 
     python = False
 
@@ -40,4 +40,4 @@ class _Screens:
 
 
 SCREENS = _Screens()
-"""The voice."""
+"""The audience."""

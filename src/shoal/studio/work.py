@@ -209,7 +209,7 @@ def _done(work: Work, arguments: Mapping[str, Any], progress: _Telling) -> tuple
         with interruptible():
             return "done", work(progress=progress, **arguments)
     except ShoalError as error:
-        return "failed", (error.told(SCREENS), getattr(error, "parameter", None))
+        return "failed", (error.render(SCREENS), getattr(error, "parameter", None))
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as bug:  # a panic of compiled code (Polars) is no Exception

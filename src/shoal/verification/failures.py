@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal._messages import Voice
+    from shoal._messages import Audience
     from shoal.models import PeopleCounts, PrivacyModel, Requirement
 
 __all__ = ["Failure", "failures"]
@@ -52,15 +52,15 @@ class Failure:
     @property
     def sentence(self) -> str:
         """The failure in one sentence: the model, the number of groups and the number of records."""
-        return self.told(PYTHON)
+        return self.render(PYTHON)
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         """Phrase the failure for an audience."""
         if self.found is not None:
-            return f"The table fails {self.model.told(voice)}: {self.found}."
+            return f"The table fails {self.model.render(audience)}: {self.found}."
         about = "" if self.attribute is None else f" of '{self.attribute}'"
         return (
-            f"The table fails {self.model.told(voice)}{about} in {len(self.numbers):,} of {self.groups:,} groups, "
+            f"The table fails {self.model.render(audience)}{about} in {len(self.numbers):,} of {self.groups:,} groups, "
             f"with {int(self.sizes.sum()):,} records."
         )
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal._messages import Part, Voice
+    from shoal._messages import Audience, Part
     from shoal.verification.scales import Position, Scale
 
 __all__ = [
@@ -59,9 +59,9 @@ class ReadingProblem:
     order_only: bool = False
     """Whether only the order of the values is unknown: values and intervals can be distinguished."""
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         """Phrase the problem for an audience."""
-        return text_of((f"'{self.column}': {self.why}. ", self.how), voice)
+        return text_of((f"'{self.column}': {self.why}. ", self.how), audience)
 
 
 def how_to_say(column: str) -> Part:

@@ -11,20 +11,20 @@ from shoal._core.facts import Fact
 from shoal._core.language import ENGLISH, marked, numeral, written_in
 from shoal._core.language import gettext as _
 from shoal._core.words import listed, number, percent, quote_columns
-from shoal._messages import Voice, speaking
+from shoal._messages import Audience, current_audience
 from shoal.wording.sentences import CODES, SENTENCES
 
 __all__ = ["Sentence", "code_in_words", "english", "sentence", "sentences"]
 
 
-def sentence(fact: Fact | Mapping[str, Any], voice: Voice | None = None) -> str:
+def sentence(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -> str:
     """Format a fact as a sentence in the current language.
 
     Parameters
     ----------
     fact : Fact or mapping
         The fact, or its `Fact.to_dict`.
-    voice : Voice, optional
+    audience : Audience, optional
         The audience of suggestions; by default that of the current call.
 
     Examples
@@ -41,19 +41,19 @@ def sentence(fact: Fact | Mapping[str, Any], voice: Voice | None = None) -> str:
     # Singular and plural are sentences of their own.
     if isinstance(form, tuple):
         form = form[fact.arguments["count"] != 1]
-    return _Words(speaking() if voice is None else voice).vformat(_(form), (), fact.arguments)
+    return _Words(current_audience() if audience is None else audience).vformat(_(form), (), fact.arguments)
 
 
-def english(fact: Fact | Mapping[str, Any], voice: Voice | None = None) -> str:
+def english(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -> str:
     """Format a fact in English regardless of the page's language, as in certificates, messages and terminals."""
     with written_in(ENGLISH):
-        return sentence(fact, voice)
+        return sentence(fact, audience)
 
 
-def sentences(facts: Iterable[Fact | Mapping[str, Any] | None], voice: Voice | None = None) -> str:
+def sentences(facts: Iterable[Fact | Mapping[str, Any] | None], audience: Audience | None = None) -> str:
     """Format several facts one after another, skipping None."""
     # Sentences are independent, so they are joined by blanks in every language.
-    return " ".join(sentence(fact, voice) for fact in facts if fact is not None)
+    return " ".join(sentence(fact, audience) for fact in facts if fact is not None)
 
 
 def code_in_words(code: object) -> str:
@@ -68,16 +68,16 @@ class Sentence:
     fact: Fact
     """The fact."""
 
-    def told(self, voice: Voice) -> str:
+    def render(self, audience: Audience) -> str:
         """Phrase the fact for an audience."""
-        return english(self.fact, voice)
+        return english(self.fact, audience)
 
 
 class _Words(Formatter):
     """Formatter of the placeholders of a sentence."""
 
-    def __init__(self, voice: Voice) -> None:
-        self._voice = voice
+    def __init__(self, audience: Audience) -> None:
+        self._audience = audience
 
     def format_field(self, value: Any, format_spec: str) -> str:
         """Format an argument as its placeholder specifies."""
@@ -104,9 +104,9 @@ class _Words(Formatter):
         """Format a part of a message, a fact, a name or a number."""
         # Facts may be nested; parts of messages depend on the audience.
         if isinstance(value, Fact):
-            return sentence(value, self._voice)
-        if hasattr(value, "told"):
-            return str(value.told(self._voice))
+            return sentence(value, self._audience)
+        if hasattr(value, "render"):
+            return str(value.render(self._audience))
         return value if isinstance(value, str) else numeral(format(value, format_spec))
 
 

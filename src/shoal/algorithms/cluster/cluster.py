@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal._core.facts import Fact
-from shoal._core.threads import beside
+from shoal._core.threads import run_alongside
 from shoal._core.validation import Optional, parameter
 from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.cluster.cell_start import CellStart
@@ -203,7 +203,7 @@ class Cluster(Algorithm):
             sabre = Sabre() if whole else Sabre(effort=2 * effort)
             others = _partition_with((sabre,), problem, problem.progress)
         else:
-            with beside(partial(_partition_with, _quick_algorithms(problem), problem)) as found:
+            with run_alongside(partial(_partition_with, _quick_algorithms(problem), problem)) as found:
                 _find_near_classes(problem, work)
                 if work.smallest <= _MAX_SIZE_TO_GROW:
                     starts["growing"] = _grow(work), work.groups_of_rows()

@@ -172,5 +172,5 @@ def _told(name: str, attacked: Callable[[], Any]) -> dict[str, Any]:
     try:
         found = attacked()
     except ShoalError as error:
-        return {"name": name, "error": error.told(SCREENS), "facts": None, "sentences": []}
+        return {"name": name, "error": error.render(SCREENS), "facts": None, "sentences": []}
     return {"name": name, "error": None, "facts": found.to_dict(), "sentences": found.sentences()}

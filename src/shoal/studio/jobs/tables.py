@@ -47,7 +47,7 @@ def look(
 
         write_dataset(demo, Path(source).parent)
     found = inspect(source, show_values=show_values, progress=progress, **reading)
-    warnings = [{"code": one.code, "column": one.column, "text": one.told(SCREENS)} for one in found.warnings]
+    warnings = [{"code": one.code, "column": one.column, "text": one.render(SCREENS)} for one in found.warnings]
     return {**found.to_dict(), "warnings": warnings}
 
 
@@ -202,7 +202,7 @@ def compare(
         "marks": [found.mark(one) for one in found.choices],
         "levels": [{"k": one.k, "l": one.l} for one in found.choices],
         "sentences": list(found.sentences()),
-        "failed": [f"{one.text}: {one.error.told(SCREENS)}" for one in found.choices if one.error is not None],
+        "failed": [f"{one.text}: {one.error.render(SCREENS)}" for one in found.choices if one.error is not None],
         "points": [
             None
             if one.release is None
@@ -244,7 +244,7 @@ def compare_ways(
             }
             for row in found.measured
         ],
-        "failed": [f"{name}: {error.told(SCREENS)}" for name, error in found.errors.items() if name not in cells],
+        "failed": [f"{name}: {error.render(SCREENS)}" for name, error in found.errors.items() if name not in cells],
     }
 
 
@@ -256,14 +256,14 @@ def publish(
     progress: Progress,
 ) -> dict[str, Any]:
     """Make a release, verify it and write it; return its full certificate and what each column lost."""
-    from shoal._messages import spoken_to
+    from shoal._messages import set_audience
     from shoal.report import About, distributions
     from shoal.studio.voice import SCREENS
     from shoal.verbs.anonymize import anonymize
 
     release = anonymize(progress=progress, **arguments(content))
     progress("write", 0, 1)
-    with spoken_to(SCREENS):  # what is advised in the report and the certificate
+    with set_audience(SCREENS):  # what is advised in the report and the certificate
         certificate = release.save(Path(folder), about=About(**content.get("report", {}))).to_dict()
     recoding, metrics = release.metrics.recoding, release.metrics
     return {
@@ -288,7 +288,7 @@ def publish(
             for one in distributions(metrics.table, recoding)
         ],
         "loss": dict(metrics.ncp),
-        "warnings": [{"code": one.code, "text": one.told(SCREENS)} for one in release.warnings],
+        "warnings": [{"code": one.code, "text": one.render(SCREENS)} for one in release.warnings],
         "files": sorted(one.name for one in Path(folder).iterdir()),
         "private": sorted(one.name for one in Path(f"{folder}.private").iterdir()),
     }

@@ -11,7 +11,15 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal._core.progress import Clock, Progress, interruptible, silent
-from shoal._core.validation import Constraint, Integer, RationalIn, exact_fraction, parameters_of, spoken, validate
+from shoal._core.validation import (
+    Constraint,
+    Integer,
+    RationalIn,
+    exact_fraction,
+    format_value,
+    parameters_of,
+    validate,
+)
 from shoal._messages import Allowed
 from shoal.disclosure_risk import reidentification
 from shoal.engines import InMemory
@@ -151,7 +159,7 @@ def _numbers(name: str, given: Any, constraint: Constraint) -> tuple[Any, ...] |
     numbers = tuple(given) if several else (given,)
     if not numbers:
         what = Allowed("a number or a list of them", "one number or several, separated by commas")
-        raise ParameterError.refusing("tradeoff", name, what, got=spoken("none"))
+        raise ParameterError.refusing("tradeoff", name, what, got=format_value("none"))
     for number in numbers:
         validate("tradeoff", {name: number}, {name: constraint})
     return tuple(sorted(set(numbers), key=exact_fraction))
