@@ -70,8 +70,7 @@ class InMemory:
         """
         import polars as pl
 
-        schema = request.schema
-        names = list(dict.fromkeys(schema.quasi_identifiers + schema.sensitive + schema.unit_columns))
+        names = list(dict.fromkeys(request.schema.published + request.schema.unit_columns))
         if not self._may_be_counted(request, names):
             return self.opened
         # By number, because Polars takes the name "*" for all columns.
@@ -92,21 +91,20 @@ class InMemory:
         import polars as pl
 
         frame, schema = self.opened.frame, request.schema
-        if (
-            frame.height < _MANY_ROWS
-            or len(schema.sensitive) > 1
-            or request.preferences
-            or not names
-            or request.rows_per_person
-            or request.link
-        ):
+        if frame.height < _MANY_ROWS or request.preferences or request.rows_per_person or request.link:
             return False
-        if schema.insensitive or streaming_obstacle(request) is not None:  # rows differ in insensitive columns
+        if streaming_obstacle(request) is not None:
+            return False
+        # Algorithms see rows that differ in what they do not read, unless no model reads any such column.
+        if request.requirement.reads_sensitive and (len(schema.sensitive) > 1 or schema.insensitive):
             return False
         if missing_units(frame, schema.units).any():  # rows that miss their unit stand alone
             return False
         types = [frame.schema[name] for name in names]
         if any(kind in (pl.Object, pl.Binary) or kind.is_nested() for kind in types):
+            return False
+        # Minus zero is zero, except in insensitive columns, which are published as they are.
+        if any(frame.schema[name].is_float() for name in schema.insensitive):
             return False
         # Rows that miss a sensitive value are left out, or refused.
         return request.missing_sensitive == "value" or not any(

@@ -176,6 +176,11 @@ class Requirement:
         return all(model.monotone for model in self.group_models)
 
     @property
+    def reads_sensitive(self) -> bool:
+        """Whether a model reads a sensitive attribute, or counts units."""
+        return any(model.needs_sensitive for model in self.parts)
+
+    @property
     def compares_with_table(self) -> bool:
         """Whether some model requires that groups resemble the table."""
         return any(model.compares_with_table for model in self.group_models)

@@ -162,8 +162,7 @@ def _with_row_numbers(
     if error.rows is None:
         return error
     # The rows of each cell are numbered in the order in which they stand in the input.
-    cells = prepared.rows
-    found = source.row_numbers(prepared.opened, cells, prepared.counts)
+    found = prepared.row_numbers(source)
     if found is None:
         return InfeasibleError(error)
     begin = np.cumsum(prepared.counts) - prepared.counts

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import PeopleOfNodes
     from shoal.io import Forms
     from shoal.pipeline.input import OpenedData
+    from shoal.pipeline.source import Source
     from shoal.request.request import Request
     from shoal.table import Column, Schema, Table
     from shoal.verification import Meaning
@@ -57,6 +58,8 @@ class Prepared:
     """Source of every random choice."""
     people: pl.DataFrame | None = None
     """The quasi-identifiers of the population that models ask about; None where none does."""
+    detailed: Prepared | None = None
+    """The table with the columns that no model reads, if they were dropped: each row here is a class of it."""
 
     @cached_property
     def meanings(self) -> dict[str, Meaning]:
@@ -112,6 +115,23 @@ class Prepared:
             encoded=self.encoded.entries(rows, counts),
             coded=[column.gather(rows) for column in self.original.quasi_identifiers],
         )
+
+    def row_numbers(self, source: Source) -> NDArray[np.integer] | None:
+        """Find the row numbers in the input of the rows of each row of `table`; None if rows have no numbers.
+
+        Parameters
+        ----------
+        source : Source
+            Where the table comes from.
+        """
+        if self.detailed is None:
+            found: NDArray[np.integer] | None = source.row_numbers(self.opened, self.rows, self.counts)
+            return found
+        numbers = self.detailed.row_numbers(source)
+        if numbers is None:
+            return None
+        of_class = np.repeat(self.detailed.table.classes.of_rows, self.detailed.counts)
+        return np.asarray(numbers[np.argsort(of_class, kind="stable")])
 
     def problem(self, clock: Clock) -> Problem:
         """Return the table, what its release must satisfy, and how it will be recoded."""

@@ -14,6 +14,7 @@ from shoal.pipeline.certify import certified
 from shoal.pipeline.partition import partition
 from shoal.pipeline.prepare import interpret, prepare
 from shoal.pipeline.recode import recode_groups
+from shoal.pipeline.unread import place_unread_columns, without_unread_columns
 from shoal.pipeline.verify import verify_published
 from shoal.table import PSEUDONYM
 
@@ -92,7 +93,11 @@ def partition_and_recode(prepared: Prepared, source: Source, clock: Clock) -> Re
     InfeasibleError
         The algorithm finds no partition that satisfies the request.
     """
-    return recode_groups(partition(prepared, source, clock), clock)
+    with clock.step("partition"):
+        narrow = without_unread_columns(prepared)
+    recoded = recode_groups(partition(narrow, source, clock), clock)
+    with clock.step("recode"):
+        return place_unread_columns(recoded)
 
 
 def verified(

@@ -136,8 +136,7 @@ class Table(Unpicklable):
     def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64] | None) -> Table:
         """Select rows (repeats allowed) with new multiplicities.
 
-        The dictionaries of the columns are unchanged, even if values do not occur. Insensitive columns are unchanged as
-        well, so the table should have none.
+        The dictionaries of the columns are unchanged, even if values do not occur.
         """
         return replace(
             self,
@@ -145,6 +144,7 @@ class Table(Unpicklable):
             quasi_identifiers=tuple(column.gather(rows) for column in self.quasi_identifiers),
             sensitive=tuple(column.gather(rows) for column in self.sensitive),
             units=tuple(column.gather(rows) for column in self.units),
+            insensitive=self.insensitive[rows] if self.insensitive.width else self.insensitive,
             counts=counts,
         )
 

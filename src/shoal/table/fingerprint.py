@@ -91,6 +91,8 @@ def fingerprint(
             for cells, times in windows(table.counts[order], _WINDOW):
                 form.update(np.repeat(codes[cells], times).tobytes())
     # Insensitive columns have no dictionary; their values follow row by row.
+    if table.insensitive.width and table.counts is not None:
+        order = np.repeat(order, table.counts[order])
     for series in table.insensitive.get_columns():
         _add_text(form, f"insensitive\0{series.name}", _as_text(series.gather(order)))
     for name, pieces in extra_columns.items():

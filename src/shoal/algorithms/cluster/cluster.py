@@ -22,6 +22,7 @@ from shoal._core.threads import run_alongside
 from shoal._core.validation import Optional, parameter
 from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.cluster.cell_start import CellStart
+from shoal.algorithms.cluster.large_classes import SearchedRows
 from shoal.algorithms.hilbert.hilbert import Hilbert
 from shoal.algorithms.lattice import draw_groups_of_rows, usual_moves
 from shoal.algorithms.local_search.groups import EFFORT, EFFORTS, SearchEnd, WorkingPartition
@@ -164,7 +165,10 @@ class Cluster(Algorithm):
 
     def group_rows(self, problem: Problem) -> Partition:
         """Find the groups; see `Algorithm.partition`."""
-        groups, details, shortened, proven = self._cluster_rows(problem)
+        searched = SearchedRows.of(problem) if (self.effort or 0) < _MIN_EFFORT_FOR_CELLS else None
+        groups, details, shortened, proven = self._cluster_rows(problem if searched is None else searched.problem)
+        if searched is not None:
+            groups, details = searched.complete(groups), searched.scale(details)
         guarantee = Guarantee(promise=Fact("clustering"), loss_bound=proven)
         facts = {"search": SearchEnd.of(shortened=shortened)}
         return Partition.of(groups, guarantee, details=details, facts=facts)
