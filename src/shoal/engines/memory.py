@@ -83,7 +83,7 @@ class InMemory:
         cells = cells.sort(keys)
         counts = cells["rows"].to_numpy()
         cells = cells[keys].rename(dict(zip(keys, names, strict=True)))
-        cells = cells.with_columns(pl.lit(None).alias(name) for name in schema.direct_identifiers)
+        cells = cells.with_columns(pl.lit(None).alias(name) for name in request.schema.direct_identifiers)
         return replace(self.opened, frame=cells, counts=counts)
 
     def _may_be_counted(self, request: Request, names: list[str]) -> bool:
