@@ -162,7 +162,7 @@ def _with_row_numbers(
     if error.rows is None:
         return error
     # The rows of each cell are numbered in the order in which they stand in the input.
-    found = prepared.row_numbers(source)
+    found = _row_numbers(prepared, source)
     if found is None:
         return InfeasibleError(error)
     begin = np.cumsum(prepared.counts) - prepared.counts
@@ -172,6 +172,18 @@ def _with_row_numbers(
     numbers = np.sort(found[begin[of_row[error.rows]] + place[error.rows]])
     shown = ", ".join(map(str, numbers[:_SHOWN_ROWS].tolist())) + (", ..." if len(numbers) > _SHOWN_ROWS else "")
     return InfeasibleError(error, f" Numbers of these rows, counted from 0: {shown}.", rows=numbers)
+
+
+def _row_numbers(prepared: Prepared, source: Source) -> NDArray[np.integer] | None:
+    """Find the numbers in the input of the rows that each row of a table stands for; None if rows have no numbers."""
+    if prepared.detailed is None:
+        found: NDArray[np.integer] | None = source.row_numbers(prepared.opened, prepared.rows, prepared.counts)
+        return found
+    numbers = _row_numbers(prepared.detailed, source)
+    if numbers is None:
+        return None
+    of_class = np.repeat(prepared.detailed.table.classes.of_rows, prepared.detailed.counts)
+    return np.asarray(numbers[np.argsort(of_class, kind="stable")])
 
 
 class _Entries:

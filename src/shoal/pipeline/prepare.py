@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import PeopleOfNodes
     from shoal.io import Forms
     from shoal.pipeline.input import OpenedData
-    from shoal.pipeline.source import Source
     from shoal.request.request import Request
     from shoal.table import Column, Schema, Table
     from shoal.verification import Meaning
@@ -115,23 +114,6 @@ class Prepared:
             encoded=self.encoded.entries(rows, counts),
             coded=[column.gather(rows) for column in self.original.quasi_identifiers],
         )
-
-    def row_numbers(self, source: Source) -> NDArray[np.integer] | None:
-        """Find the row numbers in the input of the rows of each row of `table`; None if rows have no numbers.
-
-        Parameters
-        ----------
-        source : Source
-            Where the table comes from.
-        """
-        if self.detailed is None:
-            found: NDArray[np.integer] | None = source.row_numbers(self.opened, self.rows, self.counts)
-            return found
-        numbers = self.detailed.row_numbers(source)
-        if numbers is None:
-            return None
-        of_class = np.repeat(self.detailed.table.classes.of_rows, self.detailed.counts)
-        return np.asarray(numbers[np.argsort(of_class, kind="stable")])
 
     def problem(self, clock: Clock) -> Problem:
         """Return the table, what its release must satisfy, and how it will be recoded."""
