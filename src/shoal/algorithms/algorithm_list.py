@@ -65,6 +65,7 @@ class Entry:
 
 
 CATALOGUE = (
+    # Quick partitions of all records.
     Entry(
         algorithm=ThreePhase(refine=None),
         minimality=Exposure(share=0.359, belief=1),
@@ -90,6 +91,7 @@ CATALOGUE = (
         minimality=Exposure(share=0.138, belief=1),
         help="The same, and records of the same value may go to either side.",
     ),
+    # k-anonymity only.
     Entry(
         algorithm=MApproximation(),
         help="k-anonymity by few stars, within a factor of the fewest: the number of quasi-identifiers.",
@@ -109,6 +111,7 @@ CATALOGUE = (
         help="The fewest stars for k = 2 or l = 2, proven.",
         proves=True,
     ),
+    # Local search.
     Entry(
         algorithm=Sabre(),
         help="Groups like the whole table, for t-closeness and its kin, improved by a local search.",
@@ -118,6 +121,7 @@ CATALOGUE = (
         minimality=Exposure(share=0.541, belief=1),
         help="Groups of near records, improved by a local search: the smallest sub-domains; any monotone models.",
     ),
+    # The same generalization for all records.
     Entry(
         algorithm=TopDownSpecialization(),
         minimality=Exposure(share=0.097, belief=0.667),
@@ -128,6 +132,7 @@ CATALOGUE = (
         minimality=Exposure(share=0.324, belief=1),
         help="One level of each hierarchy for all records, the best of all, with a share of records suppressed.",
     ),
+    # Proven optima for small tables.
     Entry(
         algorithm=Exact(),
         minimality=Exposure(share=0.518, belief=1),
@@ -174,9 +179,11 @@ def choose(
     UnsupportedError
         If the algorithm cannot serve the requirement; the message lists the algorithms that can.
     """
+    # The automatic choice always supports the request.
     if algorithm == "auto":
         chosen, reason = _choose_automatically(requirement, recoding, preferences)
         return preferences.apply_to(chosen), reason
+    # A name stands for the algorithm with default parameters.
     if isinstance(algorithm, str):
         if algorithm not in ALGORITHMS:
             known = ["auto", *ALGORITHMS]
@@ -216,6 +223,7 @@ def unsupported(
     unserved = _unserved_preference(preferences, algorithm)
     if unserved is not None:
         return unserved
+    # Models of the whole release need an algorithm that judges releases.
     if requirement.table_models and not algorithm.capabilities.judges_releases:
         return Phrase(
             "it decides group by group, and ", requirement.table_models[0], " is asked of the release as a whole"
@@ -225,6 +233,7 @@ def unsupported(
 
 def _unserved_preference(preferences: Preferences, algorithm: Algorithm) -> str | None:
     """Explain why an algorithm cannot serve preferences, in words that follow "because"; None if it can."""
+    # Weights first, then limits of levels and of suppressed rows.
     refused = algorithm.refused_weights() if preferences.weights else None
     if refused is not None:
         return refused
@@ -244,6 +253,7 @@ def _choose_automatically(requirement: Requirement, recoding: str, preferences: 
         return ALGORITHMS["full-domain"], Fact("serves_preferences", preferences=preferences.as_fact)
     if requirement.table_models:
         return ALGORITHMS["full-domain"], Fact("judges_releases")
+    # Groups that must be like the table need a local search.
     if requirement.compares_with_table:
         return ALGORITHMS["cluster"], Fact(f"like_table_by_{recoding}")
     # For suppression, algorithms with a guarantee come first.

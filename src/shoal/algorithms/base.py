@@ -163,11 +163,14 @@ class Partition:
         InternalError
             If this is not a partition of the table.
         """
+        # One group number for each row.
         groups = self.groups
         if groups.shape != (rows,) or not np.issubdtype(groups.dtype, np.integer):
             raise InternalError("an algorithm did not return one group number for each row")
+        # Groups are numbered from 0 without gaps.
         if groups.min() < 0 or groups.max() >= self.count or not np.bincount(groups, minlength=self.count).all():
             raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
+        # Lowest levels are given for each group and attribute, or not at all.
         if self.least is not None and self.least.shape != (self.count, attributes):
             raise InternalError("an algorithm did not return a lowest level for each group and attribute")
 

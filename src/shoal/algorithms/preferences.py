@@ -60,11 +60,13 @@ class Preferences:
         UsageError
             If a column is not a quasi-identifier, a weight is not a number above 0, or a limit is not a pair of levels.
         """
+        # Weights are kept as exact fractions.
         found_weights, found_limits = {}, {}
         for name, weight in _validate_mapping("weights", weights, names):
             if not _WEIGHT.accepts(weight):
                 raise ParameterError.refusing("anonymize", "weights", "numbers > 0", got=format_value(weight))
             found_weights[name] = exact_fraction(weight)  # type: ignore[arg-type]
+        # A limit is a pair of levels, the lowest and the highest.
         for name, pair in _validate_mapping("limits", limits, names):
             levels = tuple(pair) if isinstance(pair, list | tuple) else ()
             if len(levels) != 2 or not all(map(_LEVEL.accepts, levels)) or levels[0] > levels[1]:
@@ -98,6 +100,7 @@ class Preferences:
         own: dict[str, Any] = {}
         if self.suppression_limit is not None:
             own[SUPPRESSION_LIMIT] = self.suppression_limit
+        # Attributes that are not listed have weight 1.
         if self.weights and "weights" in parameters_of(algorithm):
             own["weights"] = {name: self.weights.get(name, Fraction(1)) for name in self.names}
         return replace(algorithm, **own) if own else algorithm

@@ -554,7 +554,7 @@ class CoverSearch:
     def _keep(self, groups: NDArray[np.int64], *, as_cheap: bool = False) -> None:
         """Store a cover if it is the cheapest so far; with `as_cheap`, also if it costs the same."""
         problem = self._problem
-        # Check that the cover is valid, whatever found it.
+        # Check that the cover is valid, no matter which method found it.
         if not np.array_equal(count_rows_by_type(groups, self._types), problem.counts):
             raise InternalError("a cover does not hold every row once")
         with_values = self._values[groups]

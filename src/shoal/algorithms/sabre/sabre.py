@@ -97,7 +97,7 @@ class Sabre(Algorithm):
     -----
     The text of the paper was not available to us; this is its plan according to its abstract and to later papers.
     *Bucketization* puts similar sensitive values into buckets, so that a group with rows of all buckets in proportion
-    is close to the table, whatever values of a bucket it holds. *Redistribution* determines how many rows of each
+    is close to the table, with any values of these buckets. *Redistribution* determines how many rows of each
     bucket every group gets, by halving the bucket sizes of the table repeatedly, and fills the groups with similar
     rows. This implementation differs in the following points:
 
