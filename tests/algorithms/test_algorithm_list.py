@@ -190,7 +190,11 @@ CAPABLE = {
 def test_capabilities_are_declared():
     for name, expected in CAPABLE.items():
         assert {called for called, one in ALGORITHMS.items() if getattr(one.capabilities, name)} == expected, name
-    assert set(CAPABLE) | {"bytes_per_row", "bytes_per_code"} == {one.name for one in dataclasses.fields(Capabilities)}
+    others = {"bytes_per_row", "bytes_per_code", "makes_ends", "reason"}
+    assert set(CAPABLE) | others == {one.name for one in dataclasses.fields(Capabilities)}
+    assert {(one.capabilities.makes_ends, one.capabilities.reason) for one in ALGORITHMS.values()} == {
+        (True, "requested")
+    }
     bytes_of_row = {called: one.capabilities.bytes_of_row(7) for called, one in ALGORITHMS.items()}
     expected = {"tp": 75, "tp+": 75, "m-approximation": 90, "sabre": 400, "cluster": 200}
     assert bytes_of_row == dict.fromkeys(ALGORITHMS, 150) | expected
