@@ -10,10 +10,10 @@ from typing import Any
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from tests.oracles.persons import units_share
 from tests.persons.test_units import QI, sixty, units_of_groups
 from tests.test_published_files import Enumeration, files_of
-from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.main import app
