@@ -16,6 +16,7 @@ from tests.oracles.ends import ends_fitting_one, ends_of_few
 import shoal
 from shoal.algorithms import ALGORITHMS
 from shoal.errors import InfeasibleError, ReleaseUnsafeError, UnsupportedError
+from shoal.hierarchy import BottomCode, Coarsening, TopCode
 from shoal.recoding import recode
 from shoal.recoding.wide_ends import wide_ends
 from shoal.table import Schema, encode
@@ -312,3 +313,21 @@ def test_classes_by_a_plan() -> None:
     release = shoal.anonymize(table, **asked)
     applied = shoal.apply(release.plan, table[:200], misfits="suppress")
     assert set(applied.data["born"].cast(pl.String)) <= {*release.data["born"].cast(pl.String), "*"}
+
+
+@pytest.mark.parametrize("coarsening", [BottomCode(20), TopCode(90), BottomCode(30), TopCode(60)])
+def test_ends_beside_a_top_or_bottom_code_are_on_the_grid_or_shared(coarsening: Coarsening) -> None:
+    table = pl.DataFrame({"age": [None, 70, 56, 29, 34, None, 71, 57, 41], "s": list("aabbaabab")})
+    made = shoal.anonymize(
+        table,
+        quasi_identifiers=["age"],
+        sensitive="s",
+        k=2,
+        algorithm="mondrian",
+        recoding="generalization",
+        coarsen={"age": coarsening},
+        seed=0,
+    )
+    ends = {int(end) for cell in made.data["age"].drop_nulls() for end in re.findall(r"\b\d\d\b", cell)}
+    codes = {20, 90, 30, 60, 29, 59}
+    assert not (ends - codes) & set(table["age"]), "every end but a code is a value of nobody, or of enough records"

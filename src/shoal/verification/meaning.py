@@ -160,6 +160,11 @@ class Meaning:
         """Whether cells may be names of classes, or codes."""
         return bool(self.classes) or self.kind in ("one-value", "bins", "top-code", "bottom-code")
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether values beyond a top or bottom code are shown by that code, and all others exactly."""
+        return self.kind in ("top-code", "bottom-code") and not self.classes
+
     def plain(self, text: str) -> str:
         """Rewrite a date or a number in the common notation."""
         return in_plain_form(text, self.form) if self.form else text

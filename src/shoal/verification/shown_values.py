@@ -128,7 +128,9 @@ class _Shown:
         # Cumulative number of records by rank, so that each range is counted in constant time.
         self._below = np.append(0, np.cumsum(_sums(self._ranks, each, values.size + 1)[: values.size]))
         self._least = least
-        self._grid = None if meaning.has_names else _grid_of(values, distinct)
+        # A column with a top or bottom code may have a name for the values beyond it, and then no grid; or none at all.
+        self._may_lack_grid = meaning.has_names
+        self._grid = None if meaning.has_names and not meaning.is_cut_off else _grid_of(values, distinct)
         # A class has other rows than those of a group: its end is that of the first value in the interval.
         self._of_classes = meaning.ends_at_values
 
@@ -190,9 +192,12 @@ class _Shown:
         if self._records(found.low, found.stop) >= self._least:
             return True
         # Without a grid, enough records must lie between the end and the last row.
-        if self._grid is None:
+        if self._may_lack_grid:
             start, stop = (rank, found.stop) if upper else (found.low, rank + 1)
-            return found.low < found.stop and self._records(start, stop) >= self._least
+            if found.low < found.stop and self._records(start, stop) >= self._least:
+                return True
+        if self._grid is None:
+            return False
         # Otherwise a cell of the grid with this end must hold the row and enough records.
         position = self._values.position_of(text)
         if position is None:
