@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from starlette.testclient import TestClient
 
-from shoal.cli.studio import arguments_in, flag_of_key
-from shoal.studio import Requests
 from shoal.studio.app import application
 from shoal.studio.guard import Guard
 from shoal.studio.server import studio_of
@@ -109,8 +107,7 @@ class Browser:
 
 @pytest.fixture
 def browser(home: Path, workshop: Workshop) -> Iterator[Browser]:
-    requests = Requests(arguments=arguments_in, flag=flag_of_key)
-    studio = studio_of(requests, home=home, table=None, allowed=[], max_upload=MAX_UPLOAD)
+    studio = studio_of(home=home, table=None, allowed=[], max_upload=MAX_UPLOAD)
     studio.workshop = workshop
     guard = Guard(application(studio), port=PORT, max_upload=MAX_UPLOAD)
     with TestClient(guard, base_url=f"http://127.0.0.1:{PORT}") as client:

@@ -18,9 +18,7 @@ from shoal.studio.server import _listening
 from shoal.studio.state import Studio
 
 HERE = "http://127.0.0.1:8123"
-_ROUTES = [
-    (route.path, route.methods) for route in application(Studio(requests=None, places=None, workshop=None)).routes
-]
+_ROUTES = [(route.path, route.methods) for route in application(Studio(places=None, workshop=None)).routes]
 PAGES = [path for path, methods in _ROUTES if "GET" in methods and "{" not in path]
 FORMS = [path for path, methods in _ROUTES if "POST" in methods]
 TEMPLATES = sorted((Path(shoal.studio.__file__).parent / "templates").glob("*.j2"))

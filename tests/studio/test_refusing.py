@@ -288,7 +288,7 @@ def test_a_workbook_named_at_the_command_line_offers_its_sheets(browser, home):
     from shoal.studio.server import studio_of
 
     workbook(home / "book.xlsx")
-    studio = studio_of(browser.studio.requests, home=home, table=home / "book.xlsx", allowed=[], max_upload=1)
+    studio = studio_of(home=home, table=home / "book.xlsx", allowed=[], max_upload=1)
     browser.studio.history = studio.history
     browser.enter()
     assert 'href="/columns">Go on with it' in browser.look("/").text

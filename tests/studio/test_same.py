@@ -17,12 +17,10 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cli.main import app
-from shoal.cli.studio import arguments_in, flag_of_key
-from shoal.studio import Requests
 from shoal.studio.plan import Plan
+from shoal.studio.requests import arguments_in
 from shoal.studio.same import of_comparing, of_inspecting, of_publishing, of_risk
 
-REQUESTS = Requests(arguments=arguments_in, flag=flag_of_key)
 NAMES = (
     "age",
     "zip code",
@@ -89,7 +87,7 @@ def words_of(command: str, folder: Path) -> list[str]:
 @given(plan=plans())
 def test_three_ways_and_the_studio_ask_for_the_same(plan, tmp_path_factory):
     folder = tmp_path_factory.mktemp("same")
-    same = of_publishing(plan, REQUESTS, output="out")
+    same = of_publishing(plan, output="out")
     wanted = arguments_in(plan.content())
     source, wanted = wanted.pop("data"), shoal.Request(**wanted)
     asked: list[tuple[Any, str, shoal.Request]] = []
@@ -130,7 +128,7 @@ def test_what_the_risk_and_the_columns_show_runs(home, monkeypatch):
         "disease": "sensitive",
     }
     plan = Plan(shown="patients.csv", roles=roles, sampling_fraction="0.05", reading={"delimiter": ","})
-    for same in (of_inspecting(plan, REQUESTS, output="out"), of_risk(plan, REQUESTS, suda=2, output="out")):
+    for same in (of_inspecting(plan, output="out"), of_risk(plan, suda=2, output="out")):
         outcome = CliRunner().invoke(app, shlex.split(same.command.replace("\\\n", " "))[1:])
         assert outcome.exit_code == 0, outcome.stderr
         made: dict[str, Any] = {}
@@ -142,7 +140,7 @@ def test_what_the_risk_and_the_columns_show_runs(home, monkeypatch):
 def test_what_the_comparison_shows_asks_for_the_levels(monkeypatch):
     roles = {"age": "quasi_identifier", "x,y": "quasi_identifier", "disease": "sensitive"}
     plan = Plan(shown="t.csv", roles=roles, privacy={"k": "10", "l": "3", "t": "0.3"}, coarsen={"age": "bins:10"})
-    same = of_comparing(plan, REQUESTS, k=[3, 5], l=[1, 2], output="out")
+    same = of_comparing(plan, k=[3, 5], l=[1, 2], output="out")
     asked = []
     assert callable(shoal.tradeoff), "the real one is what is put back"
 
@@ -170,7 +168,7 @@ def test_what_the_comparison_shows_asks_for_the_levels(monkeypatch):
 def test_the_made_up_table_is_made_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan = Plan(shown="patients.csv", demo=True)
-    same = of_inspecting(plan, REQUESTS, output="out")
+    same = of_inspecting(plan, output="out")
     first, second = same.command.splitlines()
     for line in (first, second):
         assert CliRunner().invoke(app, shlex.split(line)[1:]).exit_code == 0

@@ -21,12 +21,11 @@ def test_the_first_screen_waits_for_no_table_library(home):
     script = f"""
 import sys
 from pathlib import Path
-from shoal.cli.studio import arguments_in, flag_of_key
-from shoal.studio import Requests, screens
+from shoal.studio import screens
 from shoal.studio.app import application
 from shoal.studio.server import studio_of
 import uvicorn
-studio = studio_of(Requests(arguments=arguments_in, flag=flag_of_key), home=Path({str(home)!r}), table=None,
+studio = studio_of(home=Path({str(home)!r}), table=None,
                    allowed=[], max_upload=1)
 application(studio)
 assert "patients.csv" in screens.opening(studio, {{}})

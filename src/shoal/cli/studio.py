@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated
 
 import click
 
 from shoal.cli.command import argument, option
 from shoal.cli.console import Terminal, plain
 
-__all__ = ["arguments_in", "flag_of_key", "studio"]
+__all__ = ["studio"]
 
 Table = Annotated[Path | None, argument(metavar="FILE", help="A table to begin with; any other may be opened there.")]
 Allowed = Annotated[
@@ -53,7 +52,7 @@ def studio(
 
     for library in ("starlette", "uvicorn"):
         require(library, extra="studio", purpose="The studio")
-    from shoal.studio import Requests, serve
+    from shoal.studio import serve
 
     terminal: Terminal = context.obj
 
@@ -61,7 +60,6 @@ def studio(
         terminal.say(plain(f"The studio is at {address}\nThe address opens it once. Ctrl-C closes it."))
 
     serve(
-        Requests(arguments=arguments_in, flag=flag_of_key),
         home=Path.cwd(),
         table=table,
         allowed=[*(allow or ()), *([table] if table is not None else ())],
@@ -71,49 +69,3 @@ def studio(
         opened=opened,
     )
     terminal.say(plain("The studio is closed."))
-
-
-def arguments_in(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `shoal.anonymize` that the content of a spec file asks for, the table as `data`.
-
-    Raises
-    ------
-    UsageError
-        Something of it is missing or invalid.
-    """
-    from shoal.cli.asking import request_in, source_of
-    from shoal.request.words import Words
-
-    words = Words.of_content(content)
-    request = request_in(words)
-    given = {name: getattr(request, name) for name in words.fields() if name != "output"}
-    return {"data": source_of(words), **given, "privacy": request.privacy, "algorithm": request.algorithm}
-
-
-def flag_of_key(key: str) -> str:
-    """Return the option that says a key of a spec file, or an option of another command that the studio shows."""
-    from shoal.cli import attack, attack_people, attack_release, inspect, options, republish, risk, tradeoff
-    from shoal.request.words import flag_of
-
-    others = {
-        "spec": options.Spec,
-        "spec_out": inspect.SpecOut,
-        "sampling_fraction": risk.SamplingFraction,
-        "suda": risk.Suda,
-        "levels.k": tradeoff.Ks,
-        "levels.l": tradeoff.Ls,
-        "attack.population": attack_people.Population,
-        "attack.identifier": attack.Identifier,
-        "attack.targets": attack_release.Targets,
-        "attack.controls": attack_release.Controls,
-        "ledger.series": republish.SeriesName,
-        "ledger.identifier": republish.Identifier,
-        "ledger.drop": republish.Drop,
-        "ledger.m": republish.M,
-    }
-    return _flag_in(others[key]) if key in others else flag_of(key)
-
-
-def _flag_in(declared: Any) -> str:
-    """Return the first name of an option, a type with its declaration."""
-    return str(get_args(declared)[1].flags[0])

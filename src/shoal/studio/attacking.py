@@ -10,6 +10,7 @@ from shoal.errors import ShoalError, UsageError
 from shoal.studio import jobs, same
 from shoal.studio.looking import decided_on, mark_of, named_in, what_was_asked
 from shoal.studio.pages import page
+from shoal.studio.requests import arguments_in
 from shoal.studio.state import Studio, Waiting
 
 if TYPE_CHECKING:
@@ -83,7 +84,6 @@ def _found(studio: Studio) -> Any:
     others = asked.get("others", "")
     arguments = {
         "content": studio.plan.work,
-        "arguments": studio.requests.arguments,
         "folder": None if folder is None else str(folder),
         "identifier": asked.get("identifier", ""),
         "others": str(studio.places.table(others)) if others else "",
@@ -98,7 +98,6 @@ def _together(studio: Studio) -> Any:
     tables = [str(studio.places.table(one)) if one else studio.plan.source for one in asked["tables"]]
     arguments = {
         "content": studio.plan.work,
-        "arguments": studio.requests.arguments,
         "releases": [str(home / one) for one in asked["releases"]],
         "tables": tables,
         "identifier": asked["identifier"],
@@ -113,7 +112,7 @@ def set_attack(studio: Studio, form: Mapping[str, str]) -> str:
     others = form.get("others", "").strip()
     if others:
         studio.places.table(others)
-    studio.requests.arguments(plan.work)  # says what is wrong with it
+    arguments_in(plan.work)  # says what is wrong with it
     studio.attack = {"identifier": identifier, "others": others, "learn": "yes" if form.get("learn") else "no"}
     return "/attack"
 
@@ -160,7 +159,6 @@ def _same(studio: Studio) -> same.Same | None:
     try:
         return same.of_attacking(
             studio.plan,
-            studio.requests,
             asked=studio.attack or {},
             together=studio.together,
             output=named,

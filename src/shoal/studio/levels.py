@@ -10,6 +10,7 @@ from shoal.studio import jobs, same
 from shoal.studio.looking import decided_on, what_was_asked
 from shoal.studio.pages import page
 from shoal.studio.refusing import FieldError
+from shoal.studio.requests import arguments_in
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import COMPARED
 
@@ -51,20 +52,20 @@ def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 def _found(studio: Studio) -> Any:
     """Return what the levels that were asked for leave and lose."""
     asked = {name: _numbers(name, text) for name, text in (studio.levels or {}).items()}
-    arguments = {"content": studio.plan.work, "arguments": studio.requests.arguments, **asked}
+    arguments = {"content": studio.plan.work, **asked}
     return studio.facts("compare", "Comparing levels of protection", jobs.compare, arguments, back="/compare")
 
 
 def _ways(studio: Studio) -> Any:
     """Return what each algorithm loses."""
     content = {name: value for name, value in studio.plan.work.items() if name != "algorithm"}
-    arguments = {"content": content, "arguments": studio.requests.arguments}
+    arguments = {"content": content}
     return studio.facts("compare", "Comparing algorithms", jobs.compare_ways, arguments, back="/compare")
 
 
 def compare_algorithms(studio: Studio, form: Mapping[str, str]) -> str:
     """Compare the algorithms that can make the release."""
-    studio.requests.arguments(studio.plan.work)  # says what is wrong with it
+    arguments_in(studio.plan.work)  # says what is wrong with it
     studio.ways = True
     return "/compare"
 
@@ -109,7 +110,7 @@ def _drawing(found: Mapping[str, Any]) -> dict[str, Any]:
 def _same(studio: Studio, levels: Mapping[str, str]) -> same.Same | None:
     try:
         k, l = (_numbers(name, levels[name]) for name in ("k", "l"))
-        return same.of_comparing(studio.plan, studio.requests, k=k, l=l, output=studio.places.free_folder())
+        return same.of_comparing(studio.plan, k=k, l=l, output=studio.places.free_folder())
     except ShoalError:
         return None
 

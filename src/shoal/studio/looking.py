@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import jobs, same
 from shoal.studio.allowed_paths import WORKBOOKS
+from shoal.studio.requests import arguments_in
 from shoal.studio.state import Studio, Waiting
 
 if TYPE_CHECKING:
@@ -114,14 +115,14 @@ def promises_of(studio: Studio, plan: Plan) -> list[str]:
     """Return what the models of a plan promise to one person."""
     from shoal.report import promise
 
-    models = studio.requests.arguments(plan.work)["privacy"]
+    models = arguments_in(plan.work)["privacy"]
     return [promise(model.to_dict(), plan.names_of("sensitive")) for model in models]
 
 
 def same_release(studio: Studio, plan: Plan) -> same.Same | None:
     """Return what makes the release; None where something of it is still wrong, as its screen says when it is sent."""
     try:
-        return same.of_publishing(plan, studio.requests, output=studio.places.free_folder())
+        return same.of_publishing(plan, output=studio.places.free_folder())
     except ShoalError:
         return None
 

@@ -34,7 +34,7 @@ def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         rows=found["rows"],
         names=names,
         of=mark_of(names),
-        same=same.of_inspecting(studio.plan, studio.requests, output=studio.places.free_folder()),
+        same=same.of_inspecting(studio.plan, output=studio.places.free_folder()),
     )
 
 

@@ -14,6 +14,7 @@ from shoal.studio.looking import check_mark, decided_on, k_of, mark_of, same_rel
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan, ShapedTree
 from shoal.studio.refusing import FieldError
+from shoal.studio.requests import arguments_in
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import PROPOSALS, coarsening_in_words
 
@@ -47,7 +48,7 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     plan = studio.plan
     plain = Plan(**{**vars(plan), "coarsen": {}}).work
     made = {name: [tree.path, tree.name] for name, tree in plan.trees.items() if Path(tree.path).is_file()}
-    arguments = {"content": plain, "arguments": studio.requests.arguments, "trees": made}
+    arguments = {"content": plain, "trees": made}
     offered = studio.facts("coarser", "Finding what fits each column", jobs.rungs, arguments, back="/goal")
     if isinstance(offered, Waiting):
         return offered
@@ -72,7 +73,7 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 def _seen(studio: Studio, step: str) -> Any:
     """Return the classes before and after the columns are made coarser, and what that loses."""
     plan = studio.plan
-    arguments = {"content": plan.work, "arguments": studio.requests.arguments, "k": k_of(plan)}
+    arguments = {"content": plan.work, "k": k_of(plan)}
     return studio.facts(step, "Counting the groups", jobs.preview, arguments, back="/goal")
 
 
@@ -115,7 +116,7 @@ def _coarsen(studio: Studio, coarsen: Mapping[str, str]) -> bool:
         own = before.trees.get(name)
         if words != before.coarsen.get(name, "") and not (own is not None and words.startswith(f"level:{own.name}:")):
             studio.places.check_named(words)
-    studio.requests.arguments(Plan(**{**vars(before), "coarsen": coarsen}).work)  # says what is wrong with it
+    arguments_in(Plan(**{**vars(before), "coarsen": coarsen}).work)  # says what is wrong with it
     told = [
         f"{name}: {coarsening_in_words(words)}"
         for name, words in coarsen.items()
@@ -182,7 +183,6 @@ def _found(studio: Studio, name: str, tree: ShapedTree, query: Mapping[str, str]
     given = query.get("level", "1")
     arguments = {
         "content": Plan(**{**vars(plan), "coarsen": {}}).work,
-        "arguments": studio.requests.arguments,
         "column": name,
         "steps": [dict(one) for one in tree.steps],
         "path": tree.path,

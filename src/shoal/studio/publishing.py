@@ -8,6 +8,7 @@ from shoal.errors import UsageError
 from shoal.studio import jobs, same
 from shoal.studio.looking import decided_on, promises_of, same_release
 from shoal.studio.pages import page
+from shoal.studio.requests import arguments_in
 from shoal.studio.state import OrderedRelease, Studio, Waiting
 from shoal.studio.words import FILES, ROLES
 
@@ -78,10 +79,10 @@ def publish(studio: Studio, form: Mapping[str, str]) -> str:
         return "/columns"
     folder = studio.places.folder(form.get("folder", ""))
     content = plan.work
-    studio.requests.arguments(content)  # says what is wrong with it
+    arguments_in(content)  # says what is wrong with it
     studio.count += 1
     key = f"publish:{studio.count}"
-    arguments = {"content": content, "arguments": studio.requests.arguments, "folder": str(folder)}
+    arguments = {"content": content, "folder": str(folder)}
     started = studio.workshop.start(key, f"Making the release “{folder.name}”", jobs.publish, arguments, lasting=True)
     if not started:
         raise UsageError("Another release is being made. Wait for it, or stop it.")
@@ -120,7 +121,7 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
             (model_title(one), promise(one, sensitive), achieved_for(one, certificate["achieved"]))
             for one in certificate["requested"]
         ],
-        same=same.of_publishing(made.plan, studio.requests, output=made.folder.name),
+        same=same.of_publishing(made.plan, output=made.folder.name),
     )
 
 

@@ -1,21 +1,53 @@
-"""What the command line knows of requests, handed in: imports go down, and the studio lies below the command line."""
+"""Requests of the studio: what a plan asks of `shoal.anonymize`, and the flags that screens show for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["Requests"]
+from shoal.errors import UsageError
+
+__all__ = ["arguments_in", "flag"]
+
+_OTHERS = {
+    "spec": "--spec",
+    "spec_out": "--spec-out",
+    "sampling_fraction": "--sampling-fraction",
+    "suda": "--suda",
+    "levels.k": "--k",
+    "levels.l": "--l",
+    "attack.population": "--population",
+    "attack.identifier": "--id",
+    "attack.targets": "--targets",
+    "attack.controls": "--controls",
+    "ledger.series": "--series",
+    "ledger.identifier": "--id",
+    "ledger.drop": "--drop",
+    "ledger.m": "-m",
+}
+"""Options of commands that are no words of a request; the commands that the screens show are run in tests."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Requests:
-    """How a request that a spec file holds is read and said; its functions are importable, for the worker process."""
+def arguments_in(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `shoal.anonymize` that the content of a spec file asks for, the table as `data`.
 
-    arguments: Callable[[Mapping[str, Any]], dict[str, Any]]
-    """Makes the arguments of `shoal.anonymize` of the content of a spec file, its input among them as `data`; raises a
-    `UsageError` where something of it is wrong."""
-    flag: Callable[[str], str]
-    """Returns the option that says a key: "columns.sensitive" gives "--sensitive", "privacy.k" gives "-k"; empty for
-    what stands without one."""
+    Raises
+    ------
+    UsageError
+        Something of it is missing or invalid.
+    """
+    from shoal.request.words import Words
+
+    words = Words.of_content(content)
+    if words.get("input") is None:
+        raise UsageError("Open a table first.")
+    request = words.request()
+    given = {name: getattr(request, name) for name in words.fields() if name != "output"}
+    return {"data": words.get("input"), **given, "privacy": request.privacy, "algorithm": request.algorithm}
+
+
+def flag(key: str) -> str:
+    """Return the option of a key of a spec file, or of another command that a screen shows."""
+    from shoal.request.words import flag_of
+
+    return _OTHERS[key] if key in _OTHERS else flag_of(key)

@@ -9,12 +9,12 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.request.texts import listed_name
+from shoal.studio.requests import arguments_in, flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from shoal.studio.plan import Plan
-    from shoal.studio.requests import Requests
 
 __all__ = [
     "Same",
@@ -46,36 +46,35 @@ class Same:
     """In Python."""
 
 
-def of_inspecting(plan: Plan, requests: Requests, *, output: str) -> Same:
+def of_inspecting(plan: Plan, *, output: str) -> Same:
     """Return what looks at the columns of a table."""
-    options = [(requests.flag(name), value) for name, value in plan.reading.items() if value]
-    options += [(requests.flag("dates"), f"{name}={form}") for name, form in plan.dates.items()]
+    options = [(flag(name), value) for name, value in plan.reading.items() if value]
+    options += [(flag("dates"), f"{name}={form}") for name, form in plan.dates.items()]
     arguments = {name: repr(value) for name, value in plan.read_arguments.items()}
     return Same(
-        command=_first(plan)
-        + _command(["shoal", "inspect", plan.shown], [*options, (requests.flag("spec_out"), SPEC_FILE)]),
+        command=_first(plan) + _command(["shoal", "inspect", plan.shown], [*options, (flag("spec_out"), SPEC_FILE)]),
         spec=spec_of(plan.content(output=output)),
         python=_program(plan, "inspection", "inspect", arguments, []),
     )
 
 
-def of_risk(plan: Plan, requests: Requests, *, suda: int | None, output: str) -> Same:
+def of_risk(plan: Plan, *, suda: int | None, output: str) -> Same:
     """Return what measures the risk of the table as it is."""
     quasi, sensitive = plan.names_of("quasi_identifier"), plan.names_of("sensitive")
     arguments: dict[str, str] = {"quasi_identifiers": repr(quasi)}
-    options = [(requests.flag("columns.quasi_identifiers"), _names(quasi))]
+    options = [(flag("columns.quasi_identifiers"), _names(quasi))]
     if sensitive:
-        options.append((requests.flag("columns.sensitive"), _names(sensitive)))
+        options.append((flag("columns.sensitive"), _names(sensitive)))
         arguments["sensitive"] = repr(sensitive)
     if plan.sampling_fraction:
-        options.append((requests.flag("sampling_fraction"), plan.sampling_fraction))
+        options.append((flag("sampling_fraction"), plan.sampling_fraction))
         arguments["sampling_fraction"] = plan.sampling_fraction
     if suda is not None:
-        options.append((requests.flag("suda"), str(suda)))
+        options.append((flag("suda"), str(suda)))
         arguments["suda"] = str(suda)
     for name in ("delimiter", "encoding", "sheet"):
         if plan.reading.get(name):
-            options.append((requests.flag(name), plan.reading[name]))
+            options.append((flag(name), plan.reading[name]))
             arguments[name] = repr(plan.reading[name])
     return Same(
         command=_first(plan) + _command(["shoal", "risk", plan.shown], options),
@@ -84,7 +83,7 @@ def of_risk(plan: Plan, requests: Requests, *, suda: int | None, output: str) ->
     )
 
 
-def of_publishing(plan: Plan, requests: Requests, *, output: str) -> Same:
+def of_publishing(plan: Plan, *, output: str) -> Same:
     """Return what makes the release.
 
     Raises
@@ -93,16 +92,16 @@ def of_publishing(plan: Plan, requests: Requests, *, output: str) -> Same:
         Where something of the request is wrong.
     """
     content = plan.content(output=output)
-    made = {**requests.arguments(plan.work), "data": plan.shown}
+    made = {**arguments_in(plan.work), "data": plan.shown}
     imported: set[str] = set()
     arguments = {name: _said(value, imported) for name, value in made.items() if name != "data"}
     about = f", about=shoal.About(notes={plan.whose!r})" if plan.rows else ""
     saved = [f"release.save({output!r}{about})"]
     python = _program(plan, "release", "anonymize", arguments, saved, sorted(imported))
-    return Same(command=_first(plan) + _asking("anonymize", content, requests), spec=spec_of(content), python=python)
+    return Same(command=_first(plan) + _asking("anonymize", content), spec=spec_of(content), python=python)
 
 
-def of_comparing(plan: Plan, requests: Requests, *, k: Sequence[int], l: Sequence[int], output: str) -> Same:
+def of_comparing(plan: Plan, *, k: Sequence[int], l: Sequence[int], output: str) -> Same:
     """Return what compares levels of protection.
 
     Raises
@@ -114,8 +113,8 @@ def of_comparing(plan: Plan, requests: Requests, *, k: Sequence[int], l: Sequenc
 
     content = {name: value for name, value in plan.content().items() if name != "report"}
     levels = {name: list(one) for name, one in (("k", k), ("l", l)) if one}
-    options = [(requests.flag(f"levels.{name}"), ",".join(map(str, one))) for name, one in levels.items()]
-    made = requests.arguments(plan.work)
+    options = [(flag(f"levels.{name}"), ",".join(map(str, one))) for name, one in levels.items()]
+    made = arguments_in(plan.work)
     kept = [one for one in made["privacy"] if not isinstance(one, KAnonymity | LDiversity)]
     imported: set[str] = set()
     values = {name: one for name, one in made.items() if name not in ("data", "privacy")}
@@ -124,7 +123,7 @@ def of_comparing(plan: Plan, requests: Requests, *, k: Sequence[int], l: Sequenc
     others = {name: value for name, value in plan.privacy.items() if name not in levels}
     after = ["print(*found.sentences(), sep='\\n')"]
     return Same(
-        command=_first(plan) + _asking("tradeoff", {**content, "privacy": others}, requests, options),
+        command=_first(plan) + _asking("tradeoff", {**content, "privacy": others}, options),
         spec=spec_of(plan.content(output=output)),
         python=_program(plan, "found", "tradeoff", arguments, after, sorted(imported)),
     )
@@ -132,7 +131,6 @@ def of_comparing(plan: Plan, requests: Requests, *, k: Sequence[int], l: Sequenc
 
 def of_attacking(
     plan: Plan,
-    requests: Requests,
     *,
     asked: Mapping[str, str],
     together: Mapping[str, Any] | None,
@@ -148,30 +146,30 @@ def of_attacking(
     """
     sensitive = plan.names_of("sensitive")
     identifier, others = asked.get("identifier", ""), asked.get("others", "")
-    commands = [] if made else [_asking("anonymize", plan.content(output=output), requests)]
+    commands = [] if made else [_asking("anonymize", plan.content(output=output))]
     lines = ["from shoal import attacks", "", *_people_in_python(plan)]
     if identifier:
-        named = [(requests.flag("attack.population"), plan.shown), (requests.flag("attack.identifier"), identifier)]
+        named = [(flag("attack.population"), plan.shown), (flag("attack.identifier"), identifier)]
         commands.append(_command(["shoal", "attack", "linking", output], named))
     known = repr(identifier) if identifier else "'record'"
     population = "people" if identifier else "people.with_row_index('record')"
     lines.append(f"found = attacks.linking_attack({output!r}, {population}, identifier={known})")
     lines.append("print(*found.sentences(), sep='\\n')")
     if sensitive:
-        known_people = [(requests.flag("attack.targets"), plan.shown)]
+        known_people = [(flag("attack.targets"), plan.shown)]
         commands.append(_command(["shoal", "attack", "homogeneity", output], known_people))
         lines.append(f"found = attacks.homogeneity_attack({output!r}, targets=people)")
         lines.append("print(*found.sentences(), sep='\\n')")
         if others:
-            both = [*known_people, (requests.flag("attack.controls"), others)]
+            both = [*known_people, (flag("attack.controls"), others)]
             commands.append(_command(["shoal", "attack", "inference", output], both))
     if together is not None:
         tables = [one or plan.shown for one in together["tables"]]
-        options = [(requests.flag("attack.population"), one) for one in tables]
-        options.append((requests.flag("attack.identifier"), together["identifier"]))
+        options = [(flag("attack.population"), one) for one in tables]
+        options.append((flag("attack.identifier"), together["identifier"]))
         options += [
-            (requests.flag("columns.quasi_identifiers"), _names(plan.names_of("quasi_identifier"))),
-            (requests.flag("columns.sensitive"), _names(sensitive)),
+            (flag("columns.quasi_identifiers"), _names(plan.names_of("quasi_identifier"))),
+            (flag("columns.sensitive"), _names(sensitive)),
         ]
         commands.append(_command(["shoal", "attack", "intersection", *together["releases"]], options))
     return Same(
@@ -205,7 +203,7 @@ def left_out_of_series(plan: Plan) -> list[str]:
     return [*plan.names_of("direct_identifier"), *plan.names_of("insensitive")]
 
 
-def of_series(plan: Plan, requests: Requests, *, ledger: str, series: str, m: int, started: bool, output: str) -> Same:
+def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, output: str) -> Same:
     """Return what starts a series, publishes its next release, and checks it.
 
     Raises
@@ -213,21 +211,21 @@ def of_series(plan: Plan, requests: Requests, *, ledger: str, series: str, m: in
     UsageError
         Where something of the request is wrong.
     """
-    named = (requests.flag("ledger.series"), series)
+    named = (flag("ledger.series"), series)
     quasi, sensitive = plan.names_of("quasi_identifier"), plan.names_of("sensitive")
     direct = left_out_of_series(plan)
     identifier = direct[0] if direct else "ID"
     options = [
         named,
-        (requests.flag("ledger.identifier"), identifier),
-        (requests.flag("columns.quasi_identifiers"), _names(quasi or ["COLUMN"])),
-        (requests.flag("columns.sensitive"), _names(sensitive or ["COLUMN"])),
-        *((requests.flag("ledger.drop"), _names(direct[1:])),) * bool(direct[1:]),
-        (requests.flag("ledger.m"), str(m)),
+        (flag("ledger.identifier"), identifier),
+        (flag("columns.quasi_identifiers"), _names(quasi or ["COLUMN"])),
+        (flag("columns.sensitive"), _names(sensitive or ["COLUMN"])),
+        *((flag("ledger.drop"), _names(direct[1:])),) * bool(direct[1:]),
+        (flag("ledger.m"), str(m)),
     ]
     commands = [] if started else [_command(["shoal", "republish", "init", ledger], options)]
     table = plan.shown or "FILE.csv"
-    publish = [named, (requests.flag("output"), output)]
+    publish = [named, (flag("output"), output)]
     commands.append(_command(["shoal", "republish", "publish", ledger, table], publish))
     commands.append(_command(["shoal", "republish", "verify", ledger], [named]))
     lines = ["import shoal", "", f"with shoal.Ledger({ledger!r}, create=True) as ledger:"]
@@ -295,19 +293,19 @@ def _escaped(one: str) -> str:
     return f"\\u{ord(one):04x}" if ord(one) < 0x10000 else f"\\U{ord(one):08x}"
 
 
-def _asking(command: str, content: Mapping[str, Any], requests: Requests, more: Sequence[tuple[str, str]] = ()) -> str:
+def _asking(command: str, content: Mapping[str, Any], more: Sequence[tuple[str, str]] = ()) -> str:
     if any("=" in name for key in ("coarsen", "dates") for name in content.get(key, {})):
         # At a shell the name ends at the first equals sign.
-        return _command(["shoal", command], [(requests.flag("spec"), SPEC_FILE), *more])
+        return _command(["shoal", command], [(flag("spec"), SPEC_FILE), *more])
     options = []
     for key, value in content.items():
         if key in ("columns", "privacy", "report"):
             said = ((f"{key}.{name}", _names(one) if isinstance(one, list) else one) for name, one in value.items())
-            options += [(requests.flag(name), one) for name, one in said]
+            options += [(flag(name), one) for name, one in said]
         elif isinstance(value, dict):
-            options += [(requests.flag(key), f"{name}={words}") for name, words in value.items()]
+            options += [(flag(key), f"{name}={words}") for name, words in value.items()]
         elif key != "input":
-            options.append((requests.flag(key), value))
+            options.append((flag(key), value))
     return _command(["shoal", command, content["input"]], [*options, *more])
 
 

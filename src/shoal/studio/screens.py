@@ -23,6 +23,7 @@ from shoal.studio.looking import (
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan
 from shoal.studio.refusing import FieldError
+from shoal.studio.requests import arguments_in
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import GOALS, ROLES
 
@@ -66,7 +67,7 @@ def opening(studio: Studio, query: Mapping[str, str]) -> str:
         step="open",
         tables=studio.places.listed(),
         home=studio.places.home,
-        same=same.of_inspecting(shown, studio.requests, output=studio.places.free_folder()),
+        same=same.of_inspecting(shown, output=studio.places.free_folder()),
     )
 
 
@@ -117,7 +118,7 @@ def sheets(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="columns",
         sheets=found,
         of=mark_of(found),
-        same=same.of_inspecting(studio.plan, studio.requests, output=studio.places.free_folder()),
+        same=same.of_inspecting(studio.plan, output=studio.places.free_folder()),
     )
 
 
@@ -162,7 +163,7 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         checked=query.get("check") == "all",
         of=mark_of([one["name"] for one in found["columns"]]),
         read=how_it_was_read(found),
-        same=same.of_inspecting(studio.plan, studio.requests, output=studio.places.free_folder()),
+        same=same.of_inspecting(studio.plan, output=studio.places.free_folder()),
     )
 
 
@@ -253,7 +254,7 @@ def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         found=found,
         measures=_measures(),
         percentage=_percentage(plan.sampling_fraction),
-        same=same.of_risk(plan, studio.requests, suda=suda, output=studio.places.free_folder()),
+        same=same.of_risk(plan, suda=suda, output=studio.places.free_folder()),
     )
 
 
@@ -303,7 +304,7 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
     """Ask for the models of a form."""
     changed = _with_goal(studio.plan, form)
-    studio.requests.arguments(Plan(**{**vars(studio.plan), **changed}).work)  # says what is wrong with it
+    arguments_in(Plan(**{**vars(studio.plan), **changed}).work)  # says what is wrong with it
     told = ", ".join(f"{name} = {value}" for name, value in changed["privacy"].items())
     studio.history.change(f"Goal: {told}", **changed)
     return "/coarser"
@@ -332,7 +333,7 @@ def history(studio: Studio, query: Mapping[str, str]) -> str:
     plan = studio.plan
     shown = plan if plan.source else Plan(shown="FILE.csv")
     own = same_release(studio, plan) if plan.decided else None
-    looking = same.of_inspecting(shown, studio.requests, output=studio.places.free_folder())
+    looking = same.of_inspecting(shown, output=studio.places.free_folder())
     return page("history.html.j2", studio, step="history", same=own or looking)
 
 

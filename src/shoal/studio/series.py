@@ -196,7 +196,6 @@ def _same(studio: Studio, found: Mapping[str, Any] | None) -> same.Same | None:
     try:
         return same.of_series(
             studio.plan,
-            studio.requests,
             ledger=studio.ledger or _USUAL,
             series=names[0] if names else "admissions",
             m=found["series"][0]["m"] if names and found else int(_m_of(studio.plan.privacy)),

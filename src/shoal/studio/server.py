@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from shoal.studio.requests import Requests
     from shoal.studio.state import Studio
 
 __all__ = ["serve", "studio_of"]
@@ -27,7 +26,6 @@ _LOOPBACK = "127.0.0.1"
 
 
 def serve(
-    requests: Requests,
     *,
     home: Path,
     table: Path | None,
@@ -41,8 +39,6 @@ def serve(
 
     Parameters
     ----------
-    requests : Requests
-        How requests are read and said.
     home : Path
         The folder that it works in.
     table : Path, optional
@@ -69,7 +65,7 @@ def serve(
     from shoal.studio.guard import Guard
 
     sweep_temporary_folders()
-    studio = studio_of(requests, home=home, table=table, allowed=allowed, max_upload=max_upload)
+    studio = studio_of(home=home, table=table, allowed=allowed, max_upload=max_upload)
     with contextlib.closing(_listening(port)) as listening:
         guard = Guard(application(studio), port=listening.getsockname()[1], max_upload=max_upload)
         server = uvicorn.Server(
@@ -131,16 +127,14 @@ def _is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def studio_of(
-    requests: Requests, *, home: Path, table: Path | None, allowed: Sequence[Path], max_upload: int
-) -> Studio:
+def studio_of(*, home: Path, table: Path | None, allowed: Sequence[Path], max_upload: int) -> Studio:
     """Return a studio that nobody serves yet; see `serve`."""
     from shoal.studio import screens
     from shoal.studio.state import Studio
     from shoal.studio.work import Workshop
 
     places = Places(home=home, allowed=tuple(allowed))
-    studio = Studio(requests=requests, places=places, workshop=Workshop(), max_upload=max_upload)
+    studio = Studio(places=places, workshop=Workshop(), max_upload=max_upload)
     if table is not None:
         screens.opened(studio, places.table(str(table)))
     return studio

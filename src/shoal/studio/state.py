@@ -15,7 +15,6 @@ from shoal.studio.refusing import FieldError, Sent
 
 if TYPE_CHECKING:
     from shoal.studio.allowed_paths import Places
-    from shoal.studio.requests import Requests
     from shoal.studio.work import Job, Outcome, Workshop
 
 __all__ = ["OrderedRelease", "OrderedWork", "Studio", "UnprovedChange", "Waiting"]
@@ -80,8 +79,6 @@ class UnprovedChange:
 class Studio:
     """The state of one studio."""
 
-    requests: Requests
-    """How requests are read and said."""
     places: Places
     """What may be read and written."""
     workshop: Workshop

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError
 from shoal.studio.jobs.tables import opened_as_meant
+from shoal.studio.requests import arguments_in
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,7 +27,6 @@ _SEED = 0
 def attack(
     *,
     content: Mapping[str, Any],
-    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
     folder: str | None,
     identifier: str,
     others: str,
@@ -37,7 +37,7 @@ def attack(
 
     Parameters
     ----------
-    content, arguments
+    content
         What is published, and how a request is read.
     folder : str, optional
         The release; without one it is made here as it would be published, and not written.
@@ -53,7 +53,7 @@ def attack(
     from shoal.attacks import homogeneity_attack, inference_attack, linking_attack
     from shoal.verbs.anonymize import anonymize
 
-    asked = arguments(content)
+    asked = arguments_in(content)
     people = _people(asked, progress)
     named, identifier = _named(people, identifier)
     trees: Any = {"hierarchies": _trees(asked)} if _trees(asked) else {}
@@ -94,7 +94,6 @@ def attack(
 def intersect(
     *,
     content: Mapping[str, Any],
-    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
     releases: Sequence[str],
     tables: Sequence[str],
     identifier: str,
@@ -104,7 +103,7 @@ def intersect(
 
     Parameters
     ----------
-    content, arguments
+    content
         What the columns are, and how a request is read.
     releases : sequence of str
         The folders, in their order.
@@ -117,7 +116,7 @@ def intersect(
     """
     from shoal.attacks import intersection_attack
 
-    asked = arguments(content)
+    asked = arguments_in(content)
     populations = [_people({**asked, "data": one}, progress) for one in tables]
     found = intersection_attack(
         list(releases),

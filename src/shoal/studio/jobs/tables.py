@@ -6,10 +6,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.studio.requests import arguments_in
 from shoal.table import roles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from shoal._core.progress import Progress
 
@@ -100,7 +101,6 @@ def _sentences(found: Any) -> dict[str, str]:
 def rungs(
     *,
     content: Mapping[str, Any],
-    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
     trees: Mapping[str, Sequence[str]],
     progress: Progress,
 ) -> dict[str, list[list[Any]]]:
@@ -111,7 +111,7 @@ def rungs(
     from shoal.hierarchy import Hierarchy, coarsen_columns
     from shoal.verbs.tune import ladder_of
 
-    frame, names = opened_as_meant(arguments({**content, "coarsen": {}}), progress)
+    frame, names = opened_as_meant(arguments_in({**content, "coarsen": {}}), progress)
     found: dict[str, list[list[Any]]] = {}
     roots: set[str] = set()
     for place, name in enumerate(names):
@@ -134,7 +134,6 @@ def rungs(
 def preview(
     *,
     content: Mapping[str, Any],
-    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
     k: int,
     progress: Progress,
 ) -> dict[str, Any]:
@@ -146,7 +145,7 @@ def preview(
     from shoal.verbs.risk import risk
     from shoal.verbs.tune import coarsening_losses
 
-    asked = arguments(content)
+    asked = arguments_in(content)
     frame, names = opened_as_meant(asked, progress)
     made = asked.get("coarsen") or {}
     coarser = coarsen_columns(frame, made, names)
@@ -183,7 +182,6 @@ def opened_as_meant(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, 
 def compare(
     *,
     content: Mapping[str, Any],
-    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
     k: Sequence[int],
     l: Sequence[int],
     progress: Progress,
@@ -194,7 +192,7 @@ def compare(
     from shoal.studio.voice import SCREENS
     from shoal.verbs.tradeoff import tradeoff
 
-    asked = arguments(content)
+    asked = arguments_in(content)
     others = [model for model in asked.pop("privacy") if not isinstance(model, KAnonymity | LDiversity)]
     found = tradeoff(asked.pop("data"), k=list(k), l=list(l) or None, privacy=others, progress=progress, **asked)
     return {
@@ -220,14 +218,13 @@ def compare(
 def compare_ways(
     *,
     content: Mapping[str, Any],
-    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
     progress: Progress,
 ) -> dict[str, Any]:
     """Make a release with each algorithm that can, verify it, and return what each loses; none of them is written."""
     from shoal.studio.voice import SCREENS
     from shoal.verbs.compare import compare as compare_algorithms
 
-    asked = arguments({name: value for name, value in content.items() if name != "algorithm"})
+    asked = arguments_in({name: value for name, value in content.items() if name != "algorithm"})
     for name in ("algorithm", "engine", "memory"):
         asked.pop(name, None)
     found = compare_algorithms(asked.pop("data"), progress=progress, **asked)
@@ -251,7 +248,6 @@ def compare_ways(
 def publish(
     *,
     content: Mapping[str, Any],
-    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
     folder: str,
     progress: Progress,
 ) -> dict[str, Any]:
@@ -261,7 +257,7 @@ def publish(
     from shoal.studio.voice import SCREENS
     from shoal.verbs.anonymize import anonymize
 
-    release = anonymize(progress=progress, **arguments(content))
+    release = anonymize(progress=progress, **arguments_in(content))
     progress("write", 0, 1)
     with set_audience(SCREENS):  # what is advised in the report and the certificate
         certificate = release.save(Path(folder), about=About(**content.get("report", {}))).to_dict()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
 from shoal.studio.jobs.tables import opened_as_meant
+from shoal.studio.requests import arguments_in
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +22,6 @@ __all__ = ["shape"]
 def shape(
     *,
     content: Mapping[str, Any],
-    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
     column: str,
     steps: Sequence[Mapping[str, Any]],
     path: str,
@@ -40,7 +40,7 @@ def shape(
     from shoal.table.text import dictionary_text
     from shoal.verbs.tune import coarsening_losses
 
-    asked = arguments(content)
+    asked = arguments_in(content)
     frame, _ = opened_as_meant(asked, progress)
     values = frame.get_column(column)
     sensitive = asked.get("sensitive")
