@@ -25,7 +25,6 @@ __all__ = [
     "Seconds",
     "Seed",
     "Sensitive",
-    "Spec",
     "SpreadsheetSafe",
     "Star",
     "TunedLoss",
@@ -55,15 +54,6 @@ DemoOutput = Annotated[
 Page = Annotated[
     Path | None,
     option("--output", "-o", metavar="OUT", help="Write a page: OUT.html, or OUT as a folder for it."),
-]
-Spec = Annotated[
-    Path | None,
-    option(
-        "--spec",
-        metavar="FILE.toml",
-        help="Read the request from a TOML file; flags override it, and relative paths in it start from its folder.",
-        panel=_FILES,
-    ),
 ]
 Force = Annotated[
     bool | None,
