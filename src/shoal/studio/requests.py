@@ -48,6 +48,8 @@ def arguments_in(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def flag(key: str) -> str:
     """Return the option of a key of a spec file, or of another command that a screen shows."""
+    if key in _OTHERS:  # the first screen needs no other, and loads no table library
+        return _OTHERS[key]
     from shoal.request.words import flag_of
 
-    return _OTHERS[key] if key in _OTHERS else flag_of(key)
+    return flag_of(key)
