@@ -15,6 +15,7 @@ from shoal._core.facts import Fact
 from shoal._core.language import written_in
 from shoal._messages import PYTHON, Phrase, Suggestion, text_of
 from shoal.cli.voice import Flags
+from shoal.errors import InternalError
 from shoal.wording import SENTENCES, Sentence, code_in_words, english, sentence, sentences
 
 SOURCES = Path(shoal.__file__).parent
@@ -140,3 +141,8 @@ def test_sentences_follow_one_another_and_words_stay() -> None:
     with written_in("de"):
         assert code_in_words("complete") == "die ganze Suche wurde ausgeführt"
         assert code_in_words("suppression") == "suppression"
+
+
+def test_a_code_without_a_sentence_is_a_bug_that_names_it() -> None:
+    with pytest.raises(InternalError, match="'never_heard_of' has no sentence"):
+        sentence(Fact("never_heard_of"))

@@ -12,6 +12,7 @@ from shoal._core.language import ENGLISH, marked, numeral, written_in
 from shoal._core.language import gettext as _
 from shoal._core.words import listed, number, percent, quote_columns
 from shoal._messages import Audience, current_audience
+from shoal.errors import InternalError
 from shoal.wording.sentences import CODES, SENTENCES
 
 __all__ = ["Sentence", "code_in_words", "english", "sentence", "sentences"]
@@ -27,6 +28,11 @@ def sentence(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -
     audience : Audience, optional
         The audience of suggestions; by default that of the current call.
 
+    Raises
+    ------
+    InternalError
+        The code has no sentence.
+
     Examples
     --------
     >>> stopped = Fact("search_stopped", more=1204)
@@ -37,7 +43,9 @@ def sentence(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -
     'Höchstens 1204 vergröberte Zellen mehr als die kleinstmögliche Zahl: Die Suche wurde vorzeitig beendet.'
     """
     fact = Fact.of(fact) if isinstance(fact, Mapping) else fact
-    form = SENTENCES[fact.code]
+    form = SENTENCES.get(fact.code)
+    if form is None:
+        raise InternalError(f"the code '{fact.code}' has no sentence in shoal.wording.sentences")
     # Singular and plural are sentences of their own.
     if isinstance(form, tuple):
         form = form[fact.arguments["count"] != 1]

@@ -1,0 +1,26 @@
+"""The page for contributors names files and functions that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "project" / "how-it-works-inside.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`([a-z_/]+\.pyi?)`", PAGE)))
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_files_of_the_page_exist(name: str) -> None:
+    assert any(
+        (ROOT / folder / name).exists()
+        for folder in (".", "src/shoal", "src/shoal/pipeline", "src/shoal/algorithms/common")
+    )
+
+
+def test_names_of_the_page_are_defined() -> None:
+    assert len(NAMED) > 20
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src" / "shoal").rglob("*.py"))
+    names = set(re.findall(r"`([A-Za-z_]{4,})(?:\([a-z_, ]*\))?`", PAGE)) - {"NAME"}
+    missing = {name for name in names if not re.search(rf"\b{name}\b", code)}
+    assert missing <= {"SAME_AS_FLAGS", "make"}
