@@ -261,7 +261,18 @@ def test_each_command_takes_what_its_function_does() -> None:
         "loss": "--loss",
         "chart": "--chart",
     }
-    judged = {"quasi_identifiers", "sensitive", "star", "hierarchies", "cells", "spec", "json", "help"}
+    judged = {
+        "quasi_identifiers",
+        "sensitive",
+        "person",
+        "units",
+        "star",
+        "hierarchies",
+        "cells",
+        "spec",
+        "json",
+        "help",
+    }
     judged |= {*FORMS, *READING, *ENGINE}
     assert set(options_of("audit")) == judged | set(MODEL_WORDS) | {"source", "output", "force"}
     seen = {"k", *FORMS, *READING, "input", "output", "force", "json", "help"}
@@ -314,7 +325,7 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     assert {name for name in parameters_of(Request) if getattr(request, name) is None} == {
         "k", "l", "t", "suppression_limit"
     }  # fmt: skip
-    of_audit = {"quasi_identifiers", "sensitive", "star", "hierarchies"}
+    of_audit = {"quasi_identifiers", "sensitive", "person", "units", "star", "hierarchies"}
     of_audit |= {*FORMS, *READING, *ENGINE} - {"master"}
     assert set(arguments_for(words, audit)) == of_audit
 

@@ -29,7 +29,20 @@ _SHOWN = 10
 """Failing groups that are listed for each model."""
 
 
-@takes("quasi_identifiers", "sensitive", "star", "model", "engine", "forms", "reading", "spec", "json", "force")
+@takes(
+    "quasi_identifiers",
+    "sensitive",
+    "person",
+    "units",
+    "star",
+    "model",
+    "engine",
+    "forms",
+    "reading",
+    "spec",
+    "json",
+    "force",
+)
 def audit(
     terminal: Terminal,
     words: Words,
@@ -55,6 +68,10 @@ def audit(
     asked = arguments_for(words, judge, source=source, named=named)
     names = asked.get("quasi_identifiers", named)
     asked.pop("hierarchies", None)  # those of a spec file are for anonymizing
+    given = click.get_current_context().params
+    for name in ("person", "units"):  # a release does not have them
+        if not given.get(name):
+            asked.pop(name, None)
     asked |= {"hierarchies": trees_of_cells(hierarchies, names), "cells": cells_of(cells, names)}
     with engine_ready(words):
         judged = judge(source, privacy=models or None, **asked)

@@ -7,7 +7,7 @@ documentation, reports and the command line. The function `shoal.risk` combines 
 from shoal.disclosure_risk.attribute import attribute_disclosure, class_confidence
 from shoal.disclosure_risk.combinations import Combination, rank_combinations
 from shoal.disclosure_risk.compatible_frequencies import count_compatible, generalized_columns, make_people_counter
-from shoal.disclosure_risk.confidence import person_figures
+from shoal.disclosure_risk.confidence import measure_persons
 from shoal.disclosure_risk.figures import Threshold
 from shoal.disclosure_risk.frequencies import Frequencies, count_frequencies
 from shoal.disclosure_risk.identifiers import PossibleIdentifier, detect_identifiers
@@ -44,6 +44,7 @@ from shoal.disclosure_risk.reidentification import (
 from shoal.disclosure_risk.suda import SpecialUniques, minimal_uniques, special_uniques
 
 __all__ = [
+    "measure_persons",
     "LOG_LINEAR_MODELS",
     "MEASURES",
     "PEEKED_ROWS",
@@ -57,7 +58,6 @@ __all__ = [
     "Marketer",
     "Measure",
     "PersonEvidence",
-    "person_figures",
     "PopulationUniques",
     "PossibleIdentifier",
     "Reidentification",

@@ -17,15 +17,17 @@ import numpy as np
 
 from shoal.disclosure_risk.confidence_kernel import least_doubt
 from shoal.models.rationals import largest_ratio, round_up
+from shoal.verification import count_groups, name_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import polars as pl
     from numpy.typing import NDArray
 
     from shoal.models import GroupCounts
 
-__all__ = ["person_figures"]
+__all__ = ["measure_persons"]
 
 _DOUBT = 1e-6
 """Floating-point confidences are wrong by far less than this: units within it of a bound are decided by fractions."""
@@ -83,6 +85,45 @@ class PersonFigures:
             "largest_share": round_up(self.largest_share, _DIGITS),
             "confidence": {name: one.to_dict() for name, one in self.confidence.items()},
         }
+
+
+def measure_persons(
+    frame: pl.DataFrame,
+    units: pl.DataFrame | None,
+    *,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    limit: Fraction | None = None,
+    times: NDArray[np.int64] | None = None,
+) -> list[dict[str, Any]]:
+    """Measure a published table by each kind of unit that has rows in it.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The published table.
+    units : polars.DataFrame, optional
+        Whose each row is, one column for each kind of unit (`number_units`); None: no units are protected.
+    quasi_identifiers, sensitive : sequence of str
+        Roles of the columns.
+    limit : Fraction, optional
+        The share that models allow one value to have of a group.
+    times : int64 array, optional
+        How often each row is published, if it is not once.
+
+    Returns
+    -------
+    list of dict
+        The `PersonFigures` of each kind, as in a certificate.
+    """
+    if units is None:
+        return []
+    with_units, named = name_units(frame, units)
+    found = count_groups(with_units, quasi_identifiers, [*named.values(), *sensitive], times=times)
+    attributes = list(zip(sensitive, found[len(named) :], strict=True))
+    return [
+        person_figures(kind, counts, attributes, limit).to_dict() for kind, counts in zip(named, found, strict=False)
+    ]
 
 
 def person_figures(

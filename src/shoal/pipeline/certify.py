@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal._version import __version__
-from shoal.disclosure_risk import person_figures, reidentification
+from shoal.disclosure_risk import measure_persons, reidentification
 from shoal.findings import exact_ends, how_to_coarsen, original_warnings, published_warnings, sure_of_persons
 from shoal.io import as_written
 from shoal.metrics import Metrics
@@ -15,7 +15,7 @@ from shoal.recoding import count_singled_out
 from shoal.release.certificate import Certificate, Cost, coarsenings_for_readers
 from shoal.release.release import Release
 from shoal.table import KEYED
-from shoal.verification import count_groups, name_units, names_read_as
+from shoal.verification import names_read_as
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.recoded import Recoded
     from shoal.pipeline.source import Source
     from shoal.pipeline.verify import Verified
-    from shoal.request.request import Request
     from shoal.verification import Achieved
 
 __all__ = ["certified"]
@@ -72,7 +71,15 @@ def certified(
         cost = Cost.of(recoded.recoding, bounds[0], gcp=metrics.gcp, least=bounds[1])
         risk = _risk(prepared, achieved)
         persons = () if request.schema.units else source.persons(whole.opened, whole.rows, request.schema)
-        figures = _persons(published, units, prepared.counts[entries], request)
+        figures = measure_persons(
+            published,
+            units,
+            quasi_identifiers=request.schema.quasi_identifiers,
+            # The records of a person tell no more together than bundles allow if they are linked.
+            sensitive=() if request.schema.linked else request.schema.sensitive,
+            limit=request.requirement.value_share,
+            times=prepared.counts[entries],
+        )
         warnings = (
             *_published_warnings(published, prepared.counts[entries], prepared, achieved),
             *original_warnings(persons, prepared.opened.unread),
@@ -123,21 +130,6 @@ def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
     before, k = prepared.original.classes.sizes_counted, prepared.request.requirement.k
     sizes = {"before": before, "after": achieved.sizes_counted}
     return {when: reidentification(counted, k=k).to_dict() for when, counted in sizes.items()}
-
-
-def _persons(
-    published: pl.DataFrame, units: pl.DataFrame | None, times: NDArray[np.int64], request: Request
-) -> list[dict[str, Any]]:
-    """Measure a release by each kind of unit that is protected."""
-    if units is None:
-        return []
-    frame, named = name_units(published, units)
-    schema, limit = request.schema, request.requirement.value_share
-    found = count_groups(frame, schema.quasi_identifiers, [*named.values(), *schema.sensitive], times=times)
-    counts, values = found[: len(named)], found[len(named) :]
-    # The records of a person tell no more together than bundles allow if they are linked.
-    attributes = [] if schema.linked else list(zip(schema.sensitive, values, strict=True))
-    return [person_figures(kind, one, attributes, limit).to_dict() for kind, one in zip(named, counts, strict=True)]
 
 
 def _published_warnings(

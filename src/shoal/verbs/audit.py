@@ -11,17 +11,17 @@ import polars as pl
 
 from shoal._core.facts import Fact
 from shoal._core.validation import OneOf, validate
-from shoal.disclosure_risk import make_people_counter, reidentification
+from shoal.disclosure_risk import make_people_counter, measure_persons, reidentification
 from shoal.engines import chosen_engine, count_and_place_cells, persons_in_pieces
 from shoal.errors import ColumnError, DataError, ParameterError
-from shoal.findings import alike_warnings, persons_beside, repeated_person
+from shoal.findings import alike_warnings, persons_beside, repeated_person, sure_of_persons
 from shoal.metrics import published_star_counts
 from shoal.models import Requirement, collect_models
 from shoal.pipeline.input import JudgedTable, judged, open_data, open_population, understood
 from shoal.request.hierarchies import trees_of
 from shoal.request.request import ENGINES
 from shoal.table import Schema, roles
-from shoal.verification import Achieved, Failure, declared_meanings, failures, measure
+from shoal.verification import Achieved, Failure, declared_meanings, failures, measure, number_units
 from shoal.verification.counting import people_of_groups
 from shoal.verification.meaning import parameters_of
 
@@ -61,6 +61,8 @@ class Audit:
     """Cells that show the star symbol."""
     suppressed_tuples: int
     """Rows with such a cell."""
+    persons: tuple[dict[str, Any], ...] = ()
+    """What was measured of each kind of unit that was named, as in a certificate's "persons"."""
     warnings: tuple[Remark, ...] = field(default=(), compare=False)
     """Columns with values that read alike, which were counted as different ones, and the column that names persons with
     several records each: groups count records."""
@@ -81,6 +83,7 @@ class Audit:
             "unique_rows": self.unique_rows,
             "risk": None if self.risk is None else self.risk.to_dict(),
             "cost": {"stars": self.stars, "suppressed_tuples": self.suppressed_tuples},
+            **({"persons": [dict(figures) for figures in self.persons]} if self.persons else {}),
             "warnings": [remark.to_dict() for remark in self.warnings],
         }
         if self.requested:
@@ -109,6 +112,8 @@ def audit(
     k: int | None = None,
     l: float | None = None,
     t: float | None = None,
+    person: str | Sequence[str] | None = None,
+    units: Sequence[str | Sequence[str]] = (),
     star: str | None = None,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
     cells: Mapping[str, object] | None = None,
@@ -137,6 +142,11 @@ def audit(
         What the table should satisfy; what it does not is in `Audit.failures`, and in words in `Audit.violations`.
     k, l, t : numbers, optional
         Short for models, as for `anonymize`.
+    person : str or sequence of str, optional
+        The column, or several together, that identifies persons, in a copy of a release that has it, or in an original:
+        k counts persons then, and `Audit.persons` states their figures. A row without a person is one of its own.
+    units : sequence of str or of sequences of str, optional
+        Further kinds of units, as for `anonymize`.
     star : str, optional
         What a suppressed cell shows; as the certificate of a release says, or `*`.
     hierarchies : mapping of column to Hierarchy or path, optional
@@ -165,7 +175,8 @@ def audit(
     validate("audit", {"engine": engine}, {"engine": OneOf(ENGINES)})
     table = judged(data, quasi_identifiers, sensitive, star)
     data, star = table.data, table.star
-    by, schema, places = chosen_engine(engine, memory, data), roles(table.quasi_identifiers, table.sensitive), None
+    by, places = chosen_engine(engine, memory, data), None
+    schema = roles(table.quasi_identifiers, table.sensitive, person=person, units=units)
     if by.streams:
         source = by.open(data, delimiter=delimiter, encoding=encoding)
         _check_roles(schema, source.columns)
@@ -180,7 +191,7 @@ def audit(
         persons = list(persons_beside(opened.frame, schema.published))
     if not (privacy is None and k is None and l is None and t is None):
         privacy = collect_models(privacy, k=k, l=l, t=t)
-    requirement = None if privacy is None else Requirement.of(privacy, schema.sensitive)
+    requirement = None if privacy is None else Requirement.of(privacy, schema.sensitive, schema.units)
     # Quasi-identifiers are compared as they stand.
     values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
     opened = understood(opened, values, requirement, dates=dates, decimal=decimal)
@@ -188,6 +199,15 @@ def audit(
     models = () if requirement is None else requirement.models
     times = opened.counts
     people = _people(frame, schema, requirement, table, hierarchies, cells)
+    owners = number_units(opened.frame[list(schema.unit_columns)], schema.units) if schema.units else None
+    figures = measure_persons(
+        frame,
+        owners,
+        quasi_identifiers=schema.quasi_identifiers,
+        sensitive=schema.sensitive,
+        limit=None if requirement is None else requirement.value_share,
+        times=times,
+    )
     achieved = measure(frame, schema.quasi_identifiers, schema.sensitive, models, people=people, times=times)
     stars, starred = published_star_counts(frame, schema.quasi_identifiers, star, times)
     return Audit(
@@ -195,7 +215,7 @@ def audit(
         requested=() if requirement is None else tuple(requirement.to_list()),
         failures=()
         if requirement is None
-        else failures(frame, schema.quasi_identifiers, requirement, people, times=times, places=places),
+        else failures(frame, schema.quasi_identifiers, requirement, people, times=times, places=places, units=owners),
         rows=opened.rows,
         unique_rows=achieved.sizes_counted.get(1, 0),
         risk=reidentification(achieved.sizes_counted, k=1 if requirement is None else requirement.k)
@@ -203,7 +223,8 @@ def audit(
         else None,
         stars=sum(stars.values()),
         suppressed_tuples=starred,
-        warnings=(*_alike(frame, times), *repeated_person(persons)),
+        persons=tuple(figures),
+        warnings=(*_alike(frame, times), *repeated_person(() if schema.units else persons), *sure_of_persons(figures)),
     )
 
 

@@ -203,10 +203,7 @@ def test_the_question_comes_first_everywhere(tmp_path: Path) -> None:
         assert plain.index(question) < plain.index("disease")
     spec = inspection.to_toml()
     assert f"# {question}" in spec
-    assert (
-        "Patienten-Nr"
-        in tomllib.loads(spec.replace('# input = "..."', 'input = "t.csv"'))["columns"]["direct_identifiers"]
-    )
+    assert "Patienten-Nr" in tomllib.loads(spec.replace('# input = "..."', 'input = "t.csv"'))["columns"]["person"]
 
 
 def test_the_question_is_asked_without_evidence_too() -> None:

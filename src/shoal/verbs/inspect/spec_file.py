@@ -20,10 +20,11 @@ __all__ = ["spec_text"]
 _ROLES = {
     "quasi_identifiers": (("quasi_identifier",), "what others may know of a person: published less precisely"),
     "sensitive": (("sensitive",), "what must not be linked to a person: published as it is"),
-    "direct_identifiers": (("person", "direct_identifier"), "what names a person: never published"),
+    "direct_identifiers": (("direct_identifier",), "what names a person: never published"),
+    "person": (("person",), "whose record it is, never published: k counts persons"),
     "insensitive": (("insensitive",), "what tells nothing of a person: published as it is"),
 }
-"""The keys of the roles in a spec, the proposals that they hold, and what they mean. No key holds the person itself."""
+"""The keys of the roles in a spec, the proposals that they hold, and what they mean."""
 
 
 def spec_text(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], *, k: int, folder: Path) -> str:
@@ -47,7 +48,7 @@ def _lines(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], k
     yield "# A first proposal. Look at every line: only you know what others know of the people in the table."
     yield "# Then: shoal anonymize --spec THIS_FILE -o OUT"
     if any(column.role == "person" for column in columns):
-        yield "# Does each row stand for one person? Groups count rows: if not, make it one row first."
+        yield "# Does each row stand for one person? If it does, columns.person is a direct identifier."
     yield from _input(columns, read, folder)
     for key, (roles, meaning) in _ROLES.items():
         having = [column for column in columns if column.role in roles]
@@ -61,6 +62,8 @@ def _lines(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], k
     yield "# privacy.l = 2  # no sensitive value on more than half of a group: take the first # away to ask for that"
     if any(column.missing for column in columns if column.role == "sensitive"):
         yield 'missing_sensitive = "value"  # a missing sensitive value counts as a value; "drop" leaves its record out'
+    if any(column.missing for column in columns if column.role == "person"):
+        yield 'missing_person = "own"  # a record without a person is that of a person of its own; "error" refuses it'
     yield 'recoding = "generalization"  # intervals, sets and nodes of hierarchies; "suppression" publishes stars only'
     for column in columns:
         if column.role == "quasi_identifier" and column.coarsen is not None:

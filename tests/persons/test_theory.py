@@ -1,0 +1,99 @@
+"""The theorems of docs/persons.md, each by enumerating tiny tables: all partitions, and all matchings of a group."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.oracles.grouping import divisions
+from tests.oracles.persons import confidence_by_matchings, largest_share, units_share
+
+from shoal.models import KAnonymity, LDiversity, Population
+from shoal.models.base import GroupCounts
+from shoal.models.units import models_of_units
+
+OWNERS = [list(owners) for n in range(1, 6) for owners in itertools.product("abc", repeat=n) if owners[0] == "a"]
+
+
+def partitions(n: int) -> Iterator[list[list[int]]]:
+    return divisions(list(range(n)))
+
+
+def test_1_a_union_of_safe_groups_is_safe() -> None:
+    for one, other in itertools.product(OWNERS, OWNERS[:40]):
+        for k in (2, 3):
+            if units_share(one, k) and units_share(other, k):
+                assert units_share(one + other, k)
+
+
+def test_2_a_safe_group_is_of_k_units_and_not_the_other_way_round() -> None:
+    for group, k in itertools.product(OWNERS, (1, 2, 3)):
+        assert not units_share(group, k) or len(set(group)) >= k
+    assert len(set("aab")) == 2
+    assert not units_share("aab", 2)
+
+
+def test_3_a_row_in_hand() -> None:
+    """Of all matchings of a group's rows, the share in which the first row is of a unit."""
+    for group in OWNERS:
+        matchings = list(itertools.permutations(group))
+        for unit in set(group):
+            believed = Fraction(sum(owners[0] == unit for owners in matchings), len(matchings))
+            assert believed == Fraction(group.count(unit), len(group)) <= largest_share(group)
+
+
+def test_4_what_is_feasible() -> None:
+    for owners, k in itertools.product(OWNERS, (1, 2, 3)):
+        some = any(
+            all(units_share([owners[row] for row in group], k) for group in partition)
+            for partition in partitions(len(owners))
+        )
+        assert some == (max(map(owners.count, owners)) * k <= len(owners))
+
+
+def test_5_it_is_diversity_of_units() -> None:
+    for group, k in itertools.product(OWNERS, (1, 2, 3)):
+        counts = np.unique(group, return_counts=True)[1].astype(np.int64)
+        groups = GroupCounts.whole(Population(totals=counts))
+        (counted,) = models_of_units(KAnonymity(k))
+        found = [bool(model.acceptable(groups)[0]) for model in (counted, LDiversity(k))]  # type: ignore[attr-defined]
+        assert found == [units_share(group, k)] * 2
+
+
+TABLES = [
+    list(zip(owners, values, strict=True))
+    for owners in (list("aabb"), list("aaab"), list("aabbc"), list("abcab"))
+    for values in ({"vwvw", "vvww", "vwww"} if len(owners) == 4 else {"vwvww", "vvwwx", "vwxvw"})
+]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=str)
+def test_7_no_partition_bounds_what_all_rows_tell(table: Sequence[tuple[str, str]]) -> None:
+    n, units = len(table), {owner for owner, _ in table}
+    for value in "vwx":
+        c = sum(found == value for _, found in table)
+        least = 1 - (1 - c / n) ** (n / len(units))
+        for partition in partitions(n):
+            groups = [[table[row] for row in group] for group in partition]
+            assert max(confidence_by_matchings(groups, unit, value) for unit in units) >= least - 1e-12
+
+
+def test_6_one_row_gives_the_share_of_a_group() -> None:
+    """The formula itself is compared with all matchings in test_confidence.py."""
+    group = [("a", "v"), ("b", "w"), ("c", "w")]
+    assert confidence_by_matchings([group], "a", "v") == Fraction(1, 3)
+
+
+def test_a_share_of_distinct_persons_is_not_monotone() -> None:
+    def share(group: Sequence[tuple[str, str]], value: str) -> Fraction:
+        having = {owner for owner, found in group if found == value}
+        return Fraction(len(having), len({owner for owner, _ in group}))
+
+    one, other = [("a", "v"), ("b", "w")], [("a", "w"), ("b", "v")]
+    assert share(one, "v") == share(other, "v") == Fraction(1, 2)
+    assert share(one + other, "v") == 1
+    assert confidence_by_matchings([one, other], "a", "v") == Fraction(3, 4)
+    assert confidence_by_matchings([one + other], "a", "v") == Fraction(5, 6)
