@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.studio.requests import arguments_in
-from shoal.table import roles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -169,6 +168,7 @@ def preview(
 def opened_as_meant(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
     """Return the table of a request with dates and numbers in place of text, and its quasi-identifiers."""
     from shoal.pipeline.input import open_data, understood
+    from shoal.table import roles
 
     progress("read", 0, 1)
     reading = {name: asked.get(name) for name in ("delimiter", "encoding", "sheet")}
