@@ -266,7 +266,7 @@ def test_repeated_people_and_pairs_are_found_as_in_memory() -> None:
     there = shoal.anonymize(frame.lazy(), engine="stream", **options)
     told = [[one.to_dict() for one in release.warnings] for release in (here, there)]
     assert told[0] == told[1]
-    assert {one["code"] for one in told[0]} == {"near_unique_insensitive", "repeated_person"}
+    assert {one["code"] for one in told[0]} == {"near_unique_insensitive", "repeated_person", "published_person"}
 
 
 def swapped(places: np.ndarray[Any, Any], cell_of_run: Any, times: Any, *_: Any) -> np.ndarray[Any, Any]:

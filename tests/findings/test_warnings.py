@@ -162,6 +162,24 @@ CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = 
         *("rows_per_person=1", "10 of 10 persons (pcode) some value of 'disease'"),
     ),
     (
+        *("uncounted_persons", None),
+        {"pcode": [row // 4 for row in range(ROWS)], "disease": ["a", "b", "c", "d"] * (ROWS // 4)},
+        {"person": "pcode", "privacy": [shoal.LDiversity(4)]},
+        *("as well: k=5.", "as well: -k 5."),
+    ),
+    (
+        *("published_person", "pcode"),
+        {
+            "pcode": [row // 4 for row in range(ROWS)],
+            "stay": [f"s{row // 4}" for row in range(ROWS)],
+            "age": [row // 4 % 3 for row in range(ROWS)],
+            "sex": ["fm"[row // 4 % 2] for row in range(ROWS)],
+            "disease": ["a", "b", "c", "d"] * (ROWS // 4),
+        },
+        {"quasi_identifiers": ["sex", "age"], "person": "stay", "insensitive": ["pcode"], "k": 2, "privacy": []},
+        *("direct_identifiers=['pcode']", "--id pcode"),
+    ),
+    (
         *("unread_dates", "born"),
         {"born": [*[f"{1 + row % 28}.12.1980" for row in range(ROWS - 1)], "unknown"]},
         {"quasi_identifiers": ["sex", "born"]},

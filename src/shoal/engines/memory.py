@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.engines.choice import streaming_obstacle
-from shoal.findings import persons_of
+from shoal.findings import persons_of, unprotected_persons
 from shoal.io import collected
 from shoal.pipeline.memory_budget import MemoryBudget
 from shoal.pipeline.units import missing_units
@@ -133,7 +133,8 @@ class InMemory:
         """Look in all columns of the published rows for people with several of them."""
         left_out = self._has_rows(cells) and len(rows) < self.opened.frame.height
         frame = self.opened.frame[rows] if left_out else self.opened.frame
-        return persons_of(frame, schema.quasi_identifiers)
+        found = persons_of(frame, schema.quasi_identifiers)
+        return unprotected_persons(found, lambda _: frame, schema)
 
     def facts(self, cells: int, parts: int) -> dict[str, Any]:
         """Return what a certificate states about the engine."""

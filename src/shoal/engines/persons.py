@@ -13,9 +13,13 @@ from shoal.disclosure_risk import (
     person_candidates,
     repeated_combinations,
 )
-from shoal.findings import looks_one_each
+from shoal.findings import looks_one_each, unprotected_persons
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
+
     from shoal.disclosure_risk import PersonEvidence
     from shoal.engines.sources import CountedTable
     from shoal.pipeline.input import OpenedData
@@ -51,9 +55,10 @@ def persons_in_pieces(source: CountedTable, opened: OpenedData, schema: Schema) 
     ]
     candidates = list(dict.fromkeys([*person_candidates(peek, rows), *named]))
     found: tuple[PersonEvidence, ...] = ()
+    rows_of: Mapping[str, pl.DataFrame] = {}
     if candidates:
         parts = max(1, rows // _SAMPLED_ROWS)
-        names = list(dict.fromkeys([*candidates, *informative_columns(peek)]))
+        names = list(dict.fromkeys([*candidates, *informative_columns(peek), *schema.unit_columns]))
         most = _SKEWED * _SAMPLED_ROWS * len(candidates)
         rows_of = source.rows_of_values(candidates, names, parts=parts, most=most)
         found = detect_persons_in_sample(rows_of, sampled=parts > 1)
@@ -63,4 +68,4 @@ def persons_in_pieces(source: CountedTable, opened: OpenedData, schema: Schema) 
     if not found:
         repeated = repeated_combinations(opened.as_it_came[list(schema.quasi_identifiers)], opened.counts)
         found = () if repeated is None else (repeated,)
-    return found
+    return unprotected_persons(found, lambda name: opened.as_it_came if name is None else rows_of[name], schema)

@@ -11,8 +11,14 @@ from shoal.findings.input_findings import (
     persons_of,
     repeated_person,
     sure_of_persons,
+    unprotected_persons,
 )
-from shoal.findings.release_findings import alike_warnings, insensitive_warnings, published_warnings
+from shoal.findings.release_findings import (
+    alike_warnings,
+    insensitive_warnings,
+    published_warnings,
+    uncounted_persons,
+)
 
 __all__ = [
     "WARNINGS",
@@ -29,4 +35,6 @@ __all__ = [
     "published_warnings",
     "repeated_person",
     "sure_of_persons",
+    "uncounted_persons",
+    "unprotected_persons",
 ]

@@ -177,6 +177,22 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
         by=_RELEASE,
     ),
     WarningKind(
+        code="uncounted_persons",
+        title="No model counts persons",
+        when="A column of persons is named, and no model with a k above 1 counts them.",
+        why="Models of sensitive values count records: all records of a group may be those of one person, and tell "
+        "everything of that person.",
+        by=_RELEASE,
+        public=True,
+    ),
+    WarningKind(
+        code="published_person",
+        title="A column that is published identifies persons",
+        when="A sensitive or insensitive column repeats as the number or name of a person would.",
+        why="It is published as it is, and links all records of a person, whatever the groups hide.",
+        by=_RELEASE,
+    ),
+    WarningKind(
         code="unread_dates",
         title="Dates could not be read",
         when="A column of text looks like dates, and no format reads all of them.",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -19,6 +19,10 @@ from shoal.disclosure_risk import (
 )
 from shoal.findings.finding_kinds import Remark
 from shoal.hierarchy.fitting import suggest_coarsening
+from shoal.models.feasible import drop_columns
+
+if TYPE_CHECKING:
+    from shoal.table import Schema
 
 __all__ = [
     "exact_ends",
@@ -30,6 +34,7 @@ __all__ = [
     "persons_of",
     "repeated_person",
     "sure_of_persons",
+    "unprotected_persons",
 ]
 
 _ONE_EACH = frozenset(("unique number", "medical record", "social security", "health plan", "email", "account"))
@@ -42,20 +47,80 @@ _LOOKED_AT = 20_000
 def original_warnings(
     persons: Sequence[PersonEvidence],
     unread: Mapping[str, Fact],
+    schema: Schema,
 ) -> Iterator[Remark]:
     """Yield the warnings that depend on unpublished data.
 
     Parameters
     ----------
     persons : sequence of PersonEvidence
-        Evidence of persons with several records each.
+        Evidence of persons with several records each; see `unprotected_persons`.
     unread : mapping of column to Fact
         Columns that look like dates but were not parsed, with the reason.
+    schema : Schema
+        The roles of the columns.
     """
     # The reason is a fact of its own, which names no cell.
     for name, why in unread.items():
         yield Remark(code="unread_dates", column=name, found=why)
-    yield from repeated_person(persons)
+    if schema.units:  # columns that are published are here although the persons are protected
+        yield from repeated_person([evidence for evidence in persons if not _is_unchanged(evidence, schema)])
+    else:
+        yield from repeated_person(persons)
+    yield from _published_persons([evidence for evidence in persons if _is_unchanged(evidence, schema)])
+
+
+def _published_persons(persons: Sequence[PersonEvidence]) -> Iterator[Remark]:
+    """Yield the warning about each column that is published unchanged although it identifies persons."""
+    for evidence in persons:
+        column = str(evidence.column)
+        yield Remark(
+            code="published_person",
+            column=column,
+            found=Fact("published_person", column=column, evidence=evidence.as_fact),
+            advice=Fact("drop_or_quasi", drop=drop_columns([column])),
+        )
+
+
+def _is_unchanged(evidence: PersonEvidence, schema: Schema) -> bool:
+    """Check whether a column that identifies persons is published unchanged; the engines may leave its role out."""
+    return evidence.column not in (None, *schema.quasi_identifiers, *schema.private)
+
+
+def unprotected_persons(
+    persons: Sequence[PersonEvidence], frame_of: Callable[[str | None], pl.DataFrame], schema: Schema
+) -> tuple[PersonEvidence, ...]:
+    """Select the evidence of persons whose records no protected unit holds together.
+
+    The unit that is named may be a visit, or persons may be spelled in several ways: then it has one record of a person
+    where another column shows five.
+
+    Parameters
+    ----------
+    persons : sequence of PersonEvidence
+    frame_of : callable
+        Function that returns rows with a column that identifies persons (or with the quasi-identifiers, for None) and
+        the columns that identify units.
+    schema : Schema
+        The roles of the columns. Without units, all evidence is kept, and that of unchanged columns always is.
+    """
+
+    def is_kept(evidence: PersonEvidence) -> bool:
+        frame, column = frame_of(evidence.column), evidence.column
+        names = schema.quasi_identifiers if column is None else (column,)
+        return not any(_are_together(frame, names, unit) for unit in schema.units)
+
+    return tuple(one for one in persons if not schema.units or _is_unchanged(one, schema) or is_kept(one))
+
+
+def _are_together(frame: pl.DataFrame, names: Sequence[str], unit: Sequence[str]) -> bool:
+    """Check whether the rows of most repeated values belong to one unit each."""
+    # By number, because Polars takes the name "*" for all columns.
+    values, units = ([f"{kind}{at}" for at in range(len(some))] for kind, some in (("v", names), ("u", unit)))
+    columns = [frame[name].alias(key) for name, key in zip((*names, *unit), (*values, *units), strict=True)]
+    counted = pl.DataFrame(columns).group_by(values).agg(pl.len().alias("rows"), pl.struct(units).n_unique().alias("n"))
+    repeated = counted.filter(pl.col("rows") > 1)
+    return 2 * int((repeated["n"] > 1).sum()) <= repeated.height
 
 
 def sure_of_persons(figures: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:

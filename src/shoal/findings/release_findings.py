@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from shoal.table import Schema
 
-__all__ = ["alike_warnings", "insensitive_warnings", "published_warnings"]
+__all__ = ["alike_warnings", "insensitive_warnings", "published_warnings", "uncounted_persons"]
 
 _NUMBER = r"^[+-]?(\d[\d.,' ]*|[.,]\d+)([eE][+-]?\d+)?%?$"
 """A number with a sign, which is not a formula."""
@@ -99,6 +99,24 @@ def published_warnings(
         yield from alike_warnings(frame.get_column(name), each)
     for name in schema.published:
         yield from _formulas(frame.get_column(name), each)
+
+
+def uncounted_persons(requested: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:
+    """Yield the warning that persons are named, and no model counts them.
+
+    Parameters
+    ----------
+    requested : sequence of mapping
+        The models, as a certificate describes them.
+    """
+    about = [(model.get("of"), model.get("k", 1)) for model in requested]
+    if any(of in ("persons", "records") for of, _ in about) and not any(of == "persons" and k > 1 for of, k in about):
+        yield Remark(
+            code="uncounted_persons",
+            column=None,
+            found=Fact("uncounted_persons"),
+            advice=Fact("ask_for_k", asked=Suggestion("k", 5, python="k=5")),
+        )
 
 
 def alike_warnings(column: pl.Series, times: pl.Series | None = None) -> Iterator[Remark]:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._version import __version__
 from shoal.disclosure_risk import measure_persons, reidentification
-from shoal.findings import exact_ends, how_to_coarsen, original_warnings, published_warnings, sure_of_persons
+from shoal.findings import (
+    exact_ends,
+    how_to_coarsen,
+    original_warnings,
+    published_warnings,
+    sure_of_persons,
+    uncounted_persons,
+)
 from shoal.io import as_written
 from shoal.metrics import Metrics
 from shoal.pipeline.input_hash import encoded_as_it_came, input_hash
@@ -70,7 +77,7 @@ def certified(
         )
         cost = Cost.of(recoded.recoding, bounds[0], gcp=metrics.gcp, least=bounds[1])
         risk = _risk(prepared, achieved)
-        persons = () if request.schema.units else source.persons(whole.opened, whole.rows, request.schema)
+        persons = source.persons(whole.opened, whole.rows, request.schema)
         figures = measure_persons(
             published,
             units,
@@ -82,7 +89,8 @@ def certified(
         )
         warnings = (
             *_published_warnings(published, prepared.counts[entries], prepared, achieved),
-            *original_warnings(persons, prepared.opened.unread),
+            *original_warnings(persons, prepared.opened.unread, request.schema),
+            *uncounted_persons(request.requirement.to_list()),
             *_exact_ends(recoded),
             *sure_of_persons(figures),
         )

@@ -287,6 +287,11 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "No column says who a record is of, but quasi-identifiers repeat as those of people with several records "
         "would: {evidence}. Groups count records, and several of one person hide nobody."
     ),
+    "published_person": marked(
+        "The column '{column}' is published as it is, and repeats as the number or name of a person would: {evidence}. "
+        "It links all records of a person."
+    ),
+    "uncounted_persons": marked("Persons are named, and no model counts them: all records of a group may be of one."),
     "one_record_each": marked("Make it one record per person first."),
     "count_persons": marked(
         "Name the column of persons, {person}: groups count persons then. Or publish one record of each, with {one} as "
