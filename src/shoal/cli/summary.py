@@ -51,6 +51,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
             "achieved",
             f"{'; '.join(reached)} in {number(achieved['groups'])} groups, checked again from the published cells",
         ),
+        *(("persons", _of_units(figures)) for figures in certificate.get("persons", ())),
         ("means", " ".join(promise(request, source["sensitive"]) for request in asked)),
         (
             "cost",
@@ -72,3 +73,13 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     ]
     told = lines_of([(name, said) for name, said in facts if said])
     return ["", plain(about), told, *folder_lines(folder), "", *warned, *([""] if warned else [])]
+
+
+def _of_units(figures: Mapping[str, Any]) -> str:
+    """Summarize what was measured of one kind of unit, such as persons."""
+    most, share = number(figures["most_records"]), percent(figures["largest_share"])
+    return (
+        f"{number(figures['units'])} ({plain(figures['unit'])}) with {number(figures['records'])} records, at most "
+        f"{most} of one; in a group at least {number(figures['least_in_group'])}, on average "
+        f"{number(figures['average_in_group'])}, and one has at most {share} of its records"
+    )

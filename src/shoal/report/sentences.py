@@ -297,6 +297,9 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     >>> achieved_for({"model": "k-anonymity", "k": 10}, {"k": 12, "l": {}})
     'k = 12'
     """
+    if request.get("of") == "persons" and not request.keys() & {"alpha", "e"}:
+        # How many persons a group has depends on whose the records are, which readers do not know.
+        return _("satisfied in every group; the smallest has {rows} records").format(rows=number(achieved["k"]))
     found: list[str] = []
     if request.get("of") == "linked_persons":
         achieved = achieved.get("linked", achieved)
