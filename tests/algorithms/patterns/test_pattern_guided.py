@@ -328,15 +328,12 @@ def test_every_step_keeps_the_rows_and_the_floors(data):
     costs = starred.sum(axis=1).astype(np.int64)
     state = Assignment(codes, counts, starred, costs, k)
     worth = np.full(len(codes), 2 * d + 1, dtype=np.int64)
-    steps = data.draw(
-        st.lists(st.tuples(st.sampled_from(["take", "open", "dissolve", "tighten"]), st.integers(0, 7)), max_size=12)
-    )
+    steps = data.draw(st.lists(st.tuples(st.sampled_from(["take", "open", "tighten"]), st.integers(0, 7)), max_size=12))
     for step, j in steps:
         before = state.cost() + state.waiting * (2 * d + 1)
         {
             "take": partial(state.take, j),
             "open": partial(state.open_groups, j, worth),
-            "dissolve": state.dissolve,
             "tighten": state.tighten,
         }[step]()
         assert np.bincount(state.types, weights=state.counts, minlength=len(codes)).tolist() == counts.tolist()

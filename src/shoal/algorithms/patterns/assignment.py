@@ -12,8 +12,6 @@ from shoal.algorithms.patterns.assignment_kernel import (
     Pattern,
     Projected,
     assign_projections,
-    dissolve_groups,
-    find_places,
     open_groups,
 )
 
@@ -101,7 +99,7 @@ class Assignment:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """Number of rows of each group; 0 for dissolved groups."""
+        """Number of rows of each group; 0 for groups that all rows left."""
         return self._of_groups.sizes[: self._made]
 
     @property
@@ -146,14 +144,6 @@ class Assignment:
             self._made,
         )  # fmt: skip
         return int(gain)
-
-    def dissolve(self) -> int:
-        """Dissolve groups if all of their rows fit cheaper groups; return the reduction of the cost."""
-        places = np.full(self._filled, -1, dtype=np.int32)
-        fragments = Fragments(self.types, self.counts, self.groups)
-        for j in self.order:
-            find_places(self._projected, fragments, self._pattern_of(j), self._of_groups, places)
-        return int(dissolve_groups(fragments, places, self._of_groups))
 
     def suppress_waiting_rows(self) -> None:
         """Suppress the waiting rows completely in a group of at least k rows, if a pattern allows it.

@@ -21,8 +21,6 @@ __all__ = [
     "Pattern",
     "Projected",
     "assign_projections",
-    "dissolve_groups",
-    "find_places",
     "open_groups",
 ]
 
@@ -68,7 +66,7 @@ class Groups(NamedTuple):
     costs: NDArray[np.int64]
     """Cost of a row in each group."""
     sizes: NDArray[np.int64]
-    """Number of rows of each group; 0 for dissolved groups."""
+    """Number of rows of each group; 0 for groups that all rows left."""
     patterns: NDArray[np.int32]
     """Number of the pattern of each group; -1 for the group of waiting rows."""
     floors: NDArray[np.int64]
@@ -361,69 +359,3 @@ def open_groups(projected, fragments, filled, pattern, k, worth, made, next_grou
                 groups[filled] = home
                 filled += 1
     return filled, next_group, gain
-
-
-@kernel
-def find_places(projected, fragments, pattern, made, places):
-    """Find for every fragment without a place the group of this pattern that fits it and is cheaper than its own.
-
-    `places` (int32, -1 if there is none) is changed in place.
-    """
-    codes, salts = projected
-    types, groups, starred = fragments.types, fragments.groups, pattern.starred
-    n = types.size
-    # Hash one fragment of each group of the pattern.
-    anchors = 0
-    for q in range(n):
-        if made.patterns[groups[q]] == pattern.number:
-            anchors += 1
-    slots = 16
-    while slots < 2 * anchors:
-        slots *= 2
-    inner = np.uint64(slots - 1)
-    first = np.full(slots, -1, dtype=np.int32)
-    # Fragments of one projection are in one group: any of them represents it.
-    for q in range(n):
-        if made.patterns[groups[q]] == pattern.number:
-            slot = _hash_of(codes, types[q], salts, starred) & inner
-            while first[slot] >= 0 and not _same_projection(codes, types[first[slot]], types[q], starred):
-                slot = (slot + np.uint64(1)) & inner
-            first[slot] = q
-    # Look up the fragments whose group is more expensive.
-    for q in range(n):
-        if places[q] < 0 and made.costs[groups[q]] > pattern.cost:
-            slot = _hash_of(codes, types[q], salts, starred) & inner
-            while first[slot] >= 0 and not _same_projection(codes, types[first[slot]], types[q], starred):
-                slot = (slot + np.uint64(1)) & inner
-            if first[slot] >= 0:
-                places[q] = groups[first[slot]]
-
-
-@kernel
-def dissolve_groups(fragments, places, made):
-    """Dissolve groups if all of their rows have a cheaper place, the most expensive groups first; return the gain.
-
-    A place becomes invalid if its own group is dissolved: that group is cheaper, so it comes later.
-    """
-    counts, groups = fragments.counts, fragments.groups
-    # A group with any row without a place must stay.
-    has_stranded_rows = np.zeros(made.sizes.size, dtype=np.bool_)
-    needed = np.zeros(made.sizes.size, dtype=np.bool_)
-    for q in range(groups.size):
-        if places[q] < 0:
-            has_stranded_rows[groups[q]] = True
-    gain = np.int64(0)
-    # A group that takes rows in must stay, too.
-    for q in range(groups.size):
-        if not has_stranded_rows[groups[q]]:
-            needed[places[q]] = True
-    # Move the rows of the remaining groups to their places.
-    for q in range(groups.size):
-        g = groups[q]
-        if not has_stranded_rows[g] and not needed[g]:
-            home = places[q]
-            gain += counts[q] * (made.costs[g] - made.costs[home])
-            made.sizes[g] -= counts[q]
-            made.sizes[home] += counts[q]
-            groups[q] = home
-    return gain

@@ -239,12 +239,12 @@ def _run_greedy(found: Assignment, problem: Problem, *, improve: bool) -> None:
             worth = np.full(len(found.codes), levels[step + 1], dtype=np.int64)
             for j in here:
                 found.open_groups(j, worth)
-    # Move rows to cheaper groups and dissolve groups until nothing changes.
+    # Move rows to cheaper groups until nothing changes.
     if improve:
         anything = np.full(len(found.codes), 2 * int(costs.max()) + 1, dtype=np.int64)
         for round_ in range(_ROUNDS):
             problem.progress("patterns", len(levels) + round_, steps)
-            if sum(found.open_groups(j, anything) for j in found.order) + found.dissolve() == 0:
+            if sum(found.open_groups(j, anything) for j in found.order) == 0:
                 break
     found.suppress_waiting_rows()
     if improve:
