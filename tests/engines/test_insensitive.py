@@ -183,7 +183,7 @@ def test_the_files_are_the_release_and_everything_beside_them_speaks_of_the_colu
     monkeypatch.setattr("shoal.release.streamed_rows._FILE_ROWS", 150)
     monkeypatch.setattr("shoal.engines.attaching._BLOCK", 37)
     monkeypatch.setattr("shoal.engines.attaching._HASHED", 29)
-    monkeypatch.setattr("shoal.verification.same_rows._BLOCK", 41)
+    monkeypatch.setattr("shoal.verification.same_rows._ROWS_PER_BLOCK", 41)
     frame = table(2, 400)
     made = streamed(frame, output=tmp_path / "out")
     data = made.data.collect()

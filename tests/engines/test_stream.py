@@ -130,7 +130,7 @@ def test_the_rows_of_files_are_counted_some_at_a_time(
             asked.append(int(found["m0"].sum()))
         return found
 
-    monkeypatch.setattr(sources, "collected", noted)
+    monkeypatch.setattr(sources, "collect_in_memory", noted)
     monkeypatch.setattr(sources, "_AT_ONCE", 1_700)
     made = shoal.anonymize(source, engine="stream", **ASKED)
     assert asked == [1_700, 1_700, 1_700, 900]

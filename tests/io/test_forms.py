@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import DataError, ParameterError
-from shoal.io import as_written, understand
+from shoal.io import format_as_input, understand
 from shoal.io.forms import DateForm
 from shoal.io.number_forms import NumberForm
 
@@ -47,7 +47,7 @@ def test_a_format_that_fits_all_values_and_is_not_ambiguous(values, pattern, fir
     assert found.forms == {"a": DateForm(pattern=pattern)}
     assert found.frame["a"][0] == first
     assert found.frame["a"].null_count() == values.count(None)
-    assert as_written(found.frame, found.forms, star="*")["a"].to_list() == values
+    assert format_as_input(found.frame, found.forms, star="*")["a"].to_list() == values
     assert (found.ambiguous, found.unread) == ({}, {})
 
 
@@ -63,7 +63,7 @@ def test_what_is_recognized_is_what_was_written_or_asked_for(days, pattern):
         assert pattern in found.ambiguous["a"]
         found = meant(*text, dates={"a": pattern})
     assert found.frame["a"].to_list() == days
-    assert as_written(found.frame, found.forms, star="*")["a"].to_list() == text
+    assert format_as_input(found.frame, found.forms, star="*")["a"].to_list() == text
 
 
 def test_an_ambiguous_column_asks():
@@ -112,7 +112,7 @@ def test_numbers_as_people_write_them(values, decimal, read):
     found = meant(*values)
     assert found.forms["a"].decimal == decimal
     assert found.frame["a"].to_list() == read
-    assert as_written(found.frame, found.forms, star="*")["a"].to_list() == values
+    assert format_as_input(found.frame, found.forms, star="*")["a"].to_list() == values
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_thousands_may_be_apart_in_some_numbers_only(values, decimal, read, writ
     found = meant(*values)
     assert found.forms["a"].decimal == decimal
     assert found.frame["a"].to_list() == read
-    assert as_written(found.frame, found.forms, star="*")["a"].to_list() == written
+    assert format_as_input(found.frame, found.forms, star="*")["a"].to_list() == written
 
 
 @pytest.mark.parametrize(
@@ -167,11 +167,11 @@ def test_numbers_are_written_back(numbers, thousands):
 def test_intervals_make_a_whole_column_canonical_and_stars_do_not():
     forms = {"day": DateForm(pattern="%d.%m.%Y"), "pay": NumberForm(decimal=",")}
     starred = pl.DataFrame({"day": ["1980-12-31", "*"], "pay": ["*", "1.5"]})
-    assert as_written(starred, forms, star="*").rows() == [("31.12.1980", "*"), ("*", "1,5")]
+    assert format_as_input(starred, forms, star="*").rows() == [("31.12.1980", "*"), ("*", "1,5")]
     bins = pl.DataFrame({"day": ["1980-12-31", "[1980-01-01, 1981-01-01]"], "pay": ["[0, 1.5]", "1.5"]})
-    assert as_written(bins, forms, star="*").equals(bins)
+    assert format_as_input(bins, forms, star="*").equals(bins)
     times = pl.DataFrame({"day": ["1980-12-31T10:00:00", "*"]})
-    assert as_written(times, {"day": DateForm(pattern="%d.%m.%Y %H:%M")}, star="*")["day"][0] == "31.12.1980 10:00"
+    assert format_as_input(times, {"day": DateForm(pattern="%d.%m.%Y %H:%M")}, star="*")["day"][0] == "31.12.1980 10:00"
 
 
 @pytest.mark.parametrize(

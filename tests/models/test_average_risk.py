@@ -138,7 +138,7 @@ def test_verification_fails_closed():
     with pytest.raises(ReleaseUnsafeError, match="fails answering"):
         verify(frame, quasi_identifiers=["q"], sensitive=[], requirement=Requirement.of(Answering(), ()))
     odd = Requirement(models=(object(),), sensitive=())
-    with pytest.raises(ReleaseUnsafeError, match="no known kind"):
+    with pytest.raises(ReleaseUnsafeError, match="unknown kind"):
         verify(frame, quasi_identifiers=["q"], sensitive=[], requirement=odd)
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import shoal
 from shoal.cli.main import app
 from shoal.errors import DataError
-from shoal.report import About, attack_result, make_again
+from shoal.report import About, attack_result, render_again
 
 PEOPLE = pl.DataFrame(
     {
@@ -79,15 +79,15 @@ def test_results_stay_and_the_same_attack_takes_its_place(out: Path) -> None:
     printed = out.with_name("homogeneity.json")
     printed.write_text(ran("attack", "homogeneity", str(out), "--json"), encoding="utf-8")
     result = attack_result(printed)
-    make_again(out, attacks=[result])
-    make_again(out, attacks=[dict(result, attempts=59)])
-    make_again(private, attacks=[dict(result, quasi_identifiers=["age"])], about=About(language="de"))
+    render_again(out, attacks=[result])
+    render_again(out, attacks=[dict(result, attempts=59)])
+    render_again(private, attacks=[dict(result, quasi_identifiers=["age"])], about=About(language="de"))
     attacks = json.loads(text(private / "report.json"))["attacks"]
     assert [(one["attempts"], one["quasi_identifiers"]) for one in attacks] == [(59, ["age", "town"]), (60, ["age"])]
     page = text(private / "report.html")
     assert page.count("<h3>Homogenität</h3>") == 2
     assert "Vergleichsgrundlage" in page
-    make_again(private)
+    render_again(private)
     assert text(private / "report.html") == page
 
 
@@ -105,5 +105,5 @@ def test_attacks_need_the_publishers_report(out: Path) -> None:
     before = text(out / "report.html")
     out.with_name("out.private").rename(out.with_name("elsewhere"))
     with pytest.raises(DataError, match="publisher's report only"):
-        make_again(out, attacks=[result])
+        render_again(out, attacks=[result])
     assert text(out / "report.html") == before

@@ -19,7 +19,7 @@ import shoal
 from shoal.cli.main import app
 from shoal.errors import DataError, ParameterError
 from shoal.release.report_facts import facts_for_publisher
-from shoal.report import facts_in, make_again, size_shares
+from shoal.report import facts_in, render_again, size_shares
 
 SECRET = "Zyzzyva"
 ABOUT = shoal.About(title="Visits & more", institution="St. Mary's", notes="Seen by the board.", signatures=("Head",))
@@ -152,7 +152,7 @@ def test_reports_are_made_again_with_other_words(tmp_path: Path) -> None:
     out, private = tmp_path / "out", tmp_path / "out.private"
     release_of(PEOPLE).save(out, about=ABOUT)
     before = {path: path.read_bytes() for path in (*out.iterdir(), *private.iterdir())}
-    assert make_again(out) == [out / "report.html", private / "report.html"]
+    assert render_again(out) == [out / "report.html", private / "report.html"]
     assert {path: path.read_bytes() for path in before} == before, "nothing else is said, and nothing changes"
     words = ["report", str(out), "--contact", "data@example.org", "--title", "Other", "--signature", "One, two"]
     told = CliRunner().invoke(app, [*words, "--json"])
@@ -167,12 +167,12 @@ def test_reports_are_made_again_with_other_words(tmp_path: Path) -> None:
         for name in ("report.html", "report.json"):
             assert (folder / name).stat().st_mode & 0o777 & ~mode == 0
         assert sorted(path.name for path in folder.iterdir()) == sorted(p.name for p in before if p.parent == folder)
-    assert make_again(private) == [private / "report.html"]
+    assert render_again(private) == [private / "report.html"]
 
 
 def test_what_is_no_report_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no report\.json"):
-        make_again(tmp_path)
+        render_again(tmp_path)
     for text in ("{", "[]", '{"format": 1}', '{"format": 1, "private": true}', '{"format": 99, "private": true}'):
         with pytest.raises(DataError, match=r"not one that shoal wrote|later version"):
             facts_in(text)

@@ -15,12 +15,12 @@ from click.testing import CliRunner
 
 import shoal
 from shoal._core import language as _language
-from shoal._core.language import day, languages, numeral, written_in
+from shoal._core.language import day, languages, numeral, use_language
 from shoal._core.words import listed, number, percent
 from shoal.algorithms import ALGORITHMS
 from shoal.cli.main import app
 from shoal.errors import MissingExtraError, ParameterError, ShoalError
-from shoal.report import About, make_again
+from shoal.report import About, render_again
 from shoal.report.messages import messages, renew
 
 pofile = pytest.importorskip("babel.messages.pofile")
@@ -189,14 +189,14 @@ def test_trade_offs_and_pictures_are_in_the_language_of_the_page(tmp_path: Path)
 
 
 def test_numbers_lists_and_days_are_written_as_the_language_does() -> None:
-    with written_in("de"):
+    with use_language("de"):
         assert [number(600_000), number(0.31415), number(1234.56), number(None)] == [
             *("600.000", "0,3141", "1.234,6", "nicht bekannt")
         ]
         assert [percent(0.125), percent(0.00001), percent(1.0)] == ["12,5\xa0%", "<0,1\xa0%", "100\xa0%"]
         assert [listed(["a", "b", "c"]), listed(["a", "b"], "or")] == ["a, b und c", "a oder b"]
         assert [day("2026-01-31"), day("im Mai")] == ["31. Januar 2026", "im Mai"]
-        with written_in("en"):
+        with use_language("en"):
             assert [number(1234.56), percent(0.125), day("2026-01-31")] == ["1,234.6", "12.5%", "2026-01-31"]
         assert numeral("1.5") == "1,5", "what was written in before is written in again"
 
@@ -215,9 +215,9 @@ def test_the_language_changes_nothing_but_pages(tmp_path: Path) -> None:
             one["certificate"].pop("seconds", None)
         assert english == german
     before = (tmp_path / "de/report.html").read_text(encoding="utf-8")
-    make_again(tmp_path / "de", about=About(title="Anders"))
+    render_again(tmp_path / "de", about=About(title="Anders"))
     assert (tmp_path / "de/report.html").read_text(encoding="utf-8") == before.replace("Titel", "Anders")
-    make_again(tmp_path / "de", about=About(language="en", title="Titel"))
+    render_again(tmp_path / "de", about=About(language="en", title="Titel"))
     for suffix in ("", ".private"):
         made, asked = ((tmp_path / f"{code}{suffix}/report.html").read_text(encoding="utf-8") for code in ("de", "en"))
         assert re.sub(r"\d+\.\d\d s", "", made) == re.sub(r"\d+\.\d\d s", "", asked)

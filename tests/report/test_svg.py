@@ -10,7 +10,7 @@ import pytest
 import shoal
 from shoal._core.figures import new_axes, svg_element
 from shoal.errors import DataError
-from shoal.report import make_again
+from shoal.report import render_again
 from shoal.report.svg import check_svg
 
 NAMES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
@@ -70,7 +70,7 @@ def test_reports_are_made_again_of_our_pictures_alone(tmp_path: Path) -> None:
     file = tmp_path / "out.private" / "report.json"
     page = file.with_name("report.html").read_bytes()
     assert b"<svg" in page
-    make_again(tmp_path / "out")
+    render_again(tmp_path / "out")
     assert file.with_name("report.html").read_bytes() == page
     facts = json.loads(file.read_bytes())
     assert facts["pictures"]
@@ -78,5 +78,5 @@ def test_reports_are_made_again_of_our_pictures_alone(tmp_path: Path) -> None:
     facts["pictures"] = {name: text.replace("</svg>", script) for name, text in facts["pictures"].items()}
     file.write_text(json.dumps(facts), encoding="utf-8")
     with pytest.raises(DataError, match="did not draw"):
-        make_again(tmp_path / "out")
+        render_again(tmp_path / "out")
     assert file.with_name("report.html").read_bytes() == page

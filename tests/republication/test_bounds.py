@@ -30,7 +30,7 @@ from shoal.hierarchy import (
 )
 from shoal.republication.queries import PublishedGroups
 from shoal.republication.questions import read_question
-from shoal.verification import declared_meanings
+from shoal.verification import collect_meanings
 from shoal.verification.published_folder import read_published
 
 ROWS, QUESTIONS = 120, 150
@@ -118,7 +118,7 @@ def test_the_truth_is_within_the_bounds_for_every_kind_of_cell(recoding: Any) ->
             seed=1,
         )
         said = json.loads(made.certificate.to_json())["parameters"]
-        meanings = declared_meanings([name], said, trees={name: TREE} if isinstance(how, Level) else {})
+        meanings = collect_meanings([name], said, trees={name: TREE} if isinstance(how, Level) else {})
         groups = PublishedGroups(made.data, quasi_identifiers=[name], meanings=meanings)
         for _ in range(QUESTIONS):
             question = asked(rng, name) + " and s = flu" * int(rng.integers(0, 2))
@@ -229,11 +229,11 @@ def test_cells_of_which_nobody_says_what_they_are() -> None:
     ) as caught:
         counted(prefixes, "zip = 10456")
     assert caught.value.columns == ("zip",)
-    said = {"meanings": declared_meanings(["zip"], None, cells={"zip": Prefix(3)})}
+    said = {"meanings": collect_meanings(["zip"], None, cells={"zip": Prefix(3)})}
     assert counted(prefixes, "zip = 10456", **said) == (0, 1)
     assert counted(prefixes, "zip = 02139", **said) == (0, 1)
     assert counted(prefixes, "zip = 2139", **said) == (0, 1), "or was it 02139?"
-    values = {"meanings": declared_meanings(["zip"], None, cells={"zip": "values"})}
+    values = {"meanings": collect_meanings(["zip"], None, cells={"zip": "values"})}
     assert counted(prefixes, "zip = 10456", **values) == (0, 0)
     mixed = pl.DataFrame({"age": ["20-29", "grown up"], "s": ["a"] * 2})
     with pytest.raises(NotUnderstoodError, match="1 of the values that its cells show are names, next to intervals"):
@@ -244,18 +244,18 @@ def test_cells_of_which_nobody_says_what_they_are() -> None:
 def test_dates_and_numbers_in_the_form_of_the_input() -> None:
     parameters = {"read_as": {"born": {"dates": "%d.%m.%Y"}, "paid": {"decimal": ",", "thousands": "."}}}
     born = pl.DataFrame({"born": ["31.12.1980", "01.02.1981", "*"], "s": ["a"] * 3})
-    said = {"meanings": declared_meanings(["born"], parameters)}
+    said = {"meanings": collect_meanings(["born"], parameters)}
     assert counted(born, "born < 1981-01-01", **said) == (1, 2)
     assert counted(born, "born = 01.02.1981", **said) == (1, 2)
     paid = pl.DataFrame({"paid": ["1.234,5", "999,0"], "s": ["a"] * 2})
-    said = {"meanings": declared_meanings(["paid"], parameters)}
+    said = {"meanings": collect_meanings(["paid"], parameters)}
     assert counted(paid, "paid > 1000", **said) == (1, 1)
     assert counted(paid, 'paid = "1.234,5"', **said) == (1, 1)
 
 
 def test_names_in_an_order_that_is_given() -> None:
     release = pl.DataFrame({"size": ["[S, L]", "M", "XL"], "s": ["a"] * 3})
-    said = {"meanings": declared_meanings(["size"], None, cells={"size": SIZES})}
+    said = {"meanings": collect_meanings(["size"], None, cells={"size": SIZES})}
     assert counted(release, "size in {S, M, L}", **said) == (2, 2)
     assert counted(release, "size in {S, M, L}") == (1, 2)
 

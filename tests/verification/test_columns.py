@@ -24,8 +24,8 @@ from shoal.hierarchy import (
     prefix_hierarchy,
     quantile_hierarchy,
 )
-from shoal.verification import Meaning, declared_meanings, names_read_as, read_table
-from shoal.verification.placing import place, ranks_of
+from shoal.verification import Meaning, collect_meanings, read_table, scale_of_names
+from shoal.verification.placing import place_cells, ranks_of
 from shoal.verification.published_columns import ReadColumn, read_column
 from shoal.verification.values import Values
 
@@ -41,7 +41,7 @@ def covered(read: ReadColumn, true: pl.Series | list[Any]) -> list[set[Any]]:
     """Return the true values that each cell covers, cell by cell."""
     series = pl.Series("x", true)
     values, ranks = read.values(series)
-    found = place(read, values)
+    found = place_cells(read, values)
     return [
         {
             value
@@ -150,7 +150,7 @@ def test_the_first_and_the_last_rank_of_a_cell_are_those_that_it_covers():
     for others in ([], [f"name {number}" for number in range(300)]):
         read = column(["{a, c}", "d", *others])
         values, _ = read.values(pl.Series("x", ["a", "b", "c", "d", "e"]))
-        found, cells = place(read, values), read.codes[:2]
+        found, cells = place_cells(read, values), read.codes[:2]
         assert (found.low[cells].tolist(), found.high[cells].tolist()) == ([0, 3], [2, 3])
 
 
@@ -206,11 +206,11 @@ def test_doubts_say_what_to_do_and_show_no_cell(cells, said, why):
     ],
 )
 def test_what_tuning_did_is_not_guessed(cells, understood):
-    (said,) = declared_meanings(["x"], {"coarsen": {}, "tuned": True}).values()
+    (said,) = collect_meanings(["x"], {"coarsen": {}, "tuned": True}).values()
     problem = read_column(pl.Series("x", cells), said).problem
     assert (problem is None) == understood
     assert understood or "tuning may have made it less precise" in problem.why
-    (said,) = declared_meanings(["x"], {"coarsen": {}, "tuned": True}, cells={"x": "values"}).values()
+    (said,) = collect_meanings(["x"], {"coarsen": {}, "tuned": True}, cells={"x": "values"}).values()
     assert not said.tuned
 
 
@@ -220,13 +220,13 @@ def test_what_a_certificate_says():
         "hierarchies": {"job": {"values": 3, "height": 2, "automatic": False, "read_as": None}},
     }
     names = ["zip", "x", "y", "job", "age"]
-    said = declared_meanings(names, parameters)
+    said = collect_meanings(names, parameters)
     assert [said[name].kind for name in names] == ["prefix", "points", "points", "values", "values"]
     assert said["job"].climbed
-    assert not declared_meanings(names, parameters, cells={"job": "values"})["job"].climbed
-    assert declared_meanings(names, parameters, trees={"job": LUNG})["job"].tree is LUNG
-    assert declared_meanings(names, None)["age"].kind == ""
-    tuned = declared_meanings(names, {**parameters, "tuned": True})  # how, readers are not told
+    assert not collect_meanings(names, parameters, cells={"job": "values"})["job"].climbed
+    assert collect_meanings(names, parameters, trees={"job": LUNG})["job"].tree is LUNG
+    assert collect_meanings(names, None)["age"].kind == ""
+    tuned = collect_meanings(names, {**parameters, "tuned": True})  # how, readers are not told
     assert [tuned[name].kind for name in names] == ["prefix", "points", "points", "", ""]
     assert [tuned[name].tuned for name in names] == [False, False, False, True, True]
     with pytest.raises(ParameterError, match="'cells' parameter must give"):
@@ -247,7 +247,7 @@ def test_what_a_certificate_says():
     ],
 )
 def test_names_of_nodes_that_say_what_is_below_them(tree, scale):
-    assert names_read_as(tree) == scale
+    assert scale_of_names(tree) == scale
     values = list(tree.labels[0])
     for labels in tree.labels[1:-1]:
         cells = list(labels)
@@ -271,7 +271,7 @@ def test_many_cells_at_once_are_read_like_one_after_another(seed):
     read = column(list(dict.fromkeys(cells)))
     true = pl.Series("x", [*rng.choice(numbers, 12).tolist(), None])
     values, _ = read.values(true)
-    together = place(read, values)
+    together = place_cells(read, values)
     for at, label in enumerate(read.labels):
         alone = set(ranks_of(read.sub_domain(label), values).listed().tolist())
         ranks = np.arange(len(values))

@@ -7,7 +7,7 @@ import random
 import polars as pl
 
 from shoal.models import KAnonymity, LDiversity, Requirement
-from shoal.verification import failures
+from shoal.verification import find_failures
 
 SECRET = "Zyzzyva"
 
@@ -27,7 +27,7 @@ def test_numbers_sizes_and_first_rows_are_those_of_a_loop() -> None:
             if len({rows[at][2] for at in g}) < 2
         ]  # fmt: skip
         asked = Requirement(models=(KAnonymity(2), LDiversity(2, variant="distinct")), sensitive=("s",))
-        found = failures(frame, ["a", "b"], asked)
+        found = find_failures(frame, ["a", "b"], asked)
         expected = {None: small, "s": alike}
         assert {one.attribute for one in found} == {about for about, those in expected.items() if those}
         for one in found:
@@ -38,5 +38,5 @@ def test_numbers_sizes_and_first_rows_are_those_of_a_loop() -> None:
 
 def test_no_cell_is_shown() -> None:
     frame = pl.DataFrame({"a": [SECRET, "b"], "s": [SECRET, "y"]})
-    (found,) = failures(frame, ["a"], Requirement(models=(KAnonymity(2),), sensitive=("s",)))
+    (found,) = find_failures(frame, ["a"], Requirement(models=(KAnonymity(2),), sensitive=("s",)))
     assert SECRET not in repr(found) + found.sentence + str(found.to_dict())

@@ -37,7 +37,7 @@ from shoal.hierarchy import (
 )
 from shoal.pipeline import recoded
 from shoal.pipeline import verify as checking
-from shoal.verification import check_faithful, declared_meanings
+from shoal.verification import check_faithful, collect_meanings
 from shoal.verification.meaning import KINDS
 
 CODES = ["02139", "02140", "03601", "10001", "10456", "90210"]
@@ -282,7 +282,7 @@ def test_a_cell_that_is_changed_is_noticed_every_time(monkeypatch: pytest.Monkey
 
 def test_rows_that_stand_for_others_are_noticed() -> None:
     original = pl.DataFrame({"age": [1, 2, 3], "s": ["a", "b", "c"]})
-    meanings = declared_meanings(["age"], {})
+    meanings = collect_meanings(["age"], {})
     check_faithful(original, original, np.array([0, 1, 2]), meanings=meanings, unchanged=["s"])
     with pytest.raises(ReleaseUnsafeError, match=r"2 of 'age', 2 of 's'"):
         check_faithful(original, original, np.array([1, 0, 2]), meanings=meanings, unchanged=["s"])

@@ -47,7 +47,7 @@ def test_two_rows_that_exchange_a_value_are_other_rows() -> None:
 
 
 def test_more_rows_than_are_hashed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.verification.same_rows._BLOCK", 3)
+    monkeypatch.setattr("shoal.verification.same_rows._ROWS_PER_BLOCK", 3)
     table = pl.DataFrame({"a": [1, 2, 1, 3, 1, 2, 4], "b": list("xyxzxyw")})
     cells = pl.DataFrame({"a": [4, 3, 2, 1], "b": list("wzyx")})
     assert held(cells, [1, 1, 2, 3], table)

@@ -12,7 +12,7 @@ import pytest
 
 import shoal
 from shoal._core.facts import Fact
-from shoal._core.language import written_in
+from shoal._core.language import use_language
 from shoal._messages import PYTHON, Phrase, Suggestion, text_of
 from shoal.cli.voice import Flags
 from shoal.errors import InternalError
@@ -95,7 +95,7 @@ def test_sentences_are_the_same_from_json_and_other_ones_in_german(code: str) ->
     assert "{" not in told
     assert sentence(json.loads(json.dumps(fact.to_dict()))) == told
     assert Fact.of(json.loads(json.dumps(fact.to_dict()))) == fact
-    with written_in("de"):
+    with use_language("de"):
         assert (sentence(fact) == told) == (code == "one_after_other")
         assert english(fact) == told, "certificates are in English"
 
@@ -110,7 +110,7 @@ def test_figures_are_written_as_the_language_does() -> None:
     assert "than 0.25." in english(stopped)
     assert english(gap).startswith("At most 3.20 % more than the fewest stars")
     assert "value of 'a', 'b', 'c', 'd' and 3 more columns:" in english(many)
-    with written_in("de"):
+    with use_language("de"):
         assert "'plz' (12,5\xa0%), 'alter' (100\xa0%)" in sentence(shares)
         assert "gcp beträgt 1.234, und" in sentence(stopped)
         assert "besser als 0,25." in sentence(stopped)
@@ -132,13 +132,13 @@ def test_suggestions_speak_to_those_who_read_them() -> None:
     assert fact.to_dict(flags)["arguments"] == {"asked": "-k 5"}
     assert text_of((Phrase("A: ", Sentence(fact)),), flags) == "A: Ask for more as well: -k 5."
     inner = Fact("with", one=Suggestion("hierarchies", "zip=FILE"), other=Suggestion("recoding", "generalization"))
-    with written_in("de"):
+    with use_language("de"):
         assert sentence(Fact("coarsen_first", coarser=inner)).count(" mit ") == 1
 
 
 def test_sentences_follow_one_another_and_words_stay() -> None:
     assert sentences((Fact("round_first"), None)) == "Round it first, or drop it."
-    with written_in("de"):
+    with use_language("de"):
         assert code_in_words("complete") == "die ganze Suche wurde ausgeführt"
         assert code_in_words("suppression") == "suppression"
 

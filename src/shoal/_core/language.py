@@ -36,7 +36,7 @@ __all__ = [
     "ngettext",
     "numeral",
     "percentage",
-    "written_in",
+    "use_language",
 ]
 
 ENGLISH = "en"
@@ -67,7 +67,7 @@ def languages() -> tuple[str, ...]:
 
 
 @contextmanager
-def written_in(code: str) -> Iterator[None]:
+def use_language(code: str) -> Iterator[None]:
     """Set the language for the duration of the context.
 
     Parameters
@@ -136,7 +136,7 @@ def numeral(english: str) -> str:
 
     Examples
     --------
-    >>> with written_in("de"):
+    >>> with use_language("de"):
     ...     numeral("1,234.5")
     '1.234,5'
     """
@@ -154,7 +154,7 @@ def day(text: str) -> str:
 
     Examples
     --------
-    >>> with written_in("de"):
+    >>> with use_language("de"):
     ...     day("2026-01-31"), day("im Januar")
     ('31. Januar 2026', 'im Januar')
     """

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["open_private", "privately", "write_private_text"]
+__all__ = ["make_private_writer", "open_private", "write_private_text"]
 
 
 def open_private(path: str | os.PathLike[str], mode: str = "w", *, new: bool = False) -> IO[Any]:
@@ -48,7 +48,7 @@ def write_private_text(path: str | os.PathLike[str], text: str, *, new: bool = F
         file.write(text)
 
 
-def privately(write: Callable[[Path], object]) -> Callable[[Path], None]:
+def make_private_writer(write: Callable[[Path], object]) -> Callable[[Path], None]:
     """Wrap a function that writes a file so that only its owner can read the file."""
 
     def written(path: Path) -> None:

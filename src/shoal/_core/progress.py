@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Clock", "Progress", "began", "interruptible", "shown_progress", "silent"]
+__all__ = ["Clock", "Progress", "count_time_from", "display_progress", "interruptible", "silent"]
 
 _WIDTH = 24
 """Number of characters of a bar."""
@@ -55,7 +55,7 @@ _BEGAN: ContextVar[float | None] = ContextVar("began", default=None)
 """Start of the process, by `time.perf_counter`, until its first work begins."""
 
 
-def began(moment: float) -> None:
+def count_time_from(moment: float) -> None:
     """Count the time since a moment, by `time.perf_counter`, as the start of the next work."""
     _BEGAN.set(moment)
 
@@ -117,7 +117,7 @@ class Clock:
 
 
 @contextmanager
-def shown_progress(progress: Progress | bool | None) -> Iterator[Progress | None]:
+def display_progress(progress: Progress | bool | None) -> Iterator[Progress | None]:
     """Report progress to a given callback, or draw a line with the current step if True.
 
     The line is drawn on standard error: in terminals and notebooks over the previous one, elsewhere once for each step.

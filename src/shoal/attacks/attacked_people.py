@@ -20,7 +20,7 @@ from shoal.attacks.compatible_rows import (
 )
 from shoal.attacks.published_table import check_columns, open_table, require_true_values
 from shoal.errors import DataError, NoRowsError, ParameterError
-from shoal.verification.published_columns import not_understood
+from shoal.verification.published_columns import not_understood_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,6 +174,6 @@ def open_people(table: PublishedTable, targets: Any, controls: Any, *, attack: s
     people, others = open_known_people(table, targets, controls, attack)
     problems = find_unmatched_columns(table.read(people), people, "members")
     if problems:
-        raise not_understood(problems)
+        raise not_understood_error(problems)
     frames = (people,) if others is None else (people, others)
     return People(frames=frames, joins=tuple(join_compatible(table.read(frame), frame) for frame in frames))

@@ -15,8 +15,13 @@ import numpy as np
 from shoal._core.progress import Progress, silent
 from shoal.joins import BoxJoin, distinct_rows
 from shoal.verification.covered_ranks import CoveredRanks
-from shoal.verification.placing import place
-from shoal.verification.published_columns import ReadingProblem, check_true_values, how_to_say, not_understood
+from shoal.verification.placing import place_cells
+from shoal.verification.published_columns import (
+    ReadingProblem,
+    check_true_values,
+    not_understood_error,
+    suggest_declaration,
+)
 from shoal.verification.sub_domains import Everything
 
 if TYPE_CHECKING:
@@ -28,10 +33,10 @@ if TYPE_CHECKING:
 __all__ = [
     "CompatibilityJoin",
     "CompatibleValues",
-    "join_compatible",
-    "summarize_groups",
-    "summarize_compatible",
     "find_unmatched_columns",
+    "join_compatible",
+    "summarize_compatible",
+    "summarize_groups",
 ]
 
 Coverage: TypeAlias = Literal["everybody", "members", "exactly", "some"]
@@ -90,13 +95,13 @@ def join_compatible(understood: ReadTable, people: pl.DataFrame) -> Compatibilit
         # True values must be of the column's kind, such as dates for intervals of dates.
         check_true_values(column, given, "the people")
         values, ranks[:, at] = column.values(given)
-        parts.append(place(column, values))
+        parts.append(place_cells(column, values))
         if column.scale in ("number", "date", "time") and not values.placed and not column.is_plain:
             kind = {"number": "numbers", "date": "dates", "time": "times"}[column.scale]
             why = f"its cells are intervals of {kind}, and the values of the people are none"
-            problems.append(ReadingProblem(column=column.name, why=why, how=how_to_say(column.name)))
+            problems.append(ReadingProblem(column=column.name, why=why, how=suggest_declaration(column.name)))
     if problems:
-        raise not_understood(problems)
+        raise not_understood_error(problems)
     # Single values follow the cells in one list of covered ranks.
     sizes = [int(one.max()) + 1 for one in ranks.T]
     singles = [_single_values(size) for size in sizes]
@@ -144,7 +149,7 @@ def find_unmatched_columns(understood: ReadTable, people: pl.DataFrame, who: Cov
     for column in understood.columns.values():
         if column.is_plain:
             values, ranks = column.values(people.get_column(column.name))
-            problems += _check_column(column, place(column, values), ranks, who)
+            problems += _check_column(column, place_cells(column, values), ranks, who)
     return problems
 
 
@@ -170,7 +175,7 @@ def _check_column(
         f"{unmatched} of {len(ranks)} people have a value that none of its cells shows, and {nobody} of its "
         f"{len(stars)} distinct cells show what is no value of these people"
     )
-    return [ReadingProblem(column=column.name, why=why, how=how_to_say(column.name))]
+    return [ReadingProblem(column=column.name, why=why, how=suggest_declaration(column.name))]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

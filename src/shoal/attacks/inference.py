@@ -23,8 +23,8 @@ from shoal.attacks.column_sets import attack_each_column
 from shoal.attacks.compatible_rows import find_unmatched_columns
 from shoal.attacks.published_table import PublishedTable, Reading, open_published, require_true_values
 from shoal.errors import DataError, ParameterError
-from shoal.verification.placing import place
-from shoal.verification.published_columns import not_understood
+from shoal.verification.placing import place_cells
+from shoal.verification.published_columns import not_understood_error
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -123,7 +123,7 @@ def inference_attack(
     # Members of the release must match its plain columns.
     problems = find_unmatched_columns(table.read(people), people, "members")
     if problems:
-        raise not_understood(problems)
+        raise not_understood_error(problems)
     progress("features", 0, len(table.names))
     # Features are the same for all sensitive columns.
     rows, known = _build_features(table, people, others, np.random.default_rng(seed))
@@ -168,7 +168,7 @@ def _build_features(
     for at, column in enumerate(table.read(both).columns.values()):
         # Ranks among the values of targets and controls together.
         values, ranks = column.values(both.get_column(column.name))
-        rows[:, at] = _draw_ranks(place(column, values), np.asarray(column.codes), np.sort(ranks), rng)
+        rows[:, at] = _draw_ranks(place_cells(column, values), np.asarray(column.codes), np.sort(ranks), rng)
         known[:, at] = ranks
     return rows, known
 

@@ -28,8 +28,8 @@ from shoal.attacks.rates import Rate
 from shoal.attacks.value_forms import convert_to_form
 from shoal.errors import DataError, ParameterError
 from shoal.joins import PointTree
-from shoal.verification.meaning import declared_meanings, parameters_of
-from shoal.verification.published_columns import not_understood, read_table
+from shoal.verification.meaning import collect_meanings, parameters_of
+from shoal.verification.published_columns import not_understood_error, read_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -234,7 +234,7 @@ def intersection_attack(
     names = tuple(quasi_identifiers)
     _check(releases, populations, identifier, names, secrets)
     saids = [parameters_of(one) for one in certificates or beside]
-    meanings = [declared_meanings(names, said, trees=hierarchies, cells=cells) for said in saids]
+    meanings = [collect_meanings(names, said, trees=hierarchies, cells=cells) for said in saids]
     joins = []
     # Join each release with its people, whose values take the form of the release.
     for number, (release, people) in enumerate(zip(releases, populations, strict=True)):
@@ -259,7 +259,7 @@ def _join_release(understood: ReadTable, people: pl.DataFrame) -> CompatibilityJ
         return None
     problems = find_unmatched_columns(understood, people, "exactly")
     if problems:
-        raise not_understood(problems)
+        raise not_understood_error(problems)
     return join_compatible(understood, people)
 
 

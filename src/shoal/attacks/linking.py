@@ -37,7 +37,7 @@ from shoal.attacks.published_table import (
 )
 from shoal.attacks.rates import Rate
 from shoal.errors import DataError, NoRowsError, ParameterError
-from shoal.verification.published_columns import not_understood
+from shoal.verification.published_columns import not_understood_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,7 +146,7 @@ def linking_attack(
     understood = table.read(people)
     problems = find_unmatched_columns(understood, people, "some" if incomplete else "everybody")
     if problems:
-        raise not_understood(problems)
+        raise not_understood_error(problems)
     join = join_compatible(understood, people)
     links = _find_links(join, progress)
     if not incomplete:

@@ -17,9 +17,9 @@ from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, ne
 from shoal.io import open_frame, read
 from shoal.joins import distinct_rows
 from shoal.verification.cell_syntax import cell_text
-from shoal.verification.meaning import declared_meanings, parameters_of
+from shoal.verification.meaning import collect_meanings, parameters_of
 from shoal.verification.published_columns import read_table
-from shoal.verification.published_folder import columns_said, read_published
+from shoal.verification.published_folder import columns_with_role, read_published
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,12 +32,12 @@ __all__ = [
     "PublishedTable",
     "Reading",
     "check_columns",
+    "combine_sensitive",
     "encode_column",
-    "open_table",
+    "encode_true_values",
     "open_published",
     "open_release",
-    "encode_true_values",
-    "combine_sensitive",
+    "open_table",
     "require_true_values",
 ]
 
@@ -84,7 +84,7 @@ class PublishedTable:
         NotUnderstoodError
             If the meaning of a column's cells is in doubt.
         """
-        meanings = declared_meanings(
+        meanings = collect_meanings(
             self.names,
             parameters_of(self.reading.get("certificate") or {}),
             trees=self.reading.get("hierarchies"),
@@ -186,8 +186,8 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
     certificate = reading.get("certificate") or {}
     # Roles that the caller names come before those of the certificate.
     names = _check_names("quasi_identifiers", reading.get("quasi_identifiers"))
-    names = names or columns_said(certificate, "quasi_identifiers")
-    secrets = _check_names("sensitive", reading.get("sensitive")) or columns_said(certificate, "sensitive")
+    names = names or columns_with_role(certificate, "quasi_identifiers")
+    secrets = _check_names("sensitive", reading.get("sensitive")) or columns_with_role(certificate, "sensitive")
     if not names or (sensitive and not secrets):
         missing = "quasi-identifiers" if not names else "sensitive attribute"
         raise ColumnError(

@@ -39,10 +39,10 @@ Cells = Annotated[
 
 def named_by_certificate(source: str) -> tuple[str, ...]:
     """Return the quasi-identifiers of a release by the certificate in its folder, or beside its file; empty if none."""
-    from shoal.verification.published_folder import columns_said, find_published
+    from shoal.verification.published_folder import columns_with_role, find_published
 
     _, certificate = find_published(source)
-    return columns_said(certificate, "quasi_identifiers")
+    return columns_with_role(certificate, "quasi_identifiers")
 
 
 _HOW = (

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from shoal._core.progress import began, interruptible
+from shoal._core.progress import count_time_from, interruptible
 from shoal._version import __version__
 from shoal.cli.command import Group, command_of
 from shoal.cli.console import Terminal, discard_if_unread, logged_notes
@@ -202,7 +202,7 @@ def _age() -> float:
 
 def run() -> None:
     """Run the command line of this process."""
-    began(time.perf_counter() - _age())
+    count_time_from(time.perf_counter() - _age())
     gc.set_threshold(_OBJECTS)
     _leave_on_signals()
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where the caller closed it

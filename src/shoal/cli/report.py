@@ -36,10 +36,10 @@ def report(terminal: Terminal, words: Words, *, folder: Folder, attacks: Attacks
     What is not said again stays as it was. A trade-off and pictures of
     coarsenings stay in the language in which the release was written.
     """
-    from shoal.report import attack_result, make_again
+    from shoal.report import attack_result, render_again
 
     found = [attack_result(path) for path in attacks or ()]
-    written = make_again(folder, about=words.about(), attacks=found)
+    written = render_again(folder, about=words.about(), attacks=found)
     if terminal.json:
         terminal.result({"written": [str(path) for path in written]})
     else:

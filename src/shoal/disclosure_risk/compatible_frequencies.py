@@ -25,7 +25,7 @@ from shoal.joins import BoxJoin
 from shoal.models import PeopleCounts
 from shoal.verification import Meaning, read_table
 from shoal.verification.covered_ranks import CoveredRanks
-from shoal.verification.placing import place
+from shoal.verification.placing import place_cells
 from shoal.verification.published_columns import check_true_values
 from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, Masked, Span, SubDomain
 from shoal.verification.values import Values
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from shoal.verification.counting import Fitting
     from shoal.verification.scales import Position
 
-__all__ = ["count_compatible", "make_people_counter", "generalized_columns"]
+__all__ = ["count_compatible", "generalized_columns", "make_people_counter"]
 
 _DAY = 86_400 * 10**9
 _UNIX_EPOCH = date(1970, 1, 1).toordinal()
@@ -80,7 +80,7 @@ def count_compatible(
     read.require()
     cells = [column.codes[classes.first_rows] for column in read.columns.values()]
     # Two cells overlap if they share a witness value; a cell without any value is an error.
-    covered = [place(column, _choose_witnesses(column)) for column in read.columns.values()]
+    covered = [place_cells(column, _choose_witnesses(column)) for column in read.columns.values()]
     for name, codes, one in zip(read.columns, cells, covered, strict=True):
         nothing = int(classes.rows_of[(one.high < one.low)[codes]].sum())
         if nothing:
@@ -200,7 +200,7 @@ class _PlacedPopulation:
             check_true_values(column, given, "the population")
             values, of_people = column.values(given)
             ranks.append(of_people)
-            covered.append(place(column, values))
+            covered.append(place_cells(column, values))
         # Each distinct person once.
         _, counts, first = number_classes([(one, int(one.max()) + 1) for one in ranks], population.height)
         points, at_points = _stack_boxes(

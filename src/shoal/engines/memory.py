@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.engines.choice import streaming_obstacle
 from shoal.findings import persons_of, unprotected_persons
-from shoal.io import collected
+from shoal.io import collect_in_memory
 from shoal.pipeline.memory_budget import MemoryBudget
 from shoal.pipeline.units import missing_units
 from shoal.release.row_store import MemoryRows
@@ -77,7 +77,7 @@ class InMemory:
         frame, keys = self.opened.frame, [str(number) for number in range(len(names))]
         plain = pl.DataFrame([frame[name].alias(key) for name, key in zip(names, keys, strict=True)])
         # Streaming takes half of the time and a third of the memory, in memory, too.
-        cells = collected(plain.lazy().group_by(keys).agg(pl.len().cast(pl.Int64).alias("rows")))
+        cells = collect_in_memory(plain.lazy().group_by(keys).agg(pl.len().cast(pl.Int64).alias("rows")))
         if cells.height == frame.height or cells.height * _ROWS_PER_CELL > frame.height:
             return self.opened
         cells = cells.sort(keys)

@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError, InternalError
-from shoal.io import ScannedTable, SparkTable, collected, in_pieces
+from shoal.io import ScannedTable, SparkTable, collect_in_memory, iterate_batches
 from shoal.release.spark_rows import SparkRows
 from shoal.table import normalize_columns
 
@@ -170,7 +170,7 @@ class Streamed:
             if kind in (pl.String, pl.Binary):
                 column = pl.col(str(key))
                 size = column.str.len_bytes() if kind == pl.String else column.bin.size()
-                looked = collected(lazy.head(_LOOKED_AT).select(size.mean())).item()
+                looked = collect_in_memory(lazy.head(_LOOKED_AT).select(size.mean())).item()
                 width = _VIEW + int(looked or 0)
             if width is None:
                 raise DataError(
@@ -180,7 +180,7 @@ class Streamed:
                     ".",
                 )
             each, widest = each + width, max(widest, width)
-        rows = self.table.rows if self.table.rows is not None else int(collected(lazy.select(pl.len())).item())
+        rows = self.table.rows if self.table.rows is not None else int(collect_in_memory(lazy.select(pl.len())).item())
         budget.check_values(rows, each, widest, largest)
 
     def values(self, cells: pl.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int32], pl.DataFrame]:
@@ -199,7 +199,7 @@ class Streamed:
         lazy = self.numbered([*cells.columns, *names])
         joined = lazy.join(numbered.lazy(), on=keys, how="left", nulls_equal=True).select("cell", *beside)
         try:
-            found = collected(joined)
+            found = collect_in_memory(joined)
         except (pl.exceptions.PolarsError, OSError) as error:
             kind = type(error).__name__
             raise DataError(f"The table cannot be read ({kind}). A damaged file must be written again.") from None
@@ -225,7 +225,7 @@ class Streamed:
             key = keys[list(names).index(name)]
             there = pl.col(key).is_not_null()
             lazy = lazy.filter(there & pl.col(key).is_not_nan() if types[key].is_float() else there)
-        for piece in in_pieces(lazy):
+        for piece in iterate_batches(lazy):
             yield piece[keys], piece[others]
 
     @staticmethod
@@ -239,7 +239,7 @@ class Streamed:
 
         kinds = self.table.lazy.collect_schema()
         names = [one for one in self.columns if not (kinds[one].is_nested() or kinds[one] in (pl.Object, pl.Binary))]
-        found = collected(self.numbered(names).head(rows))
+        found = collect_in_memory(self.numbered(names).head(rows))
         found.columns = names
         return found
 
@@ -254,7 +254,7 @@ class Streamed:
 
         flags = {f"of {at}": chosen(name) for at, name in enumerate(candidates)}
         lazy = self.numbered(names).with_columns(**flags).filter(pl.any_horizontal(*flags)).head(most)
-        return _rows_of(collected(lazy), candidates, names)
+        return _rows_of(collect_in_memory(lazy), candidates, names)
 
     def numbered(self, names: Sequence[str]) -> pl.LazyFrame:
         """Return some columns, called by their numbers from 0: Polars takes the names "*" and "^a" for several."""
@@ -289,15 +289,17 @@ class Streamed:
         measures = [one.alias(key) for key, (one, _) in zip(told, measured.values(), strict=True)]
         joint = [join(pl.col(key)) for key, (_, join) in zip(told, measured.values(), strict=True)]
         try:
-            rows = self.table.rows if self.table.rows is not None else int(collected(lazy.select(pl.len())).item())
+            rows = (
+                self.table.rows if self.table.rows is not None else int(collect_in_memory(lazy.select(pl.len())).item())
+            )
             if rows > budget.cells:
                 distinct = pl.struct(keys).hash().approx_n_unique()
-                budget.check_cells(int(collected(lazy.select(distinct)).item()))
+                budget.check_cells(int(collect_in_memory(lazy.select(distinct)).item()))
             if not self.table.in_files or rows <= _AT_ONCE:
-                cells = collected(lazy.group_by(keys).agg(measures))
+                cells = collect_in_memory(lazy.group_by(keys).agg(measures))
             else:
                 lots = (lazy.slice(start, _AT_ONCE) for start in range(0, rows, _AT_ONCE))
-                each = (collected(lot.group_by(keys).agg(measures)) for lot in lots)
+                each = (collect_in_memory(lot.group_by(keys).agg(measures)) for lot in lots)
                 cells = reduce(lambda before, lot: pl.concat([before, lot]).group_by(keys).agg(joint), each)
         except (pl.exceptions.PolarsError, OSError) as error:
             kind = type(error).__name__
@@ -344,7 +346,7 @@ class OnSpark:
         lazy = normalize_columns(found.lazy(), self.to_normalize)
         keys = [str(at) for at in range(len(names))]
         numbered = lazy.select([*(pl.nth(at).alias(key) for at, key in enumerate(keys)), pl.nth(len(keys))])
-        cells = collected(numbered.group_by(keys).agg(pl.nth(len(keys)).sum()))[[*keys, times]]
+        cells = collect_in_memory(numbered.group_by(keys).agg(pl.nth(len(keys)).sum()))[[*keys, times]]
         cells.columns = [*names, times]
         return cells
 

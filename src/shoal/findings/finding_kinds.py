@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import ENGLISH, written_in
+from shoal._core.language import ENGLISH, use_language
 from shoal._core.words import percent
 from shoal._messages import PYTHON, Audience, current_audience
 from shoal.wording import english, sentences
@@ -272,7 +272,7 @@ class Remark:
     def render(self, audience: Audience) -> str:
         """Phrase the finding and the advice for an audience."""
         # Terminals and logs are in English; pages translate the fact themselves.
-        with written_in(ENGLISH):
+        with use_language(ENGLISH):
             return sentences((self.found, self.advice), audience)
 
     def to_dict(self) -> dict[str, Any]:

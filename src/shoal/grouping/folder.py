@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.private_files import privately
+from shoal._core.private_files import make_private_writer
 from shoal._version import __version__
 from shoal.io import write_folder, write_table
 
@@ -63,7 +63,7 @@ def save_grouping(
     files.update(more or {})
     if picture is not None:
         files[picture] = grouping.save_picture
-    return write_folder(Path(folder), {name: privately(write) for name, write in files.items()}, force=force)
+    return write_folder(Path(folder), {name: make_private_writer(write) for name, write in files.items()}, force=force)
 
 
 def _write_json(facts: Mapping[str, Any], path: Path) -> None:

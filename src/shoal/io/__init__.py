@@ -12,17 +12,24 @@ from shoal.io.folder import (
     to_disk,
     write_folder,
 )
-from shoal.io.forms import DateForm, Forms, Understood, as_written, looks_like_dates, reads_alike, understand
+from shoal.io.forms import DateForm, Forms, ParsedTable, format_as_input, looks_like_dates, reads_alike, understand
 from shoal.io.frames import Restorer, open_frame
 from shoal.io.lines import read_lines, write_lines
 from shoal.io.readers import read, read_table
-from shoal.io.scanning import ScannedTable, bytes_to_read, collected, in_pieces, is_folder_of_parquet, scan_table
+from shoal.io.scanning import (
+    ScannedTable,
+    bytes_to_read,
+    collect_in_memory,
+    is_folder_of_parquet,
+    iterate_batches,
+    scan_table,
+)
 from shoal.io.spark_session import is_spark_frame, on_spark, open_session, pinned_session
 from shoal.io.spark_tables import SparkTable, scan_spark
 from shoal.io.writers import (
     FORMATS,
     FORMULA,
-    repeated,
+    repeat_rows,
     spreadsheet_names,
     without_categories,
     write_repeated,
@@ -32,21 +39,21 @@ from shoal.io.writers import (
 __all__ = [
     "FORMATS",
     "FORMULA",
+    "DateForm",
     "Forms",
+    "ParsedTable",
     "Restorer",
     "ScannedTable",
     "SparkTable",
     "StagedFolder",
-    "Understood",
-    "DateForm",
-    "as_written",
     "bytes_to_read",
     "check_free",
-    "collected",
-    "in_pieces",
+    "collect_in_memory",
+    "format_as_input",
     "is_being_written",
     "is_folder_of_parquet",
     "is_spark_frame",
+    "iterate_batches",
     "looks_like_dates",
     "on_spark",
     "open_frame",
@@ -56,9 +63,9 @@ __all__ = [
     "read",
     "read_delimited",
     "read_lines",
-    "reads_alike",
     "read_table",
-    "repeated",
+    "reads_alike",
+    "repeat_rows",
     "scan_spark",
     "scan_table",
     "spreadsheet_names",

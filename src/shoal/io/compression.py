@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from shoal.errors import DataError
 
-__all__ = ["ENDINGS", "unpacked"]
+__all__ = ["ENDINGS", "unpack"]
 
 _MARKS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 ENDINGS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 """Name endings of compressed files."""
 
 
-def unpacked(content: bytes, name: str) -> bytes:
+def unpack(content: bytes, name: str) -> bytes:
     """Unpack a file if its first bytes or its name belong to a compressed format, and return its content.
 
     Raises

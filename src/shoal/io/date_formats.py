@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["LOOKS_LIKE_A_DATE", "date_formats", "read_dates", "spelled_format", "written_dates"]
+__all__ = ["LOOKS_LIKE_A_DATE", "date_formats", "format_dates", "read_dates", "spelled_format"]
 
 _DAY = r"(?:0?[1-9]|[12][0-9]|3[01])"
 _MONTH_NAME = r"(?:[Jj]an|[Ff]eb|[Mm]ar|[Aa]pr|[Mm]ay|[Jj]un|[Jj]ul|[Aa]ug|[Ss]ep|[Oo]ct|[Nn]ov|[Dd]ec)[a-z]*\.?"
@@ -118,7 +118,7 @@ def spelled_format(text: pl.Series, pattern: str) -> str:
         form = pattern
         for (part, _), written in zip(choices, chosen, strict=True):
             form = form.replace(part, written)
-        if written_dates(read_dates(text, form), form).equals(text, null_equal=True):
+        if format_dates(read_dates(text, form), form).equals(text, null_equal=True):
             return form
     return pattern
 
@@ -142,6 +142,6 @@ def read_dates(text: pl.Series, pattern: str) -> pl.Series:
     return read.alias(text.name)
 
 
-def written_dates(values: pl.Series, pattern: str) -> pl.Series:
+def format_dates(values: pl.Series, pattern: str) -> pl.Series:
     """Format dates or times as text; `read_dates` parses them back."""
     return values.dt.to_string(pattern)

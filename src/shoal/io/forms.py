@@ -16,7 +16,7 @@ from shoal._core.facts import Fact
 from shoal._core.validation import format_value
 from shoal._messages import Phrase, Suggestion
 from shoal.errors import DataError, ParameterError, near_matches
-from shoal.io.date_formats import LOOKS_LIKE_A_DATE, date_formats, read_dates, spelled_format, written_dates
+from shoal.io.date_formats import LOOKS_LIKE_A_DATE, date_formats, format_dates, read_dates, spelled_format
 from shoal.io.number_forms import SIGNS, NumberForm, number_forms
 from shoal.wording import Sentence
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DateForm",
     "Forms",
-    "Understood",
-    "as_written",
+    "ParsedTable",
+    "format_as_input",
     "format_of",
     "looks_like_dates",
     "reads_alike",
@@ -61,7 +61,7 @@ class DateForm:
 
     def written(self, dates: pl.Series) -> pl.Series:
         """Format dates in this notation."""
-        return written_dates(dates, self.pattern)
+        return format_dates(dates, self.pattern)
 
     def spelled_as(self, text: pl.Series) -> DateForm:
         """Adapt the padding of days and months to given dates.
@@ -76,7 +76,7 @@ Forms = Mapping[str, DateForm | NumberForm]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Understood:
+class ParsedTable:
     """A table whose text columns were parsed."""
 
     frame: pl.DataFrame
@@ -139,7 +139,7 @@ def understand(
     *,
     dates: Mapping[str, str] | None = None,
     decimal: str | None = None,
-) -> Understood:
+) -> ParsedTable:
     """Parse columns of text that hold dates or numbers.
 
     Parameters
@@ -192,7 +192,7 @@ def understand(
     forms |= numbers
     made |= {name: form.read(text[name]) for name, form in numbers.items()}
     ambiguous |= dict.fromkeys(either, SIGNS)
-    return Understood(frame=frame.with_columns(made.values()), forms=forms, ambiguous=ambiguous, unread=unread)
+    return ParsedTable(frame=frame.with_columns(made.values()), forms=forms, ambiguous=ambiguous, unread=unread)
 
 
 def _check(frame: pl.DataFrame, dates: Mapping[str, str], decimal: str | None) -> None:
@@ -260,7 +260,7 @@ def _why_unread(column: pl.Series) -> Fact:
     return Fact("odd_dates", column=column.name, count=others, row=(odd.arg_max() or 0) + 1, asked=asked)
 
 
-def as_written(frame: pl.DataFrame, forms: Forms, *, star: str) -> pl.DataFrame:
+def format_as_input(frame: pl.DataFrame, forms: Forms, *, star: str) -> pl.DataFrame:
     """Format the dates and numbers of a published table as in the input, in columns that hold nothing else.
 
     Stars are allowed. A column with intervals, sets or nodes has ISO 8601 dates and canonical numbers in all of its

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError, near_matches
-from shoal.io.compression import ENDINGS, unpacked
+from shoal.io.compression import ENDINGS, unpack
 from shoal.io.databases import database_source, read_database
 from shoal.io.delimited import read_delimited
 from shoal.io.frames import without_pandas_index
@@ -105,7 +105,7 @@ def read_table(
         _refuse({"sheet": sheet}, "workbooks")
         return _with_rows(OpenedTable(frame=read_database(database)), "The result of the query")
     if source == STANDARD_INPUT:
-        content = unpacked(sys.stdin.buffer.read(), "standard input")
+        content = unpack(sys.stdin.buffer.read(), "standard input")
         return _of_content(content, "standard input", kind=_kind_of(content), text=text, sheet=sheet)
     path = Path(os.fspath(source)).expanduser()
     _check_file(path)
@@ -115,7 +115,7 @@ def read_table(
             _refuse(text, "delimited text")
             _refuse({"sheet": sheet}, "workbooks")
             return _with_rows(OpenedTable(frame=_read_binary(path, path.name), format="parquet"), f"'{path.name}'")
-        content = unpacked(path.read_bytes(), path.name)
+        content = unpack(path.read_bytes(), path.name)
     return _of_content(content, f"'{path.name}'", kind=kind, text=text, sheet=sheet)
 
 

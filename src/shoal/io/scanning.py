@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ScannedTable",
     "bytes_to_read",
-    "collected",
-    "in_pieces",
+    "collect_in_memory",
     "is_folder_of_parquet",
+    "iterate_batches",
     "parquet_files",
     "scan_table",
 ]
@@ -97,7 +97,7 @@ def scan_table(data: Any, *, delimiter: str | None = None, encoding: str | None 
     return _scan_delimited(path, delimiter)
 
 
-def collected(lazy: pl.LazyFrame) -> pl.DataFrame:
+def collect_in_memory(lazy: pl.LazyFrame) -> pl.DataFrame:
     """Collect the result of a query without writing intermediate data to the disk.
 
     If memory runs short, Polars may write to a folder of its own: rows of persons, in a place that the caller did not
@@ -107,7 +107,7 @@ def collected(lazy: pl.LazyFrame) -> pl.DataFrame:
         return lazy.collect(engine="streaming")
 
 
-def in_pieces(lazy: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+def iterate_batches(lazy: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Yield the result of a query in batches, in any order, without writing intermediate data to the disk."""
     with _nothing_spilled():
         yield from lazy.collect_batches(maintain_order=False, engine="streaming")

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["FORMATS", "FORMULA", "repeated", "spreadsheet_names", "without_categories", "write_repeated", "write_table"]
+__all__ = [
+    "FORMATS",
+    "FORMULA",
+    "repeat_rows",
+    "spreadsheet_names",
+    "without_categories",
+    "write_repeated",
+    "write_table",
+]
 
 FORMATS = ("csv", "parquet", "xlsx", "ods")
 """Formats in which a table can be written."""
@@ -29,7 +37,7 @@ FORMATS = ("csv", "parquet", "xlsx", "ods")
 # Full-width signs are included, because spreadsheets in East Asian locales treat them as plain ones.
 FORMULA = r"^'*[=+\-@\t\r\n\u{FF1D}\u{FF0B}\u{FF0D}\u{FF20}]"
 """Text that a spreadsheet may evaluate as a formula."""
-_LINES = 1 << 16
+_LINES_AT_A_TIME = 1 << 16
 """Number of distinct lines that are formatted at a time."""
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 
@@ -80,7 +88,7 @@ def write_table(
             _write_lines(_spreadsheet_safe(text) if spreadsheet_safe else text, path, times)
         return
     if times is not None:
-        plain = repeated(plain, times)
+        plain = repeat_rows(plain, times)
     if suffix == ".csv":
         text = _as_text(plain)
         with _system_errors(path):
@@ -103,7 +111,7 @@ def without_categories(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
 
 
-def repeated(frame: pl.DataFrame, times: NDArray[np.int64]) -> pl.DataFrame:
+def repeat_rows(frame: pl.DataFrame, times: NDArray[np.int64]) -> pl.DataFrame:
     """Repeat each row of a table by its multiplicity, with equal rows adjacent."""
     return frame[np.repeat(np.arange(frame.height, dtype=np.uint32), times)]
 
@@ -125,9 +133,9 @@ def _write_lines(text: pl.DataFrame, path: Path, times: NDArray[np.int64]) -> No
     """Write a table whose records are single lines, each formatted once and repeated by its multiplicity."""
     with path.open("wb") as file:
         file.write(text.head(0).write_csv(include_bom=_marked(text)).encode())
-        for first in range(0, text.height, _LINES):
-            lines = text[first : first + _LINES].write_csv(include_header=False).encode().split(b"\n")[:-1]
-            counts = times[first : first + _LINES].tolist()
+        for first in range(0, text.height, _LINES_AT_A_TIME):
+            lines = text[first : first + _LINES_AT_A_TIME].write_csv(include_header=False).encode().split(b"\n")[:-1]
+            counts = times[first : first + _LINES_AT_A_TIME].tolist()
             file.writelines((line + b"\n") * count for line, count in zip(lines, counts, strict=True))
 
 
@@ -166,7 +174,7 @@ def write_repeated(
     named = (pl.String, pl.Boolean, pl.Float32, pl.Float64)
     if not all(kind in named or kind.is_integer() for kind in (*plain.dtypes, *rest.dtypes)):
         # For other types Polars adds metadata that Parquet has no types for.
-        write_table(pl.DataFrame([*repeated(plain, times), *rest]), path)
+        write_table(pl.DataFrame([*repeat_rows(plain, times), *rest]), path)
         return
     for some in (plain, rest):
         _check_storable(some)

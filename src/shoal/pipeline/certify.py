@@ -15,14 +15,14 @@ from shoal.findings import (
     sure_of_persons,
     uncounted_persons,
 )
-from shoal.io import as_written
+from shoal.io import format_as_input
 from shoal.metrics import Metrics
 from shoal.pipeline.input_hash import encoded_as_it_came, input_hash
 from shoal.recoding import count_singled_out
 from shoal.release.certificate import Certificate, Cost, coarsenings_for_readers
 from shoal.release.release import Release
 from shoal.table import KEYED
-from shoal.verification import names_read_as
+from shoal.verification import scale_of_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,7 +113,7 @@ def certified(
         metrics=metrics,
         salt=salt,
         source_format=whole.opened.format,
-        restore=whole.opened.restore.of(as_written(published, recoded.forms, star=request.star)),
+        restore=whole.opened.restore.of(format_as_input(published, recoded.forms, star=request.star)),
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
         fitting=prepared.fitting(recoded.forms),
@@ -232,7 +232,7 @@ def _certificate(
 
 def _named(tree: Hierarchy) -> dict[str, str]:
     """Return what a certificate says of the names of nodes, where they say themselves what is below them."""
-    scale = names_read_as(tree)
+    scale = scale_of_names(tree)
     return {} if scale is None else {"read_as": scale}
 
 

@@ -17,7 +17,7 @@ from shoal.errors import ColumnError, NoRowsError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import Restorer, open_frame, read_table, reads_alike, understand
 from shoal.table import Schema, normalize_columns
-from shoal.verification.published_folder import columns_said, find_published
+from shoal.verification.published_folder import columns_with_role, find_published
 
 if TYPE_CHECKING:
     import polars as pl
@@ -165,7 +165,7 @@ def judged(
     elif isinstance(data, str | PathLike) and (quasi_identifiers is None or os.path.isdir(data)):
         data, certificate = find_published(data if isinstance(data, str) else Path(data))
     if quasi_identifiers is None:
-        quasi_identifiers = columns_said(certificate, "quasi_identifiers")
+        quasi_identifiers = columns_with_role(certificate, "quasi_identifiers")
         if not quasi_identifiers:
             raise ColumnError(
                 "No certificate says what the quasi-identifiers of the table are, and nobody named them. Name them "
@@ -173,7 +173,7 @@ def judged(
                 Suggestion("quasi_identifiers"),
                 ".",
             )
-        sensitive = columns_said(certificate, "sensitive") if sensitive is None else sensitive
+        sensitive = columns_with_role(certificate, "sensitive") if sensitive is None else sensitive
     said = (certificate.get("parameters") or {}).get("star")
     return JudgedTable(
         data=data,

@@ -15,7 +15,7 @@ from shoal.pipeline.input import open_population
 from shoal.recoding import Levels, recode
 from shoal.table import Column, Schema, Table, encode
 from shoal.verification import read_table
-from shoal.verification.placing import place
+from shoal.verification.placing import place_cells
 
 if TYPE_CHECKING:
     import polars as pl
@@ -165,7 +165,7 @@ def _nodes_of(
         )
         read.require()
         placed, ranks = read[name].values(other.dictionary.alias(name))
-        covered = place(read[name], placed)
+        covered = place_cells(read[name], placed)
         of_cell = np.empty(len(covered.low), dtype=np.int32)
         of_cell[read[name].codes] = np.arange(count, dtype=np.int32)
         found[level] = _node_of_ranks(covered, of_cell, int(ranks.max()) + 1)[ranks]

@@ -20,7 +20,7 @@ from shoal.pipeline.linking import link_rows
 from shoal.pipeline.population import people_of_nodes, population_of
 from shoal.pipeline.units import keep_rows, with_units
 from shoal.recoding import canonical_order
-from shoal.verification import declared_meanings
+from shoal.verification import collect_meanings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +68,7 @@ class Prepared:
     def _meanings(self, forms: Forms) -> dict[str, Meaning]:
         encoded, names = self.encoded, self.request.schema.quasi_identifiers
         said = {"coarsen": encoded.coarsened, "read_as": {name: form.to_dict() for name, form in forms.items()}}
-        return declared_meanings(names, said, classes=encoded.classes, trees=encoded.trees)
+        return collect_meanings(names, said, classes=encoded.classes, trees=encoded.trees)
 
     def fitting(self, forms: Forms | None = None) -> Fitting | None:
         """Return what counts the people who fit cells, as they are or written in some forms; None: no model asks."""

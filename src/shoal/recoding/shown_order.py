@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal.io import as_written
+from shoal.io import format_as_input
 from shoal.table.natural_order import natural_order
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _format_cells(cells: pl.Series, name: str, forms: Forms, star: str) -> pl.Se
     """Format cells as readers see them, or return None if the format is unchanged."""
     if name not in forms:
         return None
-    written = as_written(cells.alias(name).to_frame(), {name: forms[name]}, star=star).to_series()
+    written = format_as_input(cells.alias(name).to_frame(), {name: forms[name]}, star=star).to_series()
     return None if written.equals(cells, check_dtypes=True) else written
 
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._core.language import written_in
+from shoal._core.language import use_language
 from shoal.disclosure_risk import class_confidence
 from shoal.report import (
     About,
     AttributeLoss,
     ReportFacts,
     Sureness,
-    as_it_was,
     distributions,
+    find_unchanged_groups,
     public_facts,
     size_bins,
     size_shares,
@@ -63,7 +63,7 @@ def facts_for_publisher(
     losses = tuple(
         AttributeLoss(
             name=column.name,
-            changed=int(recoding.sizes[~as_it_was(values, column, coarsened=column.name in coarse)].sum()),
+            changed=int(recoding.sizes[~find_unchanged_groups(values, column, coarsened=column.name in coarse)].sum()),
             stars=int(recoding.sizes[column.stars].sum()),
             loss=metrics.ncp[column.name],
             coarsened=column.name in coarse,
@@ -71,7 +71,7 @@ def facts_for_publisher(
         for column, values in zip(recoding.columns, original.quasi_identifiers, strict=True)
     )
     about = (about or About()).dated()
-    with written_in(about.language):
+    with use_language(about.language):
         pictures = {columns: draw() for columns, draw in release.pictures.items()} if drawn else {}
         trade_off = release.trade_off() if drawn and release.trade_off is not None else None
     return ReportFacts(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from shoal._core.threads import start_in_thread
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import read, repeated, to_disk, write_table
+from shoal.io import read, repeat_rows, to_disk, write_table
 from shoal.verification import verify
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class WrittenCheck:
 
     def of_rows(self, counts: NDArray[np.int64]) -> WrittenCheck:
         """Return the check of all rows, each distinct one of which is written so many times."""
-        return self if self.units is None else replace(self, units=repeated(self.units, counts))
+        return self if self.units is None else replace(self, units=repeat_rows(self.units, counts))
 
     def measure(self, written: pl.DataFrame, times: NDArray[np.int64] | None, columns: Sequence[str]) -> Achieved:
         """Verify what was read of a file: its rows, or its distinct rows with the number of times each occurs."""

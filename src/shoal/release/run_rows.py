@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import read_delimited, repeated, write_table
+from shoal.io import read_delimited, repeat_rows, write_table
 from shoal.release.row_store import MemoryRows, describe_file, read_back, verify_rows
 from shoal.release.streamed_rows import verify_counts
 from shoal.table.compressed import entries_of_rows
@@ -49,7 +49,7 @@ class RunRows(Unpicklable):
     @cached_property
     def frame(self) -> pl.DataFrame:
         """All published rows."""
-        return repeated(self.distinct, self.counts)
+        return repeat_rows(self.distinct, self.counts)
 
     @cached_property
     def rows(self) -> NDArray[np.int32]:
@@ -76,7 +76,7 @@ class RunRows(Unpicklable):
 
     def preview(self, shown: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of the published table."""
-        return repeated(shown, self.counts)
+        return repeat_rows(shown, self.counts)
 
     def rows_of(self, table: Table) -> Table | None:
         """Return the table that losses are measured against, each of its cells as often as the input has it."""
@@ -95,7 +95,7 @@ class RunRows(Unpicklable):
         found = _runs_of_lines(path) if path.suffix == ".csv" else None
         if found is None:
             check = check.of_rows(self.counts)
-            verify_rows(path, names=names, shown=repeated(shown, self.counts), published=self.frame, check=check)
+            verify_rows(path, names=names, shown=repeat_rows(shown, self.counts), published=self.frame, check=check)
             return
         lines, times = found
         written = read_delimited(lines, f"'{path.name}'", delimiter=",", encoding="utf-8").frame

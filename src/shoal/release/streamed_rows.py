@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ParameterError, ReleaseUnsafeError
-from shoal.io import collected, in_pieces, repeated, without_categories, write_repeated
+from shoal.io import collect_in_memory, iterate_batches, repeat_rows, without_categories, write_repeated
 from shoal.release.row_store import sha256_of
 from shoal.table.counts import windows
 from shoal.verification import RowSums
@@ -107,12 +107,12 @@ class StreamedRows(Unpicklable):
         if self.beside is None:
             shown = shown if columns is None else shown[list(columns)]
             for cells, times in windows(self.counts, size):
-                yield repeated(shown[cells], times)
+                yield repeat_rows(shown[cells], times)
             return
         names = [*shown.columns, *self.beside.values.columns] if columns is None else list(columns)
         first = 0
         for cells, times in windows(self.counts, size):
-            batch = repeated(shown[cells], times)
+            batch = repeat_rows(shown[cells], times)
             values = without_categories(self.beside.slice(first, batch.height))
             first += batch.height
             yield pl.DataFrame([values[name] if name in values.columns else batch[name] for name in names])
@@ -170,7 +170,7 @@ class StreamedRows(Unpicklable):
         same = all(types[name] == kind for name, kind in expected_types.items() if name not in shown.columns)
         sums = RowSums()
         expected = sums.of_cells(without_categories(shown), self.counts, beside.values, beside.places)
-        pieces = ((piece[:, :many], piece[:, many:]) for piece in in_pieces(scanned))
+        pieces = ((piece[:, :many], piece[:, many:]) for piece in iterate_batches(scanned))
         if not same or sums.of_rows(pieces) != expected:
             raise ReleaseUnsafeError(
                 "The written files are not the release that was verified: their rows have other values of the "
@@ -215,7 +215,7 @@ def verify_counts(
     # Columns are numbered, because Polars takes the name "*" for all columns.
     keys = [str(number) for number in range(plain.width)]
     numbered = scanned.select(pl.nth(number).alias(key) for number, key in enumerate(keys))
-    found = collected(numbered.group_by(keys).agg(pl.len().cast(pl.Int64).alias("rows")))
+    found = collect_in_memory(numbered.group_by(keys).agg(pl.len().cast(pl.Int64).alias("rows")))
     expected = pl.DataFrame([column.alias(key) for column, key in zip(plain, keys, strict=True)])
     expected = expected.with_columns(pl.Series("rows", counts)).group_by(keys).agg(pl.col("rows").sum())
     same = found.schema == expected.schema and found.height == expected.height

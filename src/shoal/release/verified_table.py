@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._core.unpicklable import Unpicklable
-from shoal.io import Restorer, as_written
+from shoal.io import Restorer, format_as_input
 from shoal.release.plan import ReleasePlan
 from shoal.report import promise, reservations
 
@@ -104,7 +104,7 @@ class VerifiedTable(Unpicklable):
         frame : polars.DataFrame
             Rows with the columns of `frame`.
         """
-        return as_written(frame, self.forms, star=self.certificate.parameters["star"]) if self.forms else frame
+        return format_as_input(frame, self.forms, star=self.certificate.parameters["star"]) if self.forms else frame
 
     @cached_property
     def plan(self) -> ReleasePlan:

@@ -1,8 +1,8 @@
 """The pages of a release, one for readers and one for the publisher: facts, plain sentences, one HTML file each."""
 
 from shoal.report.about import About
-from shoal.report.again import attack_result, make_again
-from shoal.report.distributions import Distribution, as_it_was, distributions
+from shoal.report.again import attack_result, render_again
+from shoal.report.distributions import Distribution, distributions, find_unchanged_groups
 from shoal.report.facts import (
     AttributeLoss,
     PublicFacts,
@@ -31,16 +31,16 @@ __all__ = [
     "Sureness",
     "TradeOffFacts",
     "achieved_for",
-    "as_it_was",
     "attack_result",
     "distributions",
     "facts_in",
+    "find_unchanged_groups",
     "gap_sentence",
-    "make_again",
     "model_title",
     "promise",
     "public_facts",
     "render",
+    "render_again",
     "render_attack",
     "render_audit",
     "render_inspection",

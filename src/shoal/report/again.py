@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from shoal.report.about import About
 
-__all__ = ["attack_result", "make_again"]
+__all__ = ["attack_result", "render_again"]
 
 _PAGE, _FACTS, _RESULT = "report.html", "report.json", "result.json"
 
 
-def make_again(
+def render_again(
     folder: str | PathLike[str], *, about: About | None = None, attacks: Sequence[Mapping[str, Any]] = ()
 ) -> list[Path]:
     """Render the existing reports of a release again, for readers and for the publisher.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shoal.recoding import RecodedColumn, Recoding
     from shoal.table import Column, Table
 
-__all__ = ["Distribution", "DistributionBar", "as_it_was", "distributions"]
+__all__ = ["Distribution", "DistributionBar", "distributions", "find_unchanged_groups"]
 
 _MOST = 12
 """Largest number of bars; of more values the most frequent ones get a bar each, and the others share one."""
@@ -62,7 +62,7 @@ class Distribution:
     """Bars in the order of the values, the others last; empty if every cell is a star."""
 
 
-def as_it_was(column: Column, recoded: RecodedColumn, *, coarsened: bool) -> NDArray[np.bool_]:
+def find_unchanged_groups(column: Column, recoded: RecodedColumn, *, coarsened: bool) -> NDArray[np.bool_]:
     """Flag the groups that publish the exact value of their rows.
 
     A coarsened value is not the exact value, even if it stands for a single value of the table.
@@ -104,7 +104,7 @@ def distributions(table: Table, recoding: Recoding, coarsened: Collection[str] =
             recoded,
             recoding.sizes,
             table.counts,
-            as_it_was(column, recoded, coarsened=column.name in coarsened),
+            find_unchanged_groups(column, recoded, coarsened=column.name in coarsened),
         )
         for column, recoded in zip(table.quasi_identifiers, recoding.columns, strict=True)
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import gettext as _
-from shoal._core.language import marked, written_in
+from shoal._core.language import marked, use_language
 from shoal._core.private_files import write_private_text
 from shoal.disclosure_risk import MEASURES
 from shoal.errors import OutputError
@@ -56,7 +56,7 @@ def render(facts: ReportFacts) -> str:
         A complete HTML document in the language of `facts.about`, for screens of any width, light and dark, and for
         paper.
     """
-    with written_in(facts.about.language):
+    with use_language(facts.about.language):
         return _render(facts)
 
 
@@ -94,7 +94,7 @@ def render_public(facts: PublicFacts) -> str:
     facts : PublicFacts
         Facts that derive from the public certificate and the published table alone.
     """
-    with written_in(facts.about.language):
+    with use_language(facts.about.language):
         return _render_public(facts)
 
 

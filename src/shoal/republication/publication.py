@@ -19,7 +19,7 @@ from shoal.release.writer import write_text
 from shoal.report import render_publication
 from shoal.republication.m_invariance.verification import verify_release
 from shoal.republication.queries import PublishedGroups
-from shoal.verification import declared_meanings
+from shoal.verification import collect_meanings
 from shoal.verification.published_folder import COUNTERFEITS, file_digest, read_counterfeits, read_release
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.records import SeriesColumns
 
 __all__ = [
-    "PublicationFiles",
     "Publication",
     "PublicationCertificate",
+    "PublicationFiles",
 ]
 
 
@@ -233,7 +233,7 @@ class Publication(Unpicklable):
             without_categories(self.frame),
             quasi_identifiers=self.columns.quasi_identifiers,
             counterfeits=self.counterfeit_frame,
-            meanings=declared_meanings(self.columns.quasi_identifiers, {}),
+            meanings=collect_meanings(self.columns.quasi_identifiers, {}),
         )
 
     def save(

@@ -23,7 +23,7 @@ from shoal.republication.questions import Condition, read_question
 from shoal.republication.uniform_estimator import UniformEstimator
 from shoal.verification import Meaning, ReadColumn, read_table
 from shoal.verification.cell_syntax import cell_text
-from shoal.verification.published_columns import ReadingProblem, how_to_say, not_understood
+from shoal.verification.published_columns import ReadingProblem, not_understood_error, suggest_declaration
 from shoal.verification.sub_domains import AnyOf, Everything, Listed
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class PublishedGroups:
         By
         default any value; the estimate then uses the range of the other cells.
     meanings : mapping of str to Meaning, optional
-        Declared meanings of the quasi-identifiers' cells (`shoal.verification.declared_meanings`).
+        Declared meanings of the quasi-identifiers' cells (`shoal.verification.collect_meanings`).
     empty_is_missing : bool
         Whether an empty text was read as a missing value, as in CSV. If so, the bounds hold for both readings.
 
@@ -144,7 +144,7 @@ class PublishedGroups:
             problem = self._read[name].problem
             # Between names in no known order there may be any of them, which is a bound, too.
             if problem is not None and not problem.order_only:
-                raise not_understood([problem])
+                raise not_understood_error([problem])
             self._columns[name] = _Column(
                 self._read[name], self._domains.get(name), empty_is_missing=self._empty_is_missing
             )
@@ -305,7 +305,9 @@ class _Column:
         named = [value for one in asked if one.values is not None and not one.negated for value in one.values]
         if self.cells.is_plain and not all(map(self.shows, named)):
             why = "the question names a value that no cell shows, and nothing says that cells are values as they stand"
-            raise not_understood([ReadingProblem(column=self.cells.name, why=why, how=how_to_say(self.cells.name))])
+            raise not_understood_error(
+                [ReadingProblem(column=self.cells.name, why=why, how=suggest_declaration(self.cells.name))]
+            )
 
 
 def _domain(cells: ReadColumn, domain: str) -> SubDomain:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal._core.compiling.notices import listening
-from shoal._core.progress import Clock, Progress, shown_progress
+from shoal._core.progress import Clock, Progress, display_progress
 from shoal.engines import open_source
 from shoal.pipeline.run import STEPS, run
 from shoal.request.keywords import request_of, takes_request
@@ -56,7 +56,7 @@ def anonymize(
     """
     request = request_of(anonymize, request, options)
     _ = request.models  # invalid ones are refused before the table is read
-    with shown_progress(progress) as report, listening(clock := Clock(STEPS, report)):
+    with display_progress(progress) as report, listening(clock := Clock(STEPS, report)):
         with clock.step("read"):
             source = open_source(
                 data,

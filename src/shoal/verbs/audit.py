@@ -21,7 +21,7 @@ from shoal.pipeline.input import JudgedTable, judged, open_data, open_population
 from shoal.request.hierarchies import trees_of
 from shoal.request.request import ENGINES
 from shoal.table import Schema, roles
-from shoal.verification import Achieved, Failure, declared_meanings, failures, measure, number_units
+from shoal.verification import Achieved, Failure, collect_meanings, find_failures, measure, number_units
 from shoal.verification.counting import people_of_groups
 from shoal.verification.meaning import parameters_of
 
@@ -215,7 +215,9 @@ def audit(
         requested=() if requirement is None else tuple(requirement.to_list()),
         failures=()
         if requirement is None
-        else failures(frame, schema.quasi_identifiers, requirement, people, times=times, places=places, units=owners),
+        else find_failures(
+            frame, schema.quasi_identifiers, requirement, people, times=times, places=places, units=owners
+        ),
         rows=opened.rows,
         unique_rows=achieved.sizes_counted.get(1, 0),
         risk=reidentification(achieved.sizes_counted, k=1 if requirement is None else requirement.k)
@@ -266,5 +268,5 @@ def _people(
         raise ColumnError("Name at least one quasi-identifier: people of a population are compared by them.")
     population = open_population(requirement.population.source, names)
     said = parameters_of(table.certificate)
-    meanings = declared_meanings(names, said, trees=trees_of(hierarchies or {}, names), cells=cells)
+    meanings = collect_meanings(names, said, trees=trees_of(hierarchies or {}, names), cells=cells)
     return people_of_groups(frame, names, make_people_counter(population, star=table.star, meanings=meanings))

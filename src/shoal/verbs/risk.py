@@ -34,7 +34,7 @@ from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import judged, open_data, open_population
 from shoal.request.hierarchies import trees_of
 from shoal.table import Schema, encode, roles
-from shoal.verification import declared_meanings
+from shoal.verification import collect_meanings
 from shoal.verification.meaning import parameters_of
 
 if TYPE_CHECKING:
@@ -493,7 +493,7 @@ def _meanings(
         if name not in names:
             raise ColumnError(f"The column '{name}' of cells is no quasi-identifier. {near_matches(name, names)}")
     said = parameters_of(certificate)
-    return declared_meanings(names, said, trees=trees_of(hierarchies or {}, names), cells=cells)
+    return collect_meanings(names, said, trees=trees_of(hierarchies or {}, names), cells=cells)
 
 
 def _frequencies(

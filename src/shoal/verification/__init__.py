@@ -6,10 +6,10 @@ It also interprets published cells for other packages: see `read_table`.
 
 from shoal.verification.achieved import Achieved, measure
 from shoal.verification.counting import count_groups, count_population
-from shoal.verification.failures import Failure, failures
+from shoal.verification.failures import Failure, find_failures
 from shoal.verification.faithfulness import check_faithful, covered_values
-from shoal.verification.meaning import Meaning, declared_meanings
-from shoal.verification.node_names import names_read_as
+from shoal.verification.meaning import Meaning, collect_meanings
+from shoal.verification.node_names import scale_of_names
 from shoal.verification.published_columns import ReadColumn, ReadTable, read_table
 from shoal.verification.same_rows import RowSums, check_same_rows
 from shoal.verification.shown_values import check_shown_values
@@ -27,15 +27,15 @@ __all__ = [
     "check_rows_per_unit",
     "check_same_rows",
     "check_shown_values",
+    "collect_meanings",
     "count_groups",
     "count_population",
     "covered_values",
-    "declared_meanings",
-    "failures",
+    "find_failures",
     "measure",
     "name_units",
-    "names_read_as",
     "number_units",
     "read_table",
+    "scale_of_names",
     "verify",
 ]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shoal.models.release_counts import PeopleCounts
     from shoal.verification.linked_rows import Bundles
 
-__all__ = ["STATED_DIGITS", "Achieved", "achieved", "measure"]
+__all__ = ["STATED_DIGITS", "Achieved", "measure", "measure_counts"]
 
 STATED_DIGITS = 4
 """Decimals of published figures: always rounded against the publisher."""
@@ -198,10 +198,10 @@ def measure(
      'groups': 1}
     """
     counts = count_groups(frame, quasi_identifiers, sensitive, populations, times=times)
-    return achieved(counts, sensitive, models, people)
+    return measure_counts(counts, sensitive, models, people)
 
 
-def achieved(
+def measure_counts(
     counts: Sequence[GroupCounts],
     sensitive: Sequence[str],
     models: Sequence[PrivacyModel] = (),

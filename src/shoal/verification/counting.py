@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Fitting", "count_and_place_groups", "count_groups", "count_population", "people_of_groups"]
 
-_WIDEST = 2**62
+_MAX_CODE = 2**62
 """Combined codes stay below this bound, so that they fit into 64 bits."""
 
-_NARROW = 2**31
+_MAX_NARROW_CODE = 2**31
 """Codes below this bound fit into four bytes."""
 
 Fitting: TypeAlias = "Callable[[pl.DataFrame, NDArray[np.int64]], PeopleCounts]"
@@ -89,7 +89,7 @@ def count_groups(
         If a column holds nested data or Python objects, which cannot be compared, or if a part holds values that the
         population does not.
     """
-    return _counted(frame, quasi_identifiers, sensitive, populations, times)[0]
+    return _count(frame, quasi_identifiers, sensitive, populations, times)[0]
 
 
 def count_and_place_groups(
@@ -100,7 +100,7 @@ def count_and_place_groups(
     times: NDArray[np.int64] | None = None,
 ) -> tuple[tuple[GroupCounts, ...], NDArray[np.int64]]:
     """Count as `count_groups` does, and find the first row of each group in the frame (from 0)."""
-    counts, group = _counted(frame, quasi_identifiers, sensitive, times=times)
+    counts, group = _count(frame, quasi_identifiers, sensitive, times=times)
     return counts, np.unique(group, return_index=True)[1]
 
 
@@ -122,7 +122,7 @@ def people_of_groups(frame: pl.DataFrame, quasi_identifiers: Sequence[str], fitt
     return fitting(cells, counts.sizes)
 
 
-def _counted(
+def _count(
     frame: pl.DataFrame,
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
@@ -143,7 +143,7 @@ def _counted(
     width = 1
     for name in quasi_identifiers:
         codes, size = _codes(columns[name])
-        group, width = _combined(group, width, codes, size)
+        group, width = _combine(group, width, codes, size)
     # Without a sensitive attribute every row has the same value.
     if not sensitive:
         codes = np.zeros(frame.height, dtype=np.int32)
@@ -209,7 +209,7 @@ def _codes(column: pl.Series) -> tuple[_Codes, int]:
     if physical.dtype.is_integer():
         low, high = physical.min(), physical.max()
         if isinstance(low, int) and isinstance(high, int) and max(-low, high) < 2**61 and high - low < 2**31:
-            narrow = low - 1 > -_NARROW and high < _NARROW and high - low + 2 < _NARROW
+            narrow = low - 1 > -_MAX_NARROW_CODE and high < _MAX_NARROW_CODE and high - low + 2 < _MAX_NARROW_CODE
             codes = physical.cast(pl.Int32 if narrow else pl.Int64) - (low - 1)
             return codes.fill_null(0).to_numpy(), high - low + 2
     # Other values have the rank in their order as code.
@@ -217,20 +217,20 @@ def _codes(column: pl.Series) -> tuple[_Codes, int]:
     return ranks, int(ranks.max(initial=0)) + 1
 
 
-def _combined(first: _Codes, first_size: int, second: _Codes, second_size: int) -> tuple[_Codes, int]:
+def _combine(first: _Codes, first_size: int, second: _Codes, second_size: int) -> tuple[_Codes, int]:
     """Combine pairs of codes into single codes; the codes are renumbered first if their product is too large."""
     # Renumbering leaves at most one code per row, so the product fits afterwards.
-    if first_size * second_size >= _WIDEST:
-        first, first_size = _renumbered(first)
-        second, second_size = _renumbered(second)
+    if first_size * second_size >= _MAX_CODE:
+        first, first_size = _renumber(first)
+        second, second_size = _renumber(second)
     size = first_size * second_size
-    combined: _Codes = first.astype(np.int32) if size < _NARROW else first.astype(np.int64)
+    combined: _Codes = first.astype(np.int32) if size < _MAX_NARROW_CODE else first.astype(np.int64)
     combined *= second_size
     combined += second
     return combined, size
 
 
-def _renumbered(codes: _Codes) -> tuple[_Codes, int]:
+def _renumber(codes: _Codes) -> tuple[_Codes, int]:
     distinct, position = np.unique(codes, return_inverse=True)
     return position.astype(np.int64), max(len(distinct), 1)
 
@@ -239,7 +239,7 @@ def _dense(codes: _Codes, size: int) -> tuple[_Codes, int]:
     """Renumber codes, keeping their order, so that every code below the size occurs."""
     # Sparse codes are sorted; an array of flags would be larger than the rows.
     if size > 8 * len(codes) + 1024:
-        return _renumbered(codes)
+        return _renumber(codes)
     occurs = np.zeros(size, dtype=np.bool_)
     occurs[codes] = True
     position = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
@@ -251,7 +251,7 @@ def _sorted_counts(
 ) -> GroupCounts:
     """Count how often each code occurs in each group: equal pairs are adjacent after sorting."""
     # A pair is a group and a sensitive value; rows with multiplicities keep them while sorting.
-    pairs, _ = _combined(group, width, codes, max(size, 1))
+    pairs, _ = _combine(group, width, codes, max(size, 1))
     if times is None:
         pairs.sort()
     else:

@@ -11,7 +11,7 @@ from shoal._messages import PYTHON
 from shoal.models.release_counts import ReleaseCounts
 from shoal.verification.counting import count_and_place_groups
 from shoal.verification.units import name_units
-from shoal.verification.verify import refused, refused_release
+from shoal.verification.verify import find_failing_groups, release_fails
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from shoal._messages import Audience
     from shoal.models import PeopleCounts, PrivacyModel, Requirement
 
-__all__ = ["Failure", "failures"]
+__all__ = ["Failure", "find_failures"]
 
-_LISTED = 1000
+_MAX_GROUPS_LISTED = 1000
 """Largest number of failing groups that a dictionary lists."""
 
 
@@ -70,7 +70,10 @@ class Failure:
             found = {"attribute": None, "groups": self.groups, "found": self.achieved}
             return {"model": self.model.to_dict(), **found}
         columns = zip(self.numbers.tolist(), self.sizes.tolist(), self.first_rows.tolist(), strict=True)
-        listed = [{"group": number, "size": size, "first_row": row} for number, size, row in list(columns)[:_LISTED]]
+        listed = [
+            {"group": number, "size": size, "first_row": row}
+            for number, size, row in list(columns)[:_MAX_GROUPS_LISTED]
+        ]
         return {
             "model": self.model.to_dict(),
             "attribute": self.attribute,
@@ -84,7 +87,7 @@ class Failure:
         return f"Failure({self.model!r}, failing={len(self.numbers)} of {self.groups} groups)"
 
 
-def failures(
+def find_failures(
     frame: pl.DataFrame,
     quasi_identifiers: Sequence[str],
     requirement: Requirement,
@@ -125,7 +128,7 @@ def failures(
     none = numbers[:0]
     # Models of the whole release: no single group fails them.
     for whole in requirement.table_models:
-        if refused_release(whole, release):
+        if release_fails(whole, release):
             figures = whole.measure(release)
             one = Failure(
                 model=whole,
@@ -143,7 +146,7 @@ def failures(
         for position in requirement.positions_of(model):
             of_groups = counts[position]
             attribute = requirement.attributes[position] if model.needs_sensitive else None
-            failing = np.flatnonzero(refused(model, of_groups))
+            failing = np.flatnonzero(find_failing_groups(model, of_groups))
             failing = failing[np.argsort(numbers[failing])]
             if len(failing):
                 one = Failure(

@@ -17,9 +17,9 @@ import polars as pl
 
 from shoal.errors import ReleaseUnsafeError
 from shoal.verification.cell_syntax import cell_text
-from shoal.verification.placing import place
+from shoal.verification.placing import place_cells
 from shoal.verification.published_columns import ReadColumn
-from shoal.verification.values import Values, coded, written
+from shoal.verification.values import Values, encode_values, format_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,11 +33,11 @@ Coded: TypeAlias = "tuple[NDArray[Any], pl.Series]"
 
 _NONE: Mapping[str, Coded] = MappingProxyType({})
 
-_FLAGS = 1 << 22
+_MAX_PAIRS_MARKED = 1 << 22
 """Largest number of possible pairs that are marked in an array; if there are more, rows are checked one by one."""
-_CHUNK = 1 << 22
+_ROWS_PER_CHUNK = 1 << 22
 """Number of rows whose pairs are collected at a time."""
-_SMALL = 1 << 16
+_MIN_ROWS_FOR_THREADS = 1 << 16
 """Smallest number of rows for which a second thread pays off."""
 
 
@@ -81,7 +81,7 @@ def check_faithful(
     stands = np.zeros(original.height, dtype=np.bool_)
     stands[places] = True
     if not len(places) == published.height == np.count_nonzero(stands):
-        raise _untrue("its rows do not correspond one to one to rows of the input")
+        raise _untrue_error("its rows do not correspond one to one to rows of the input")
     if len(places) < original.height:
         # Rows that are not published must not influence how cells are interpreted.
         original, places = original.filter(stands), (np.cumsum(stands) - 1)[places]
@@ -94,7 +94,7 @@ def check_faithful(
 
     # Columns are independent; in large tables two threads share them.
     names = [*meanings, *unchanged]
-    if published.height < _SMALL:
+    if published.height < _MIN_ROWS_FOR_THREADS:
         found = [wrong(name) for name in names]
     else:
         with ThreadPoolExecutor(max_workers=2) as pool:
@@ -102,7 +102,7 @@ def check_faithful(
     # The message has names and counts, because cells must not reach a log.
     failed = [f"{count} of '{name}'" for name, count in zip(names, found, strict=True) if count]
     if failed:
-        raise _untrue(f"cells that do not hold the value of the row that they stand for: {', '.join(failed)}")
+        raise _untrue_error(f"cells that do not hold the value of the row that they stand for: {', '.join(failed)}")
 
 
 def covered_values(
@@ -135,13 +135,13 @@ def covered_values(
     true = Values(meaning.transformed(values.drop_nulls()))
     codes = np.arange(len(labels))
     column = ReadColumn(values.name, list(labels), codes, meaning=meaning, star=star, scale=true.scale)
-    covered = place(column, true)
+    covered = place_cells(column, true)
     ranks = true.ranks(np.arange(len(values)))
     pairs = covered.covers(np.repeat(codes, len(values)), np.tile(ranks, len(labels)))
     return pairs.reshape(len(labels), len(values))
 
 
-def _untrue(what: str) -> ReleaseUnsafeError:
+def _untrue_error(what: str) -> ReleaseUnsafeError:
     return ReleaseUnsafeError(
         f"The release is not true: {what}. Nothing was published. This is a bug in shoal, or in a coarsening of your "
         "own: please report it."
@@ -167,7 +167,7 @@ def _different(shown: pl.Series, true: pl.Series, places: NDArray[np.intp]) -> i
 def _codes_of(true: pl.Series, before: Coded | None) -> Coded:
     """Encode a column; the given encoding is used only if it decodes to exactly this column."""
     if before is None or not (true.dtype == pl.String or true.dtype.is_float()):
-        return coded(true)  # other types are fast to encode
+        return encode_values(true)  # other types are fast to encode
     codes, values = before
     # The encoding comes from code that is to be verified, so it is checked cell by cell.
     present = values.drop_nulls()
@@ -176,20 +176,20 @@ def _codes_of(true: pl.Series, before: Coded | None) -> Coded:
     missing_last = not values.head(len(present)).null_count() and len(values) - len(present) <= 1
     fits = missing_last and values.dtype == true.dtype and len(codes) == len(true)
     if not fits or not bool(values.gather(pl.Series(codes)).eq_missing(true).all()):
-        return coded(true)
+        return encode_values(true)
     return codes, present
 
 
 def _uncovered(shown: pl.Series, true: Coded, places: NDArray[np.intp], meaning: Meaning, star: str) -> int:
     """Count the cells of a quasi-identifier that do not cover the value of their row."""
     value_codes, distinct = true
-    cell_codes, cells = coded(shown)
+    cell_codes, cells = encode_values(shown)
     values = Values(meaning.transformed(distinct))
-    labels = [*written(cells).to_list(), None]
+    labels = [*format_values(cells).to_list(), None]
     column = ReadColumn(shown.name, labels, cell_codes, meaning=meaning, star=star, scale=values.scale)
     # Each distinct pair of a value and a cell is checked once, and only failing pairs are counted.
     pairs = _Pairs(value_codes, len(distinct) + 1, cell_codes, len(labels), places)
-    covered = place(column, values)
+    covered = place_cells(column, values)
     wrong = 0
     for some in pairs.distinct():
         value, cell = np.divmod(some, len(labels))
@@ -212,12 +212,12 @@ class _Pairs:
     ) -> None:
         self._values, self._cells, self._places = values, cells, places
         self._labels, self._size = labels, count * labels
-        self._many = self._size > _FLAGS
+        self._many = self._size > _MAX_PAIRS_MARKED
 
     def _chunks(self) -> Iterator[NDArray[np.int64]]:
         # Chunks keep the memory for pairs constant.
-        for start in range(0, len(self._places), _CHUNK):
-            stop = start + _CHUNK
+        for start in range(0, len(self._places), _ROWS_PER_CHUNK):
+            stop = start + _ROWS_PER_CHUNK
             pairs = self._values.take(self._places[start:stop]).astype(np.int64)
             pairs *= self._labels
             pairs += self._cells[start:stop]

@@ -18,7 +18,7 @@ from shoal._core.validation import exact_fraction
 from shoal.errors import ParameterError
 from shoal.verification.scales import number_of, period_of
 from shoal.verification.sub_domains import Everything, Listed, Span, SubDomain
-from shoal.verification.values import written
+from shoal.verification.values import format_values
 from shoal.verification.written_forms import in_plain_form
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from shoal.verification.scales import Scale
 
-__all__ = ["KINDS", "Meaning", "Tree", "declared_meanings", "parameters_of"]
+__all__ = ["KINDS", "Meaning", "Tree", "collect_meanings", "parameters_of"]
 
 KINDS = {
     "": "nothing is declared",
@@ -233,7 +233,7 @@ def _number(said: Any) -> Fraction:
 
 
 def _padded(values: pl.Series, digits: int | None) -> pl.Series:
-    texts = written(values)
+    texts = format_values(values)
     return texts if digits is None else texts.str.zfill(digits)
 
 
@@ -243,7 +243,7 @@ def _days(values: pl.Series, pattern: str | None) -> pl.Series:
         return values.dt.replace_time_zone(None).dt.date()
     if values.dtype == pl.Date:
         return values
-    texts = written(values)
+    texts = format_values(values)
     if pattern is None:
         return texts.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
     return texts.str.to_date(pattern, strict=False)
@@ -262,7 +262,7 @@ def _rounded(number: Fraction, step: Fraction) -> Span:
     )
 
 
-def declared_meanings(
+def collect_meanings(
     columns: Iterable[str],
     parameters: Mapping[str, Any] | None,
     *,

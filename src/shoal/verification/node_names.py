@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from shoal.verification.meaning import Tree
     from shoal.verification.scales import Scale
 
-__all__ = ["names_read_as"]
+__all__ = ["scale_of_names"]
 
-_MOST = 100_000
+_MAX_VALUES = 100_000
 """Largest number of values of a hierarchy whose names are checked: larger ones were not written by hand."""
 
 
-def names_read_as(tree: Tree) -> Scale | None:
+def scale_of_names(tree: Tree) -> Scale | None:
     """Determine the scale on which every node's name covers the values below the node; None if a name does not.
 
     Intervals and periods are on the scale of numbers or dates, sets on that of text, and masks (`476**`) on any. The
@@ -38,11 +38,11 @@ def names_read_as(tree: Tree) -> Scale | None:
     Examples
     --------
     >>> from shoal.hierarchy import Hierarchy
-    >>> names_read_as(Hierarchy.from_rows([("23", "20-29", "*"), ("31", "30-39", "*")]))
+    >>> scale_of_names(Hierarchy.from_rows([("23", "20-29", "*"), ("31", "30-39", "*")]))
     'number'
-    >>> names_read_as(Hierarchy.from_rows([("flu", "lung", "*"), ("cough", "lung", "*")]))
+    >>> scale_of_names(Hierarchy.from_rows([("flu", "lung", "*"), ("cough", "lung", "*")]))
     """
-    if len(tree.labels[0]) > _MOST:
+    if len(tree.labels[0]) > _MAX_VALUES:
         return None
     # The scale of the values decides how the names are interpreted.
     leaves = pl.Series("leaf", list(tree.labels[0]), dtype=pl.String)
@@ -55,7 +55,7 @@ def names_read_as(tree: Tree) -> Scale | None:
     for names, nodes in zip(tree.labels[1:-1], tree.levels[1:-1], strict=True):
         column = ReadColumn("", names, codes[:0], meaning=Meaning(climbed=True), scale=scale)
         column.years = scale == "date"
-        sets = [_held(name, column, values) for name in names]
+        sets = [_covered_ranks(name, column, values) for name in names]
         if any(one is None for one in sets):
             return None
         # Each value must be covered by the name of its node on this level.
@@ -65,7 +65,7 @@ def names_read_as(tree: Tree) -> Scale | None:
     return scale
 
 
-def _held(name: str, column: ReadColumn, values: Values) -> RankSet | None:
+def _covered_ranks(name: str, column: ReadColumn, values: Values) -> RankSet | None:
     """Compute the ranks that a name covers; None if the name is neither a value nor a known form."""
     cell = read_cell(name)
     # Masks cover text on any scale; sets need the values themselves.

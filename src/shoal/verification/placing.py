@@ -11,7 +11,7 @@ import polars as pl
 from shoal.verification.cell_syntax import BLANKS, INTERVAL, SET
 from shoal.verification.covered_ranks import CoveredRanks, RankSet
 from shoal.verification.sub_domains import Between, Everything, Listed, Masked, Span, SubDomain
-from shoal.verification.values import coded
+from shoal.verification.values import encode_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from shoal.verification.published_columns import ReadColumn
     from shoal.verification.values import Values
 
-__all__ = ["place", "ranks_of"]
+__all__ = ["place_cells", "ranks_of"]
 
-_FEW = 64
+_MAX_CELLS_READ_SINGLY = 64
 """Up to this number cells are read one by one: the setup of the vectorized path takes longer."""
 
 
@@ -87,11 +87,11 @@ def _masked(found: Masked, values: Values) -> RankSet:
     return RankSet.of(values.rank_of_code[matching.to_numpy()])
 
 
-def place(column: ReadColumn, values: Values) -> CoveredRanks:
+def place_cells(column: ReadColumn, values: Values) -> CoveredRanks:
     """Compute the true values that each label of a column covers."""
     labels = column.labels
     # Columns with a hierarchy resolve names of nodes first, so their labels are read one by one.
-    together = _Together(column, values) if len(labels) > _FEW and not column.leaves else None
+    together = _Together(column, values) if len(labels) > _MAX_CELLS_READ_SINGLY and not column.leaves else None
     done = np.zeros(len(labels), dtype=np.bool_) if together is None else together.done
     # The remaining labels, in rare forms, are read one by one.
     sets: dict[int, RankSet] = {}
@@ -141,7 +141,7 @@ class _Together:
             return
         # Both ends of all intervals together, each distinct text once.
         parts = texts.str.extract_groups(INTERVAL).struct.unnest()
-        codes, ends = coded(pl.concat([parts.get_column("2"), parts.get_column("3")]))
+        codes, ends = encode_values(pl.concat([parts.get_column("2"), parts.get_column("3")]))
         # Most ends are values; the others are interpreted like cells.
         low = self._literal(ends)
         stop, nowhere = low + 1, low < 0
@@ -179,7 +179,7 @@ class _Together:
         listed = pl.LazyFrame({"at": at, "member": texts})
         listed = listed.with_columns(pl.col("member").str.slice(1).str.strip_suffix("}").str.split(","))
         frame = listed.explode("member").with_columns(pl.col("member").str.strip_chars(BLANKS)).collect()
-        codes, members = coded(frame.get_column("member"))
+        codes, members = encode_values(frame.get_column("member"))
         literal = self._literal(members)
         sets = [
             self._member(member) if rank < 0 else np.array([rank], dtype=np.int32)

@@ -22,7 +22,7 @@ from shoal.verification.cell_syntax import Cell, cell_text, loose_cell, read_cel
 from shoal.verification.meaning import KINDS, Meaning
 from shoal.verification.scales import is_plain_number, moment_of, number_of, period_of
 from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, Masked, Span, SubDomain, hull
-from shoal.verification.values import Values, coded, scale_of
+from shoal.verification.values import Values, encode_values, scale_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,10 +36,10 @@ __all__ = [
     "ReadTable",
     "ReadingProblem",
     "check_true_values",
-    "how_to_say",
-    "not_understood",
+    "not_understood_error",
     "read_column",
     "read_table",
+    "suggest_declaration",
 ]
 
 _YEAR = re.compile(r"[0-9]{4}")
@@ -64,20 +64,20 @@ class ReadingProblem:
         return text_of((f"'{self.column}': {self.why}. ", self.how), audience)
 
 
-def how_to_say(column: str) -> Part:
+def suggest_declaration(column: str) -> Part:
     """Suggest how to declare the interpretation of a column."""
     return Phrase(
         "If they are nodes of a hierarchy, give it with ",
-        _said("hierarchies", column, "FILE", "..."),
+        _suggest("hierarchies", column, "FILE", "..."),
         "; else say what was made of the values, with ",
-        _said("cells", column, "prefix:3", "shoal.Prefix(3)"),
+        _suggest("cells", column, "prefix:3", "shoal.Prefix(3)"),
         " for example, or that they are values as they stand, with ",
-        _said("cells", column, "values", "'values'"),
+        _suggest("cells", column, "values", "'values'"),
         ".",
     )
 
 
-def _said(parameter: str, column: str, words: str, value: str) -> Part:
+def _suggest(parameter: str, column: str, words: str, value: str) -> Part:
     """Phrase a declaration for one column, for the command line and for Python."""
     return Suggestion(parameter, f"{column}={words}", python=f"{parameter}={{'{column}': {value}}}")
 
@@ -248,7 +248,6 @@ class ReadColumn:
         # Only nodes that occur are looked up, from the lowest level on: a name means its lowest node.
         wanted = {label for label in self.labels if label is not None}
         wanted |= {atom for label in wanted for atom in read_cell(label, self.star).atoms if atom is not None}
-        # Each node collects the values below it.
         found: dict[str, list[str]] = {}
         for names, nodes in zip(tree.labels[1:], tree.levels[1:], strict=True):
             chosen = {number for number, name in enumerate(names) if name in wanted and name not in found}
@@ -272,8 +271,6 @@ class ReadColumn:
             return named
         return self._value(leaf) if self.meaning.kind == "values" else self._by_form(leaf)
 
-    # The column as a whole.
-
     @property
     def is_plain(self) -> bool:
         """Whether nothing is declared and cells show unchanged values, or stars."""
@@ -283,7 +280,7 @@ class ReadColumn:
 
     def values(self, series: pl.Series) -> tuple[Values, NDArray[np.int32]]:
         """Order the true values of a column so that cells can be compared with them, and rank each row."""
-        codes, distinct = coded(series)
+        codes, distinct = encode_values(series)
         values = Values(self.meaning.transformed(distinct), self.scale)
         return values, values.ranks(codes)
 
@@ -319,7 +316,9 @@ class ReadColumn:
             return ReadingProblem(
                 column=self.name,
                 why="it has intervals between names, and nothing says in which order these are",
-                how=Phrase("List the values in order, with ", _said("cells", self.name, "order:A,B,C", "[...]"), "."),
+                how=Phrase(
+                    "List the values in order, with ", _suggest("cells", self.name, "order:A,B,C", "[...]"), "."
+                ),
                 order_only=True,
             )
         return None
@@ -360,7 +359,7 @@ class ReadColumn:
         return self.meaning.is_opaque(text)
 
     def _problem(self, why: str) -> ReadingProblem:
-        return ReadingProblem(column=self.name, why=why, how=how_to_say(self.name))
+        return ReadingProblem(column=self.name, why=why, how=suggest_declaration(self.name))
 
     def __repr__(self) -> str:
         return f"ReadColumn({self.name!r}, labels={len(self.labels)}, scale={self.scale!r})"
@@ -463,10 +462,9 @@ class ReadTable:
             If columns are not understood. The message names them and states how to declare what is missing.
         """
         asked = set(self.columns if names is None else names)
-        # All problems are reported together, so that they can be solved at once.
         problems = [problem for problem in self.not_understood if problem.column in asked]
         if problems:
-            raise not_understood(problems)
+            raise not_understood_error(problems)
 
     def __getitem__(self, name: str) -> ReadColumn:
         return self.columns[name]
@@ -475,7 +473,7 @@ class ReadTable:
         return f"ReadTable(columns={len(self.columns)}, not_understood={len(self.not_understood)})"
 
 
-def not_understood(problems: Sequence[ReadingProblem]) -> NotUnderstoodError:
+def not_understood_error(problems: Sequence[ReadingProblem]) -> NotUnderstoodError:
     """Create the error for columns that are not understood."""
     said = f"The cells of {len(problems)} column(s) are not understood, so nothing was measured."
     return NotUnderstoodError(
@@ -544,7 +542,7 @@ def read_column(
         True values that the cells will be compared with.
     """
     # Only cells that occur are interpreted; dates and numbers are first rewritten in the common notation.
-    codes, distinct = coded(column)
+    codes, distinct = encode_values(column)
     occurs = np.flatnonzero(np.bincount(codes, minlength=len(distinct) + 1))
     texts = [*map(meaning.plain, cell_text(distinct)), None]
     place_of = np.zeros(len(texts), dtype=np.int64)
@@ -555,7 +553,7 @@ def read_column(
         place_of[codes],
         meaning=meaning,
         star=star,
-        true_scale=None if true_values is None else scale_of(coded(true_values)[1]),
+        true_scale=None if true_values is None else scale_of(encode_values(true_values)[1]),
     )
     doubt = found.problem is not None and found.problem.order_only
     if doubt and true_values is not None and Values(true_values.head(0)).ordered:
@@ -582,7 +580,7 @@ def read_table(
     star : str
         The symbol of a suppressed cell.
     meanings : mapping of column to Meaning, optional
-        How columns are interpreted (`declared_meanings`).
+        How columns are interpreted (`collect_meanings`).
     true_values : polars.DataFrame, optional
         A table of true values with these columns.
     """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import DataError
 from shoal.io import read
-from shoal.verification.meaning import declared_meanings, parameters_of
+from shoal.verification.meaning import collect_meanings, parameters_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COUNTERFEITS",
-    "columns_said",
+    "columns_with_role",
     "file_digest",
     "find_published",
     "read_certificate",
@@ -49,7 +49,7 @@ class ReadRelease:
 
     def columns(self, role: str) -> tuple[str, ...]:
         """List the columns with a role ("quasi_identifiers", "sensitive") as the certificate names them."""
-        return columns_said(self.certificate, role)
+        return columns_with_role(self.certificate, role)
 
     def meanings(
         self,
@@ -59,7 +59,7 @@ class ReadRelease:
         cells: Mapping[str, object] | None = None,
     ) -> dict[str, Meaning]:
         """Collect the interpretations of quasi-identifiers from the certificate and the caller."""
-        return declared_meanings(names, parameters_of(self.certificate), trees=trees, cells=cells)
+        return collect_meanings(names, parameters_of(self.certificate), trees=trees, cells=cells)
 
     @property
     def star(self) -> str:
@@ -109,7 +109,7 @@ def _empty_is_missing(name: str) -> bool:
     return "://" not in name and not name.lower().endswith((".parquet", ".pq", ".arrow", ".feather", ".ipc"))
 
 
-def columns_said(certificate: Mapping[str, Any], role: str) -> tuple[str, ...]:
+def columns_with_role(certificate: Mapping[str, Any], role: str) -> tuple[str, ...]:
     """List the columns with a role ("quasi_identifiers", "sensitive") by a certificate."""
     return tuple((certificate.get("columns") or {}).get(role) or ())
 

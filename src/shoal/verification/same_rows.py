@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RowSums", "check_same_rows"]
 
-_BLOCK = 1 << 20
+_ROWS_PER_BLOCK = 1 << 20
 """Number of rows that are hashed at a time."""
 
 
@@ -51,21 +51,21 @@ def check_same_rows(cells: pl.DataFrame, times: NDArray[np.int64], table: pl.Dat
     # The keys are secret until now, so no table can be made to collide.
     key, other = secrets.randbits(64), secrets.randbits(64)
     same = times.shape == (cells.height,) and bool((times >= 1).all()) and int(times.sum()) == table.height
-    if not same or _summed(cells, times, key, other) != _summed(table[cells.columns], None, key, other):
+    if not same or _sum_hashes(cells, times, key, other) != _sum_hashes(table[cells.columns], None, key, other):
         raise ReleaseUnsafeError(
             "The rows that the release was made of are not those of the table: they were counted wrongly. Nothing was "
             "published. This is a bug in shoal: please report it."
         )
 
 
-def _summed(rows: pl.DataFrame, times: NDArray[np.int64] | None, key: int, other: int) -> int:
+def _sum_hashes(rows: pl.DataFrame, times: NDArray[np.int64] | None, key: int, other: int) -> int:
     """Add up the hashes of rows modulo 2**64, weighted by their multiplicities."""
     total = 0
-    for first in range(0, rows.height, _BLOCK):
+    for first in range(0, rows.height, _ROWS_PER_BLOCK):
         # Hashed twice, because the combination of columns is not mixed well enough for sums.
-        hashes = rows[first : first + _BLOCK].hash_rows(key).hash(other).to_numpy()
+        hashes = rows[first : first + _ROWS_PER_BLOCK].hash_rows(key).hash(other).to_numpy()
         if times is not None:
-            hashes = hashes * times[first : first + _BLOCK].astype(np.uint64)
+            hashes = hashes * times[first : first + _ROWS_PER_BLOCK].astype(np.uint64)
         total += int(hashes.sum(dtype=np.uint64))
     return total % 2**64
 
@@ -111,7 +111,7 @@ class RowSums:
 
         # A block may begin and end within the rows of a cell; two threads share the blocks.
         def summed(first: int) -> int:
-            last = min(first + _BLOCK, rows)
+            last = min(first + _ROWS_PER_BLOCK, rows)
             low, high = np.searchsorted(ends, [first, last - 1], side="right")
             some = slice(int(low), int(high) + 1)
             here = np.minimum(ends[some], last) - np.maximum(begins[some], first)
@@ -120,7 +120,7 @@ class RowSums:
             return self._sum(np.repeat(hashes[some], here), self._hashed(beside, self.keys[1]))
 
         with ThreadPoolExecutor(max_workers=2) as pool:
-            return len(places), sum(pool.map(summed, range(0, rows, _BLOCK))) % 2**64
+            return len(places), sum(pool.map(summed, range(0, rows, _ROWS_PER_BLOCK))) % 2**64
 
     def of_rows(self, pieces: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> tuple[int, int]:
         """Sum the hashes of rows given in chunks of cells and values; return the number of rows and the sum."""
@@ -133,7 +133,7 @@ class RowSums:
     def _sum(self, cells: NDArray[np.uint64], values: NDArray[np.uint64]) -> int:
         import polars as pl
 
-        # Hashed twice, as in `_summed`.
+        # Hashed twice, as in `_sum_hashes`.
         mixed = pl.DataFrame({"cells": cells, "values": values}).hash_rows(self.keys[2]).hash(self.keys[3])
         return int(mixed.to_numpy().sum(dtype=np.uint64))
 

@@ -20,7 +20,7 @@ order."""
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?|-?[0-9]+/0*[1-9][0-9]*")
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?")
-_LONGEST = 400
+_MAX_NUMBER_LENGTH = 400
 """Largest number of characters of a number; longer runs of digits are not measurements."""
 _DATE = r"(-?[0-9]{3,6})-([0-9]{2})-([0-9]{2})"
 _CLOCK = r"([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
@@ -40,14 +40,14 @@ def number_of(text: str) -> Fraction | None:
     >>> number_of("0.10"), number_of("12 km")
     (Fraction(1, 10), None)
     """
-    if len(text) > _LONGEST or _NUMBER.fullmatch(text) is None:
+    if len(text) > _MAX_NUMBER_LENGTH or _NUMBER.fullmatch(text) is None:
         return None
     return Fraction(text)
 
 
 def is_plain_number(text: str) -> bool:
     """Check whether a text can only be a number: `007` and `+1` may be codes."""
-    return len(text) <= _LONGEST and _PLAIN_NUMBER.fullmatch(text) is not None
+    return len(text) <= _MAX_NUMBER_LENGTH and _PLAIN_NUMBER.fullmatch(text) is not None
 
 
 def moment_of(text: str, scale: Scale = "date") -> int | None:

@@ -26,7 +26,7 @@ from shoal.errors import ReleaseUnsafeError
 from shoal.verification.placing import ranks_of
 from shoal.verification.published_columns import ReadColumn
 from shoal.verification.scales import Position, number_of
-from shoal.verification.values import Values, coded, written
+from shoal.verification.values import Values, encode_values, format_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -119,10 +119,10 @@ class _Shown:
     def __init__(
         self, shown: pl.Series, true: pl.Series, each: NDArray[np.int64], meaning: Meaning, star: str, least: int
     ) -> None:
-        value_codes, distinct = coded(true)
-        self._cell_codes, cells = coded(shown)
+        value_codes, distinct = encode_values(true)
+        self._cell_codes, cells = encode_values(shown)
         self._values = values = Values(meaning.transformed(distinct))
-        labels = [*written(cells).to_list(), None]
+        labels = [*format_values(cells).to_list(), None]
         self._column = ReadColumn(shown.name, labels, self._cell_codes, meaning=meaning, star=star, scale=values.scale)
         self._ranks = values.ranks(value_codes)
         # Cumulative number of records by rank, so that each range is counted in constant time.

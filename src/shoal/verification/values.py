@@ -23,22 +23,22 @@ from shoal.verification.scales import Position, Scale, is_plain_number, moment_o
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Values", "coded", "scale_of", "written"]
+__all__ = ["Values", "encode_values", "format_values", "scale_of"]
 
-_SMALL_RANGE = 1 << 16
+_MAX_CODE_RANGE = 1 << 16
 """Largest range of integers, dates and categories that are their own codes."""
-_LARGEST_WHOLE = 1 << 62
+_MAX_WHOLE = 1 << 62
 """Integers stay below this bound, so that differences fit into 64 bits."""
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000}
 _DAY = 86_400 * 10**9
-_MANY, _FEW = 20_000, 1_000
-"""More values than `_MANY` are searched by position, and fewer texts than `_FEW` are handled in Python."""
+_MIN_VALUES_SEARCHED, _MAX_TEXTS_IN_PYTHON = 20_000, 1_000
+"""Bounds for searching values by position, and for handling texts in Python."""
 _DIGITS = r"^-?(0|[1-9][0-9]{0,17})$"
 _DECIMAL = r"^-?(0|[1-9][0-9]{0,99})(\.[0-9]{1,99})?$"
 _ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9].*)?$"
 
 
-def coded(series: pl.Series) -> tuple[NDArray[Any], pl.Series]:
+def encode_values(series: pl.Series) -> tuple[NDArray[Any], pl.Series]:
     """Encode a column: compute a code per row, and the value of each code, in any order.
 
     A missing value has the code after the last one. Integers, dates and categories of a small range have a code for
@@ -57,7 +57,7 @@ def coded(series: pl.Series) -> tuple[NDArray[Any], pl.Series]:
     if kind == pl.Date or (kind.is_integer() and kind not in (pl.Int128, pl.UInt128)):
         physical = series.to_physical()
         low, high = physical.min(), physical.max()
-        if isinstance(low, int) and isinstance(high, int) and high - low < _SMALL_RANGE and high < _LARGEST_WHOLE:
+        if isinstance(low, int) and isinstance(high, int) and high - low < _MAX_CODE_RANGE and high < _MAX_WHOLE:
             values = pl.Series(range(low, high + 1), dtype=physical.dtype).cast(kind)
             return _filled(physical, low, high - low + 1), values
     if kind in (pl.Categorical, pl.Int128, pl.UInt128) or kind.is_object() or kind.is_nested():
@@ -83,7 +83,7 @@ def _filled(physical: pl.Series, low: int, missing: int) -> NDArray[Any]:
     return codes
 
 
-def written(values: pl.Series) -> pl.Series:
+def format_values(values: pl.Series) -> pl.Series:
     """Format values as a release writes them: `39`, `0.5`, `True`, `2020-01-31T12:00:00`.
 
     Floats with an exponent may be written in another way, so their numbers must be compared as well.
@@ -197,16 +197,16 @@ class Values:
         """
         if not self._many:
             return np.array([self.known.get(text, -1) for text in texts], dtype=np.int64)
-        if self.scale != "text" and len(texts) < _FEW:
+        if self.scale != "text" and len(texts) < _MAX_TEXTS_IN_PYTHON:
             return np.full(len(texts), -1, dtype=np.int64)
-        values = pl.DataFrame({"text": written(self.distinct), "rank": self.rank_of_code.astype(np.int64)})
+        values = pl.DataFrame({"text": format_values(self.distinct), "rank": self.rank_of_code.astype(np.int64)})
         found = texts.alias("text").to_frame().join(values, on="text", how="left", maintain_order="left")
         return np.asarray(found.get_column("rank").fill_null(-1).to_numpy())
 
     @property
     def _many(self) -> bool:
         """Whether a dictionary of all texts takes longer than looking for a few."""
-        return len(self.distinct) > _MANY
+        return len(self.distinct) > _MIN_VALUES_SEARCHED
 
     def position_of(self, text: str) -> Position | None:
         """Look up the position of a text on the scale of the values; None if it has none."""
@@ -217,12 +217,12 @@ class Values:
     @cached_property
     def texts(self) -> pl.Series:
         """The text of the values by code, in which whole floats are written like integers."""
-        return cell_text(self.distinct) if self.distinct.dtype.is_float() else written(self.distinct)
+        return cell_text(self.distinct) if self.distinct.dtype.is_float() else format_values(self.distinct)
 
     @cached_property
     def known(self) -> dict[str, int]:
         """The rank of each value by its text."""
-        known = dict(zip(written(self.distinct).to_list(), self.rank_of_code.tolist(), strict=True))
+        known = dict(zip(format_values(self.distinct).to_list(), self.rank_of_code.tolist(), strict=True))
         if self.distinct.dtype == pl.Boolean:  # files write truth values in lower case
             known |= {text.lower(): rank for text, rank in known.items()}
         return known
@@ -256,7 +256,7 @@ def _ranked(values: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], _Positi
         return _dense(values), _Positions(values.unique().sort().to_physical(), _UNITS[kind.time_unit].__mul__)
     if scale == "time" and kind == pl.Time:
         return _dense(values), _Positions(values.unique().sort().to_physical(), int)
-    return _ranked_texts(written(values), scale)
+    return _ranked_texts(format_values(values), scale)
 
 
 def _ranked_texts(texts: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], _Positions]:
@@ -301,7 +301,7 @@ def _ranked_decimals(texts: pl.Series) -> tuple[NDArray[np.int32], _Positions]:
 
 def _dense(values: pl.Series) -> NDArray[np.int32]:
     # For few texts a plain sort is faster than the setup of a rank.
-    if values.dtype == pl.String and len(values) < _FEW:
+    if values.dtype == pl.String and len(values) < _MAX_TEXTS_IN_PYTHON:
         texts = values.to_list()
         place_of = {text: rank for rank, text in enumerate(sorted(set(texts)))}
         return np.array([place_of[text] for text in texts], dtype=np.int32)

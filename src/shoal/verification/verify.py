@@ -10,7 +10,7 @@ import numpy as np
 from shoal.errors import ReleaseUnsafeError
 from shoal.models.base import GroupModel
 from shoal.models.release_counts import ReleaseCounts
-from shoal.verification.achieved import Achieved, achieved
+from shoal.verification.achieved import Achieved, measure_counts
 from shoal.verification.counting import count_groups, people_of_groups
 from shoal.verification.linked_rows import verify_linked
 from shoal.verification.units import name_units
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shoal.verification.counting import Fitting
     from shoal.verification.linked_rows import Bundles
 
-__all__ = ["refused", "refused_release", "verify"]
+__all__ = ["find_failing_groups", "release_fails", "verify"]
 
 
 def verify(
@@ -94,7 +94,7 @@ def verify(
     by_position = {**dict(zip(sensitive, counts, strict=False)), **of_units}
     asked = [by_position[name] for name in requirement.attributes] or counts
     _check_models(asked, requirement, people)
-    found = achieved(counts, sensitive, requirement.models, people)
+    found = measure_counts(counts, sensitive, requirement.models, people)
     if pseudonym is None:
         return found
     return replace(found, bundles=_check_bundles(frame, pseudonym, quasi_identifiers, requirement, units))
@@ -184,7 +184,7 @@ def _check_models(counts: Sequence[GroupCounts], requirement: Requirement, peopl
         if not asked:
             raise ReleaseUnsafeError(model, " cannot be checked without a sensitive attribute. Nothing was published.")
         for position in asked:
-            failing = refused(model, counts[position])
+            failing = find_failing_groups(model, counts[position])
             if failing.any():
                 about = f" of '{requirement.attributes[position]}'" if model.needs_sensitive else ""
                 raise ReleaseUnsafeError(
@@ -201,17 +201,17 @@ def _check_release(model: TableModel, groups: GroupCounts, people: PeopleCounts 
             model, " applies to the release as a whole and cannot be checked for a part. Nothing was published."
         )
     release = ReleaseCounts.of(groups.sizes, people)
-    if refused_release(model, release):
+    if release_fails(model, release):
         raise ReleaseUnsafeError("The release fails ", model, f": {model.describe(release)}. Nothing was published.")
 
 
-def refused_release(model: TableModel, release: ReleaseCounts) -> bool:
+def release_fails(model: TableModel, release: ReleaseCounts) -> bool:
     """Check whether a release fails a model of the whole release."""
     # A result that is not a truth value counts as a failure.
     return model.satisfied(release) is not True
 
 
-def refused(model: GroupModel, groups: GroupCounts) -> NDArray[np.bool_]:
+def find_failing_groups(model: GroupModel, groups: GroupCounts) -> NDArray[np.bool_]:
     """Flag the groups that fail a model; all of them if the model does not return a truth value for each."""
     # A model with a broken result must not pass.
     accepted = model.acceptable(groups)

@@ -8,7 +8,7 @@ from string import Formatter
 from typing import Any
 
 from shoal._core.facts import Fact
-from shoal._core.language import ENGLISH, marked, numeral, written_in
+from shoal._core.language import ENGLISH, marked, numeral, use_language
 from shoal._core.language import gettext as _
 from shoal._core.words import listed, number, percent, quote_columns
 from shoal._messages import Audience, current_audience
@@ -38,7 +38,7 @@ def sentence(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -
     >>> stopped = Fact("search_stopped", more=1204)
     >>> sentence(stopped)
     'At most 1204 recoded cells more than the fewest possible: the search was stopped.'
-    >>> with written_in("de"):
+    >>> with use_language("de"):
     ...     sentence(stopped)
     'Höchstens 1204 vergröberte Zellen mehr als die kleinstmögliche Zahl: Die Suche wurde vorzeitig beendet.'
     """
@@ -54,7 +54,7 @@ def sentence(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -
 
 def english(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -> str:
     """Format a fact in English regardless of the page's language, as in certificates, messages and terminals."""
-    with written_in(ENGLISH):
+    with use_language(ENGLISH):
         return sentence(fact, audience)
 
 

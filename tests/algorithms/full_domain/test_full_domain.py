@@ -43,7 +43,7 @@ from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.population import people_of_nodes
 from shoal.recoding import recode
 from shoal.table import Schema, encode
-from shoal.verification import declared_meanings
+from shoal.verification import collect_meanings
 from shoal.wording import english
 
 MODELS = {
@@ -144,7 +144,7 @@ class Case:
         trees = trees if self.generalized else {}
         people = None
         if requirement.population is not None:
-            meanings = declared_meanings(schema.quasi_identifiers, {}, trees=trees)
+            meanings = collect_meanings(schema.quasi_identifiers, {}, trees=trees)
             people = people_of_nodes(table, self.people_frame, meanings=meanings, trees=trees, star="*", **asked)
         rng = np.random.default_rng(0)
         return Problem(table=table, requirement=requirement, rng=rng, hierarchies=trees, people=people, **asked)

@@ -38,7 +38,7 @@ from shoal.attacks.published_table import (
 )
 from shoal.attacks.rates import Rate
 from shoal.errors import DataError, ParameterError, UnsupportedError
-from shoal.verification.published_columns import not_understood
+from shoal.verification.published_columns import not_understood_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,7 +152,7 @@ def minimality_attack(
     understood = table.read(known)
     problems = find_unmatched_columns(understood, known, "everybody")
     if problems:
-        raise not_understood(problems)
+        raise not_understood_error(problems)
     join = join_compatible(understood, known)
     _check_protected(table, protected)
 

@@ -17,7 +17,7 @@ import polars as pl
 
 from shoal.errors import ColumnError
 from shoal.io import DateForm, understand
-from shoal.verification import declared_meanings, read_table
+from shoal.verification import collect_meanings, read_table
 from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, Span
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def midpoints_of(
 def _computable(frame: pl.DataFrame, certificate: Mapping[str, Any], types: Types, shown: Shown) -> Computable:
     names, parameters = certificate["columns"]["quasi_identifiers"], certificate["parameters"]
     star = parameters["star"]
-    meanings = declared_meanings(names, parameters)
+    meanings = collect_meanings(names, parameters)
     frame = frame.with_columns(_in_common_form(frame.get_column(name), star) for name in names)
     beside = pl.DataFrame(schema={name: types[name] for name in names if name in types})  # years are dates beside dates
     read = read_table(frame, names, star=star, meanings=meanings, true_values=beside)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import ReleaseUnsafeError
-from shoal.verification import check_faithful, declared_meanings, measure
+from shoal.verification import check_faithful, collect_meanings, measure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -260,7 +260,7 @@ def verify_truth(
         published.select(quasi_identifiers)[pl.Series(row_of[group].astype(np.uint32))],
         people,
         np.arange(len(group)),
-        meanings=declared_meanings(quasi_identifiers, {}),
+        meanings=collect_meanings(quasi_identifiers, {}),
     )
     # Every pair of group and sensitive value must be published.
     true, shown = [pl.Series(_GROUP, group)], [published[_GROUP].cast(pl.Int64)]

@@ -31,7 +31,7 @@ from shoal.request.request import Request
 from shoal.table import encode
 from shoal.verbs.apply.assignment import UNKNOWN, assigned_forms
 from shoal.verbs.apply.planned_recoding import recoded_by
-from shoal.verification import failures
+from shoal.verification import find_failures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -341,7 +341,7 @@ class _Dealt:
             with clock.step("verify"):
                 published, entries = recoded.published()
                 units = units_of_entries(recoded, entries)
-                found = failures(published, request.schema.quasi_identifiers, request.requirement, units=units)
+                found = find_failures(published, request.schema.quasi_identifiers, request.requirement, units=units)
             if not found:
                 return recoded
             sentences = " ".join(one.sentence for one in found)

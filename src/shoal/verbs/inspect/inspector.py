@@ -29,7 +29,7 @@ from shoal.disclosure_risk import (
 from shoal.errors import DataError
 from shoal.findings import Remark, is_one_each, repeated_person
 from shoal.findings.finding_kinds import MOST_QUASI, OWN_VALUE
-from shoal.io import Understood, understand
+from shoal.io import ParsedTable, understand
 from shoal.io.forms import DateForm, format_of
 from shoal.io.number_forms import SIGNS, NumberForm
 from shoal.pipeline.input import open_data
@@ -183,7 +183,7 @@ def _persons(
 def _inspected(
     column: CountedColumn,
     found: PossibleIdentifier | None,
-    meant: Understood,
+    meant: ParsedTable,
     persons: Sequence[PersonEvidence],
     *,
     show_values: bool,
@@ -259,7 +259,7 @@ def _risk(quasi: Sequence[CountedColumn], k: int) -> dict[str, Any]:
 def _warnings(
     inspected: Sequence[InspectedColumn],
     columns: Sequence[CountedColumn],
-    meant: Understood,
+    meant: ParsedTable,
     persons: Sequence[PersonEvidence],
 ) -> Iterator[Remark]:
     yield from repeated_person(persons)
