@@ -108,6 +108,7 @@ def unprotected_persons(
     def is_kept(evidence: PersonEvidence) -> bool:
         frame, column = frame_of(evidence.column), evidence.column
         names = schema.quasi_identifiers if column is None else (column,)
+        # One protected unit that holds the records of each person together is enough.
         return not any(_are_together(frame, names, unit) for unit in schema.units)
 
     return tuple(one for one in persons if not schema.units or _is_unchanged(one, schema) or is_kept(one))
@@ -119,6 +120,7 @@ def _are_together(frame: pl.DataFrame, names: Sequence[str], unit: Sequence[str]
     values, units = ([f"{kind}{at}" for at in range(len(some))] for kind, some in (("v", names), ("u", unit)))
     columns = [frame[name].alias(key) for name, key in zip((*names, *unit), (*values, *units), strict=True)]
     counted = pl.DataFrame(columns).group_by(values).agg(pl.len().alias("rows"), pl.struct(units).n_unique().alias("n"))
+    # A few values may belong to several units, such as namesakes.
     repeated = counted.filter(pl.col("rows") > 1)
     return 2 * int((repeated["n"] > 1).sum()) <= repeated.height
 

@@ -109,6 +109,7 @@ def uncounted_persons(requested: Sequence[Mapping[str, Any]]) -> Iterator[Remark
     requested : sequence of mapping
         The models, as a certificate describes them.
     """
+    # A model of sensitive values counts records, unless it is declared to count persons.
     about = [(model.get("of"), model.get("k", 1)) for model in requested]
     if any(of in ("persons", "records") for of, _ in about) and not any(of == "persons" and k > 1 for of, k in about):
         yield Remark(
@@ -267,6 +268,7 @@ def insensitive_warnings(values: pl.DataFrame) -> Iterator[Remark]:
         distinct=lambda name: counted((name,))[1],
     )
 
+    # Here every row is a record.
     each = pl.repeat(1, rows, dtype=pl.Int64, eager=True)
     for name in values.columns:
         yield from _formulas(values.get_column(name), each)
