@@ -73,9 +73,9 @@ class Mondrian(Algorithm):
     * the width of an attribute with a hierarchy is the penalty of the lowest common ancestor of its values in the part,
       and a cut divides the children of that ancestor: every child that is acceptable alone becomes a part, the others
       stay together, and if these are not acceptable, the smallest of the first join them;
-      * of the cuts that the attributes allow, the cut is chosen that lowers the penalty most for each bit of entropy of
-        the split, not the widest attribute's;
-      * if no subtrees can be separated, cuts between neighbouring values of the hierarchy follow, relaxed cuts too.
+    * of the cuts that the attributes allow, the cut is chosen that lowers the penalty most for each bit of entropy of
+      the split, not the widest attribute's;
+    * if no subtrees can be separated, cuts between neighbouring values of the hierarchy follow, relaxed cuts too.
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(divisible=True)
