@@ -27,6 +27,7 @@ __all__ = [
     "Suggestion",
     "Audience",
     "current_audience",
+    "phrase",
     "set_audience",
     "text_of",
 ]
@@ -110,12 +111,16 @@ class Suggestion:
     """The owner of the parameter, if it is not a function that the audience calls."""
     python: str = ""
     """The words for Python, if they are another call, such as `rollback(unpublished=True)`."""
+    command: str = ""
+    """The words for the command line, if another command has the parameter, such as `shoal republish recover`."""
 
     def render(self, audience: Audience) -> str:
         """Phrase the suggestion."""
         # A flag without a value, or the flag with its value.
         called = audience.called(self.parameter, self.owner)
         if called is None:
+            if self.command and not audience.python:
+                return self.command
             text = f"the '{self.parameter}' parameter" if self.value is ... else f"{self.parameter}={self.value!r}"
             return self.python or text
         if self.value is ... or self.value is True:
@@ -160,6 +165,11 @@ class Phrase:
 
     def __str__(self) -> str:
         return self.render(PYTHON)
+
+
+def phrase(*parts: Part) -> str:
+    """Phrase a message for the audience of the current call."""
+    return text_of(parts, current_audience())
 
 
 def text_of(parts: Iterable[Part], audience: Audience) -> str:

@@ -318,7 +318,7 @@ class TestBadInput:
             (
                 lambda table: table.with_columns(disease=table["disease"].set(table["age"] == 20, None)),
                 DataError,
-                "1 row\\(s\\) miss a sensitive value",
+                "1 row\\(s\\) have no sensitive value",
             ),
             (lambda table: table.with_columns(disease=pl.Series([["x"]] * table.height)), DataError, "disease"),
         ],
@@ -489,7 +489,7 @@ class TestRollback:
             series.rollback(unpublished=True)
         series.publish(patients(range(60)))
         series.publish(patients(range(60)))
-        with pytest.raises(LedgerError, match="--unpublished"):
+        with pytest.raises(LedgerError, match="unpublished=True"):
             series.rollback(unpublished=False)
         series.rollback(unpublished=True)
         with pytest.raises(LedgerError, match="taken back already"):

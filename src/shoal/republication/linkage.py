@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, near_matches
 from shoal.pipeline.prepare import rows_without
+from shoal.republication.ledger.advice import DROP
 from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.persons import RECORD
 from shoal.republication.ledger.records import to_canonical_json
@@ -230,8 +232,9 @@ def link(
     dropped = int(absent.sum())
     if dropped and missing_sensitive == "error":
         raise DataError(
-            f"{dropped} row(s) miss a sensitive value. missing_sensitive='drop' leaves them out of this release "
-            "(--missing-sensitive drop)."
+            f"{dropped} row(s) have no sensitive value. Leave them out of this release with ",
+            Suggestion("missing_sensitive", "drop"),
+            ".",
         )
     rows = rows[~absent]
     pseudonyms = keys.pseudonymize(ids.gather(rows))
@@ -301,7 +304,9 @@ def _check_columns(names: Sequence[str], columns: SeriesColumns) -> None:
         shown = ", ".join(f"'{name}'" for name in others[:10]) + (" and more" if len(others) > 10 else "")
         raise ColumnError(
             f"{len(others)} column(s) have no role in the series: {shown}. Drop them from the table, or start a "
-            "series with direct_identifiers=... (--drop): these are never published."
+            "series with ",
+            DROP,
+            ": these are never published.",
         )
 
 

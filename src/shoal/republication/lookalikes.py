@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._messages import Phrase, phrase
+from shoal.republication.ledger.advice import TAKE_BACK
 from shoal.republication.linkage import find_absent_people
 
 if TYPE_CHECKING:
@@ -20,10 +22,12 @@ __all__ = ["describe_lookalikes"]
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Odd multiplier that spreads small codes over 64 bits."""
-_OTHER_IDS = (
+_OTHER_IDS = Phrase(
     "If they are the same people under other ids (coded anew, or written in another way), a release together with the "
     "earlier ones may betray them: publish with the earlier ids, and take back a release that was made, before anybody "
-    "outside sees it (shoal republish rollback --unpublished)."
+    "outside sees it, with ",
+    TAKE_BACK,
+    ".",
 )
 """Advice that ends the warnings about other ids."""
 
@@ -59,13 +63,14 @@ def describe_lookalikes(linked: LinkedTable) -> Iterator[str]:
         )
     # A table without any known id was probably coded with new ids.
     if len(linked.memory.persons) and found.new == len(linked.known):
-        yield (f"Nobody of the release was in an earlier one: all {found.new:,} people are taken for new. {_OTHER_IDS}")
+        taken = f"Nobody of the release was in an earlier one: all {found.new:,} people are taken for new."
+        yield f"{taken} {phrase(_OTHER_IDS)}"
     # More matches with absent people than chance explains.
     if found.suspicious:
         chance = f", more than the {found.by_chance:,.1f} that chance explains" if found.by_chance else ""
         yield (
             f"{found.alike:,} of {found.new:,} new people have the quasi-identifiers of somebody who is known and "
-            f"absent from the table, and a sensitive value that fits{chance}. {_OTHER_IDS}"
+            f"absent from the table, and a sensitive value that fits{chance}. {phrase(_OTHER_IDS)}"
         )
 
 

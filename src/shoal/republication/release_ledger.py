@@ -14,6 +14,7 @@ from shoal._core.validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal._messages import Suggestion
 from shoal.errors import LedgerError, ParameterError, near_matches
 from shoal.republication.ledger.acceptance import ACCEPTANCE_RISK, accept
+from shoal.republication.ledger.advice import NEW_KEY, RISK, START
 from shoal.republication.ledger.journal import check_written
 from shoal.republication.ledger.records import RecordedSeries, SeriesColumns, list_series, to_series_row
 from shoal.republication.ledger.rotation import rotate
@@ -235,8 +236,9 @@ class Ledger(Unpicklable):
         if held is None:
             others = near_matches(name, known) if known else "The ledger has no series yet."
             raise LedgerError(
-                f"There is no series '{name}' in the ledger. {others} A new one is started with start(...) (shoal "
-                "republish init). If it was there before, the ledger is not the newest: restore a newer backup."
+                f"There is no series '{name}' in the ledger. {others} A new one is started with ",
+                START,
+                ". If it was there before, the ledger is not the newest: restore a newer backup.",
             )
         return Series(self._store, held.name, held.m, held.columns)
 
@@ -298,7 +300,9 @@ class Ledger(Unpicklable):
         target = store.key_path if key_file is None else Path(key_file).expanduser().absolute()
         if target is None:
             raise LedgerError(
-                "The key of the ledger is in no file: name one for the new key (key_file=..., --new-key)."
+                "The key of the ledger is in no file. Name one for the new key with ",
+                NEW_KEY,
+                ".",
             )
         rotate(store, target, store.anchor_for(target))
 
@@ -332,8 +336,9 @@ class Ledger(Unpicklable):
             raise LedgerError(
                 "A ledger that is not the newest forgot people who were published. "
                 + ACCEPTANCE_RISK
-                + " If there is no newer "
-                "backup and you go on nevertheless, say so: accept(risk=True) (--risk)."
+                + " If there is no newer backup, and you accept this risk, confirm that with ",
+                RISK,
+                ".",
             )
         return accept(self._store, dict(last or {}))
 

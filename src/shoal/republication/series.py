@@ -20,6 +20,7 @@ from shoal.pipeline.input_hash import input_hash
 from shoal.release.certificate import FORMAT
 from shoal.republication.guarantee import describe_guarantee
 from shoal.republication.ledger import journal
+from shoal.republication.ledger.advice import RECOVER, TAKE_BACK
 from shoal.republication.ledger.memory import encrypt_pieces, read_memory
 from shoal.republication.ledger.records import RecordedRelease
 from shoal.republication.ledger.storage import get_reason, now
@@ -377,7 +378,9 @@ class Series(Unpicklable):
         if not unpublished:
             raise LedgerError(
                 "A release that was published cannot be taken back: people who have it could compare it with the next "
-                "one. If nobody outside has seen it, say so: rollback(unpublished=True) (--unpublished)."
+                "one. If nobody outside has seen it, confirm that with ",
+                TAKE_BACK,
+                ".",
             )
         store = self._store
         with store.publishing():
@@ -475,8 +478,9 @@ class Series(Unpicklable):
                 raise LedgerError(
                     f"Release {release.number} of the series '{self.name}' is published: its folder '{staged.target}' "
                     f"is there, complete. But the ledger could not record that: {reason} Leave the folder where it is, "
-                    "and do not publish the table again: the next start of a publish, or 'shoal republish recover', "
-                    "records the release."
+                    "and do not publish the table again: the next start of a publish, or ",
+                    RECOVER,
+                    ", records the release.",
                 ) from None
             LOG.warning("Release %s is published and recorded, at a second attempt: %s", release.number, reason)
 

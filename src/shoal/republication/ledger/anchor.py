@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from shoal._messages import Phrase, phrase
 from shoal.errors import LedgerError
+from shoal.republication.ledger.advice import ACCEPT, ANCHOR
 from shoal.republication.ledger.keys import check_mode, get_pending_path
 from shoal.republication.ledger.records import to_canonical_json
 from shoal.republication.ledger.tables import RELEASES, SERIES
@@ -33,10 +35,11 @@ if TYPE_CHECKING:
 __all__ = ["Anchor", "get_default_anchor", "get_head", "read_heads"]
 
 _FORMAT = 1
-_WHAT_TO_DO = (
+_WHAT_TO_DO = Phrase(
     "Nothing was published. If the database was restored from a backup, restore a newer one. If there is none, the "
-    "people who were published since then can no longer be told from new ones; 'shoal republish accept' says what that "
-    "means, and goes on."
+    "people who were published since then can no longer be told from new ones. Then accept the ledger as it is with ",
+    ACCEPT,
+    ", which explains the risk.",
 )
 
 
@@ -204,7 +207,7 @@ class Anchor:
         """Explain that the database has no trace of a publish that the anchor expects."""
         return (
             f"The ledger forgot: release {expected.number} of the series '{expected.name}' was being published, as the "
-            f"anchor '{self.path}' says, and may be out; the ledger has no trace of it. {_WHAT_TO_DO}"
+            f"anchor '{self.path}' says, and may be out; the ledger has no trace of it. {phrase(_WHAT_TO_DO)}"
         )
 
     def _explain_difference(self, confirmed: Head | None, found: Head | None) -> str:
@@ -214,7 +217,7 @@ class Anchor:
             assert confirmed is not None
             return (
                 f"The series '{confirmed.name}' had come to release {confirmed.number}, as the anchor '{self.path}' "
-                f"says, and is no longer in the ledger. {_WHAT_TO_DO}"
+                f"says, and is no longer in the ledger. {phrase(_WHAT_TO_DO)}"
             )
         # The anchor is older than the ledger.
         if confirmed is None or found.number > confirmed.number:
@@ -222,18 +225,18 @@ class Anchor:
             return (
                 f"The series '{found.name}' has come to release {found.number}, but the anchor '{self.path}' {known}: "
                 "the anchor was restored from an older copy, or another one is in use elsewhere (all who publish with "
-                "a ledger need the same anchor: anchor=..., --anchor). Nothing was published. Restore the newest "
-                "anchor; if it is lost, 'shoal republish accept' says what that means, and goes on."
+                f"a ledger need the same anchor: {phrase(ANCHOR)}). Nothing was published. Restore the newest anchor. "
+                f"If it is lost, accept the ledger as it is with {phrase(ACCEPT)}, which explains the risk."
             )
         # The ledger is older than the anchor.
         if found.number < confirmed.number:
             return (
                 f"The ledger forgot: the series '{found.name}' had come to release {confirmed.number}, as the anchor "
-                f"'{self.path}' says, and the ledger knows releases up to {found.number} only. {_WHAT_TO_DO}"
+                f"'{self.path}' says, and the ledger knows releases up to {found.number} only. {phrase(_WHAT_TO_DO)}"
             )
         return (
             f"The series '{found.name}' is not in the state that the anchor '{self.path}' knows, though the number of "
-            f"releases is the same: the ledger was changed, or restored from a backup. {_WHAT_TO_DO}"
+            f"releases is the same: the ledger was changed, or restored from a backup. {phrase(_WHAT_TO_DO)}"
         )
 
     def _read(self) -> _AnchorState:
@@ -242,7 +245,11 @@ class Anchor:
             raise LedgerError(
                 f"The anchor '{self.path}' of the ledger is not there. It says how far each series has come, so that "
                 "no ledger from an older backup is taken for the newest. Nothing was published. If it was moved, name "
-                "it (anchor=..., --anchor). If it is lost, 'shoal republish accept' says what that means, and goes on."
+                "it with ",
+                ANCHOR,
+                ". If it is lost, accept the ledger as it is with ",
+                ACCEPT,
+                ", which explains the risk.",
             )
         check_mode(self.path, "The anchor")
         try:
@@ -260,7 +267,9 @@ class Anchor:
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             raise LedgerError(
                 f"The anchor '{self.path}' is damaged, or belongs to another ledger. Nothing was published. Restore "
-                "it; if it is lost, 'shoal republish accept' says what that means, and goes on."
+                "it. If it is lost, accept the ledger as it is with ",
+                ACCEPT,
+                ", which explains the risk.",
             ) from None
 
     def _write(self, held: _AnchorState) -> None:
@@ -291,7 +300,9 @@ class Anchor:
             reason = os.strerror(error.errno) if error.errno else type(error).__name__
             raise LedgerError(
                 f"The anchor '{self.path}' cannot be written: {reason}. Without it nothing is published. Make its "
-                "folder writable, or name another place for it (anchor=..., --anchor)."
+                "folder writable, or name another place for it with ",
+                ANCHOR,
+                ".",
             ) from None
 
     def _seal(self, content: Mapping[str, Any]) -> str:

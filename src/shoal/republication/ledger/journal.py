@@ -25,8 +25,10 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from shoal._messages import phrase
 from shoal.errors import LedgerBusyError, LedgerError
 from shoal.io import is_being_written, staged_private_folder, sweep_folder
+from shoal.republication.ledger.advice import TAKE_BACK
 from shoal.republication.ledger.memory import compute_digest, is_kept, read_memory, write_pieces
 from shoal.republication.ledger.records import EDITED, list_series, read_series, reread, to_release_row
 from shoal.republication.ledger.storage import BUSY
@@ -345,7 +347,7 @@ def _settle_release(connection: sa.Connection, series: RecordedSeries, keys: Ser
     return (
         f"{what}, and nothing shows that its folder '{folder}' did not appear: it may have been moved or changed "
         "since. It counts as published, for the next release must fit it if anybody has seen it. Only if nobody "
-        "outside has, take it back: rollback(unpublished=True) (shoal republish rollback --unpublished)."
+        f"outside has, take it back with {phrase(TAKE_BACK)}."
     )
 
 

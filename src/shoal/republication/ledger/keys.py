@@ -103,8 +103,8 @@ class LedgerKey(Unpicklable):
             secret = b""
         if len(secret) != _BYTES:
             raise LedgerError(
-                f"{source} holds no key of a ledger: that is {2 * _BYTES} hexadecimal digits, as 'shoal republish "
-                "init' writes them. Restore it from a backup."
+                f"{source} holds no key of a ledger: that is {2 * _BYTES} hexadecimal digits, as they are written "
+                "when a ledger is created. Restore it from a backup."
             )
         return cls(secret=secret)
 

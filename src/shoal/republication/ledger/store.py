@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from shoal._messages import Phrase, phrase
 from shoal.errors import LedgerError
 from shoal.republication.ledger import journal
+from shoal.republication.ledger.advice import ANCHOR, CREATE, KEY
 from shoal.republication.ledger.anchor import Anchor, get_default_anchor, get_head, read_heads
 from shoal.republication.ledger.keys import (
     ENVIRONMENT,
@@ -66,8 +68,9 @@ class Store:
             held = get_default_key_file(self.address.path)
         if held is None:
             raise LedgerError(
-                "A ledger in PostgreSQL needs its key: name a file outside of the database with key=... (--key), or "
-                f"set {ENVIRONMENT}."
+                "A ledger in PostgreSQL needs its key: name a file outside of the database with ",
+                KEY,
+                f", or set {ENVIRONMENT}.",
             )
         self.key_path = held if isinstance(held, Path) else None
         self._anchor_named = anchor is not None or ANCHOR_ENVIRONMENT in os.environ
@@ -77,9 +80,10 @@ class Store:
         if not self._exists():
             if not create:
                 raise LedgerError(
-                    f"There is no ledger '{self.address.shown}'. Make one with shoal republish init (create=True), or "
-                    "check the name. If it was there before, restore it from a backup: without it, people who were "
-                    "published would be taken for new ones."
+                    f"There is no ledger '{self.address.shown}'. Make one with ",
+                    CREATE,
+                    ", or check the name. If it was there before, restore it from a backup: without it, people who "
+                    "were published would be taken for new ones.",
                 )
             self._make()
         # From here on the ledger exists.
@@ -97,12 +101,12 @@ class Store:
             sentences.append(
                 f"The key '{self.key_path}' lies beside the ledger: whoever copies the folder, a backup of it among "
                 "them, has both. Keep the key, and the anchor with it, in another place that the ledger's backups do "
-                "not take in, and name it with key=... (--key)."
+                "not take in, and name it with " + phrase(KEY, ".")
             )
         elif path is not None and self.anchor.path.parent == path.parent:
             sentences.append(
                 f"The anchor '{self.anchor.path}' lies beside the ledger: whoever restores the folder restores both, "
-                "and nothing shows that the ledger forgot people. Keep it in another place (anchor=..., --anchor)."
+                "and nothing shows that the ledger forgot people. Keep it in another place, with " + phrase(ANCHOR, ".")
             )
         return tuple(sentences)
 
@@ -226,7 +230,9 @@ class Store:
             return get_default_anchor(get_default_key_file(self.address.path))
         raise LedgerError(
             "A ledger in PostgreSQL whose key is in no file needs a place for its anchor, which says how far each "
-            f"series has come: name a file outside of the database with anchor=... (--anchor), or {ANCHOR_ENVIRONMENT}."
+            "series has come: name a file outside of the database with ",
+            ANCHOR,
+            f", or {ANCHOR_ENVIRONMENT}.",
         )
 
     def _exists(self) -> bool:
@@ -249,8 +255,9 @@ class Store:
             raise LedgerError(
                 f"There is a key, but no ledger '{self.address.shown}'. If the ledger was lost, restore it from a "
                 "backup: in a new one, people who were published would be taken for new ones. A new ledger is made "
-                f"together with a new key: name a file for it with key=... (--key), without {ENVIRONMENT}; afterwards "
-                "the key can be kept anywhere."
+                f"together with a new key: name a file for it with ",
+                KEY,
+                f", without {ENVIRONMENT}; afterwards the key can be kept anywhere.",
             )
         try:
             # Two processes may create the ledger at the same time.
@@ -304,7 +311,7 @@ class Store:
             )
         key = held if isinstance(held, LedgerKey) else self._read_key(held, facts["key_fingerprint"])
         if not key.fits(facts["key_fingerprint"]):
-            raise LedgerError(f"This is not the key of the ledger '{self.address.shown}'. {_KEY_LOST}")
+            raise LedgerError(f"This is not the key of the ledger '{self.address.shown}'. ", _KEY_LOST)
         try:
             # Unwrap the secrets, then check the seal of the facts with them.
             wrapped, uid = bytes.fromhex(facts["secrets"]), facts["uid"]
@@ -331,15 +338,16 @@ class Store:
                     pending.replace(path)
                 return key
         if not path.exists():
-            raise LedgerError(f"The key '{path}' of the ledger '{self.address.shown}' is not there. {_KEY_LOST}")
+            raise LedgerError(f"The key '{path}' of the ledger '{self.address.shown}' is not there. ", _KEY_LOST)
         return LedgerKey.read(path)
 
 
-_KEY_LOST = (
+_KEY_LOST = Phrase(
     "Without the right key nobody can tell who was published before: everyone would get a new signature, and the old "
-    "and new releases together could betray them. Restore the key from its backup (or name it: key=..., --key, or "
-    f"{ENVIRONMENT}). If it is lost for good, the releases that are out stay as safe as they are, but do not publish "
-    "the people in them again."
+    "and new releases together could betray them. Restore the key from its backup, or name it with ",
+    KEY,
+    f" or {ENVIRONMENT}. If it is lost for good, the releases that are out stay as safe as they are, but do not "
+    "publish the people in them again.",
 )
 """Advice about a missing or wrong key."""
 

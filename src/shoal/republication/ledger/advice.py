@@ -1,0 +1,30 @@
+"""Advice of messages about ledgers, in the words of Python and of the command line."""
+
+from __future__ import annotations
+
+from shoal._messages import Suggestion
+
+__all__ = ["ACCEPT", "ANCHOR", "CREATE", "DROP", "KEY", "NEW_KEY", "RECOVER", "RISK", "START", "TAKE_BACK"]
+
+ACCEPT = Suggestion("accept", python="Ledger.accept", command="'shoal republish accept'")
+"""Go on with a ledger that is not the newest."""
+ANCHOR = Suggestion("anchor", command="--anchor")
+"""Name the file of the anchor."""
+CREATE = Suggestion("create", True, command="shoal republish init")
+"""Create a ledger."""
+DROP = Suggestion("direct_identifiers", python="direct_identifiers", command="shoal republish init --drop")
+"""Name columns of a series that are never published."""
+KEY = Suggestion("key", command="--key")
+"""Name the file of the key."""
+NEW_KEY = Suggestion("key_file", command="--new-key")
+"""Name the file of a new key."""
+RECOVER = Suggestion("recover", python="Ledger.recover()", command="'shoal republish recover'")
+"""Settle a publish that was interrupted."""
+RISK = Suggestion("risk", True, python="accept(risk=True)", command="--risk")
+"""Accept the risk of a ledger that is not the newest."""
+START = Suggestion("start", python="Ledger.start", command="shoal republish init")
+"""Start a series."""
+TAKE_BACK = Suggestion(
+    "unpublished", True, python="rollback(unpublished=True)", command="shoal republish rollback --unpublished"
+)
+"""Take a release back that nobody outside has seen."""
