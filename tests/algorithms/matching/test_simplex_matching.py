@@ -11,7 +11,6 @@ from shoal.algorithms.matching import cover_search
 from shoal.algorithms.matching.cover_problem import FORBIDDEN, CoverProblem, GroupPrices, split_cover
 from shoal.algorithms.matching.cover_search import CoverSearch
 from shoal.algorithms.matching.group_prices_kernel import UNIT
-from shoal.algorithms.matching.neighbourhoods import Neighbourhoods
 from shoal.algorithms.matching.parity_cuts import parity_cuts
 from shoal.algorithms.matching.simplex_matching import cheapest_cover
 from shoal.errors import InternalError
@@ -225,27 +224,14 @@ def test_parity_cuts_are_violated_and_no_cover_violates_them(seed):
         assert odd >= 1
 
 
-def test_neighbourhoods_grow_along_cheap_groups():
-    pool = np.array([[0, 2, -1], [2, 4, -1], [4, 6, -1], [1, 7, -1]], dtype=np.int64)
-    around = Neighbourhoods(pool, np.array([0, UNIT, 0, 5 * UNIT]), 8)
-    cover = np.array([[0, 1, -1], [2, 3, -1], [4, 5, -1], [6, 7, -1]], dtype=np.int64)
-    assert around.grow(cover, 0, 2).tolist() == [0]
-    assert around.grow(cover, 0, 4).tolist() == [0, 1]
-    assert around.grow(cover, 0, 100).tolist() == [0, 1, 2, 3]
-    by_chance = [around.grow(cover, 0, 100, np.random.default_rng(seed)).tolist() for seed in range(20)]
-    assert all(0 in region for region in by_chance)
-    assert {len(region) for region in by_chance} >= {1, 2}
-    far = Neighbourhoods(pool, np.array([0, 5 * UNIT, 0, 0]), 8)
-    assert far.grow(cover, 2, 100).tolist() == [0, 1, 2, 3], "through the group of 1 and 7"
-
-
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("values", [None, 5])
-def test_large_problems_by_neighbourhoods(monkeypatch, values, seed):
-    """With small neighbourhoods a problem of 90 rows goes the way of large ones, to the same cost."""
+def test_large_problems(monkeypatch, values, seed):
+    """A problem of 90 rows that counts as large goes the way of large ones, to the same cost."""
     problem, _, _ = random_problem(seed, rows=90, values=values, d=6, domain=4)
     expected = cheapest_cover(problem)
-    monkeypatch.setattr(cover_search, "_REGION_ROWS", (14, 28))
+    monkeypatch.setattr(cover_search, "_MAX_SMALL_ROWS", 28)
+    monkeypatch.setattr(cover_search, "_MAX_ROWS_TO_ROUND", 14)
     found = cheapest_cover(problem)
     check(problem, found)
     assert found.cost == expected.cost == found.bound == expected.bound

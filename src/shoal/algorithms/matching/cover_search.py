@@ -1,4 +1,4 @@
-"""The search behind `simplex_matching`: column generation, parity cuts, regional improvement, branch and bound."""
+"""The search behind `simplex_matching`: column generation, parity cuts, branch and bound."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from shoal.algorithms.matching.group_prices_kernel import (
     prices_of_groups,
     scan_groups,
 )
-from shoal.algorithms.matching.neighbourhoods import Neighbourhoods
 from shoal.algorithms.matching.parity_cuts import parity_cuts
 from shoal.errors import InternalError
 from shoal.solver.highs import LiveProgram, Program, Rows, Solution, solve
@@ -61,14 +60,10 @@ _MAX_CUT_ROUNDS = 30
 """Largest number of rounds of parity cuts."""
 _MAX_STALLED_ROUNDS = 2
 """Number of cut rounds without a better bound after which the solution of a large problem is rounded."""
-_MAX_FRUITLESS_ROUNDS = 1
-"""Number of successive rounds of regional improvement without a cheaper cover after which cuts end."""
-_EXCHANGES = 120
-"""Number of regions that are solved again at equal cost, before branch and bound."""
-_SHARE_AT_EXPENSIVE_GROUPS = 0.7
-"""Share of these regions that start at a group whose cost exceeds its duals."""
-_REGION_ROWS = (150, 300, 600)
-"""Numbers of rows of the regions that are solved again; problems with at most twice the first are solved as a whole."""
+_MAX_SMALL_ROWS = 300
+"""Largest number of rows of a small problem: cuts are added as long as there are any."""
+_MAX_ROWS_TO_ROUND = 150
+"""Largest number of rows that a rounded solution covers by an integer program."""
 _PENALTY_FACTOR = 4
 """First penalty of a row in no group, as a multiple of the highest price; also the factor by which it is raised."""
 _TOLERANCE = 1e-6
@@ -106,13 +101,10 @@ class CoverSearch:
         start: NDArray[np.int64] | None,
         time_limit: float | None,
         progress: Progress,
-        at_once: bool = False,
     ) -> None:
         self._problem = problem
         self._types = len(problem.counts)
         self._values = problem.values if problem.values is not None else np.full(self._types, -1, dtype=np.int64)
-        self._at_once = at_once or problem.rows <= 2 * _REGION_ROWS[0]
-        """If True, the problem is solved as a whole, not by regions."""
         self._began = time.perf_counter()
         self._limit = time_limit
         self._progress = progress
@@ -127,8 +119,6 @@ class CoverSearch:
         only if a solution pays it."""
         self._cuts: list[NDArray[np.int64]] = []
         self._duals: _Duals | None = None
-        self.interrupted = False
-        """True after an interrupt."""
         if start is not None:
             self._keep(start)
 
@@ -139,10 +129,8 @@ class CoverSearch:
             self._check_clock()
             self._search()
             complete = True
-        except _OutOfTimeError:
+        except (_OutOfTimeError, KeyboardInterrupt):
             pass
-        except KeyboardInterrupt:
-            self.interrupted = True
         return Cover(groups=self._best, cost=self._cost, bound=self._bound, proof=self._proof, complete=complete)
 
     def _search(self) -> None:
@@ -152,28 +140,26 @@ class CoverSearch:
         # Column generation, and rounds of parity cuts.
         self._open_program()
         solution = self._generate_columns()
-        stalled = fruitless = 0
+        is_small = self._problem.rows <= _MAX_SMALL_ROWS
+        stalled, rounded_in_vain = 0, False
         for _ in range(_MAX_CUT_ROUNDS):
             counts = self._problem.counts
             cuts = [] if self._is_proven() else parity_cuts(self._groups, solution, counts, known=self._cuts)
-            if not cuts or fruitless == _MAX_FRUITLESS_ROUNDS:
+            if not cuts or rounded_in_vain:
                 break
             self._add_cuts(cuts)
             bound = self._bound
             solution = self._generate_columns()
             # If cuts stop raising the bound, look for a better cover.
             stalled = stalled + 1 if self._bound == bound else 0
-            if stalled >= (1 if self._at_once else _MAX_STALLED_ROUNDS):
+            if stalled >= (1 if is_small else _MAX_STALLED_ROUNDS):
                 cost = self._cost
                 self._round(solution)
-                self._improve()
-                fruitless = fruitless + 1 if self._cost == cost and not self._at_once else 0
+                rounded_in_vain = self._cost == cost and not is_small
                 stalled = 0
-        # Improve the cover, then prove the rest by branch and bound.
+        # Round the last solution, then prove the rest by branch and bound.
         if not self._is_proven():
             self._round(solution)
-            self._improve()
-            self._exchange_equal_groups()
         if not self._is_proven():
             self._solve_remaining_groups()
 
@@ -402,8 +388,8 @@ class CoverSearch:
             times[self._groups[:, 1] < 0] = 0
         kept = np.repeat(self._groups, times, axis=0)
         left = self._problem.counts - count_rows_by_type(kept, self._types)
-        if left.sum() > _REGION_ROWS[0]:
-            # Too many rows for an integer program: split them somehow, and improve regions one by one later.
+        if left.sum() > _MAX_ROWS_TO_ROUND:
+            # Too many rows for an integer program: split them somehow.
             rest = np.repeat(np.arange(self._types), left)
             self._keep(np.concatenate((kept, split_cover(self._problem, [rest]))))
             return
@@ -417,91 +403,6 @@ class CoverSearch:
                 return
             kept = np.concatenate((kept, repeat_groups(near, found.values)))
         self._keep(kept)
-
-    def _improve(self) -> None:
-        """Solve the region around each group whose cost exceeds its duals, the most expensive first."""
-        if self._cost is None or self._at_once:
-            return
-        around = Neighbourhoods(self._groups, self._reduced_costs(self._groups), self._types)
-        for size in (rows for rows in _REGION_ROWS if rows < self._problem.rows):
-            failed: set[bytes] = set()
-            while not self._is_proven():
-                excess = self._reduced_costs(self._best)
-                seeds = [
-                    int(seed)
-                    for seed in np.argsort(-excess, kind="stable")
-                    if excess[seed] > _NEGLIGIBLE and self._best[seed].tobytes() not in failed
-                ]
-                if not seeds:
-                    break
-                if not self._solve_region(around.grow(self._best, seeds[0], size)):
-                    failed.add(self._best[seeds[0]].tobytes())
-
-    def _exchange_equal_groups(self) -> None:
-        """Replace groups of random regions by others of equal cost, until that allows a cheaper cover."""
-        if self._cost is None or self._at_once:
-            return
-        around = Neighbourhoods(self._groups, self._reduced_costs(self._groups), self._types)
-        chance = np.random.default_rng(0)  # affects the duration of the search, not the optimum
-        for _ in range(_EXCHANGES):
-            if self._is_proven():
-                return
-            cost = self._cost
-            # Start at an expensive group most of the time, otherwise at any group.
-            excess = np.flatnonzero(self._reduced_costs(self._best) > _NEGLIGIBLE)
-            seed = int(chance.choice(excess)) if len(excess) and chance.random() < _SHARE_AT_EXPENSIVE_GROUPS else None
-            seed = int(chance.integers(len(self._best))) if seed is None else seed
-            size = int(chance.integers(_REGION_ROWS[0] // 2, 2 * _REGION_ROWS[0]))
-            self._solve_region(around.grow(self._best, seed, size, chance), wander=True)
-            if self._cost < cost:
-                self._improve()
-
-    def _solve_region(self, region: NDArray[np.intp], *, wander: bool = False) -> bool:
-        """Find the cheapest cover of the rows of a region, and keep it if it is cheaper (with `wander`, or as cheap).
-
-        Parameters
-        ----------
-        region : int array
-            Positions of groups of the best cover.
-        wander : bool, default False
-            If True, the search does not start from the present groups, and an equally cheap cover replaces them.
-
-        Returns
-        -------
-        bool
-            True if the cover became cheaper.
-        """
-        self._check_clock()
-        # The problem of the region's rows.
-        problem, groups = self._problem, self._best[region]
-        types = np.unique(groups[groups >= 0])
-        part = CoverProblem(
-            codes=problem.codes[types],
-            counts=count_rows_by_type(groups, self._types)[types],
-            prices=problem.prices,
-            values=None if problem.values is None else problem.values[types],
-            alone=problem.alone,
-        )
-        # Solve it as a whole, and put its groups into the cover.
-        start = np.where(groups >= 0, np.searchsorted(types, groups), -1)
-        known = None if wander else start
-        search = CoverSearch(part, start=known, time_limit=self._seconds_left(), progress=self._report, at_once=True)
-        found = search.run()
-        cheaper = found.cost is not None and found.cost < part.cost(start)
-        if cheaper or (wander and found.cost == part.cost(start)):
-            new = np.where(found.groups >= 0, types[found.groups], -1)
-            self._keep(np.concatenate((np.delete(self._best, region, axis=0), new)), as_cheap=wander)
-        if search.interrupted:
-            raise KeyboardInterrupt
-        return cheaper
-
-    def _reduced_costs(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Compute the reduced costs of groups under the best duals, in units of 1 / UNIT."""
-        assert self._duals is not None
-        paid = np.append(self._duals.types, 0)[groups].sum(axis=1)
-        odd = mark_odd_groups(groups, self._cuts[: len(self._duals.cuts)], self._types)
-        reduced: NDArray[np.int64] = self._costs(groups) * UNIT - paid - odd.astype(np.int64) @ self._duals.cuts
-        return reduced
 
     def _affordable(self, limit: int, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Find all groups with a reduced cost of at most `limit` under the best duals."""
@@ -551,8 +452,8 @@ class CoverSearch:
             progress=self._report,
         )
 
-    def _keep(self, groups: NDArray[np.int64], *, as_cheap: bool = False) -> None:
-        """Store a cover if it is the cheapest so far; with `as_cheap`, also if it costs the same."""
+    def _keep(self, groups: NDArray[np.int64]) -> None:
+        """Store a cover if it is the cheapest so far."""
         problem = self._problem
         # Check that the cover is valid, no matter which method found it.
         if not np.array_equal(count_rows_by_type(groups, self._types), problem.counts):
@@ -565,7 +466,7 @@ class CoverSearch:
         cost = int(self._costs(groups).sum())
         if self._problem.alone is None and (groups[:, 1] < 0).any():
             raise InternalError("a cover leaves rows alone that may not be")
-        if cost < FORBIDDEN and (self._cost is None or cost < self._cost + as_cheap):
+        if cost < FORBIDDEN and (self._cost is None or cost < self._cost):
             self._best, self._cost = groups, cost
 
     # Time limit and progress.
