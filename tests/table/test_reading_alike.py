@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -23,10 +24,11 @@ IGNORED = {0x34F, 0x115F, 0x1160, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10), *range
 """Invisible characters that are neither format nor control characters."""
 HIDDEN = "\u200b\u200d\u00ad\u202e\ufeff\ufe0f\U000e0041\x00\x1b\u3164\u034f\u2066"
 BLANKS = " \t\n\u00a0\u2003\u3000\u2800"
+NUMBERS = "0015.,-+\u2013\u2019\u0661"
 LETTERS = "\u041d\u0421\u0441\u0391\u03bfcCoaAhHbß\u017f\u03c2\u03c3\u03a3ée\u0301\ufb01\uff48\uff111½x\u0601"
 LIKE_LATIN = str.maketrans("\u041d\u0421\u0441\u0391\u03bf", "HCcAo")
 """Some Cyrillic and Greek letters that look like Latin ones."""
-TEXTS = st.text(st.sampled_from(HIDDEN + BLANKS + LETTERS), max_size=6)
+TEXTS = st.text(st.sampled_from(HIDDEN + BLANKS + NUMBERS + LETTERS), max_size=6)
 
 
 def plain(text: str) -> str:
@@ -46,7 +48,15 @@ def folded(text: str) -> str:
     if scripts & {"CYRILLIC", "GREEK"} and re.search("[A-Za-z]", text):
         text = text.translate(LIKE_LATIN)
     text = unicodedata.normalize("NFKC", text.casefold())
-    return " ".join("".join(" " if one in BLANKS else one for one in text).split())
+    text = " ".join("".join(" " if one in BLANKS else one for one in text).split())
+    return of_number(text.replace("i\u0307", "i").translate({0x2044: "/", 0x2013: "-", 0x2019: "'", 0x661: "1"}))
+
+
+def of_number(text: str) -> str:
+    if re.fullmatch("[+-]?[0-9]{1,3}([ ',][0-9]{3})+", text):
+        text = re.sub("[ ',]", "", text)
+    number = re.fullmatch("[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)", text)
+    return str(Fraction(text.replace(",", "."))) if number else text
 
 
 def normalized(values: list[str | None], kind: Any = pl.String) -> list[str | None]:
@@ -56,6 +66,36 @@ def normalized(values: list[str | None], kind: Any = pl.String) -> list[str | No
 def test_letters_of_another_alphabet_within_latin_text_read_alike() -> None:
     assert count_alike(pl.Series(["HIV", "\u041dIV", "5 mg", "5 \u03bcg", "\u0421\u041e\u041d"]))[0] == 1
     assert count_alike(pl.Series(["COH", "\u0421\u041e\u041d"]))[0] == 0, "a word of one alphabet is what it is"
+
+
+@pytest.mark.parametrize(
+    "twins",
+    [
+        *(["1", "1.0", "01", "+1", "1,00", "1."], ["1000", "1,000", "1 000", "1'000", "1e3"], ["0", "-0", "0.0"]),
+        *(["\u00bd", "1/2"], ["HIV-1", "HIV\u20131", "HIV\u20101"], ["O'x", "O\u2019x"]),
+        *(["3", "\u0663"], ["i", "\u0131"]),
+        *(["1.2.1990", "01.02.1990"], ["1990-2-1", "1990-02-01"], ["NA", "null", None], [0.3, 0.1 + 0.2]),
+        ["12345678901234567890", "12345678901234567890.0"],
+    ],
+)  # fmt: skip
+def test_forms_of_a_value_read_alike(twins: list[Any]) -> None:
+    pairs, alike = count_alike(pl.Series(twins))
+    assert pairs == len(twins) * (len(twins) - 1) // 2
+    assert set(alike) == set(twins) - {None}
+    made = shoal.anonymize(
+        pl.DataFrame({"zip": [1] * 10 * len(twins), "disease": twins * 10}),
+        quasi_identifiers=["zip"], sensitive="disease", l=len(twins), missing_sensitive="value",
+    )  # fmt: skip
+    assert "values_read_alike" in made.public_certificate.to_json()
+
+
+@pytest.mark.parametrize(
+    "different",
+    [["1", "10", "100"], ["12345678901234567890", "12345678901234567891"], ["1.2.3", "1.2.30"], ["a0", "a"],
+     ["1", "-1"], ["a", None], [0.3, 0.3000001], ["1.2.1990", "2.1.1990"], ["none", None]],
+)  # fmt: skip
+def test_other_values_do_not(different: list[Any]) -> None:
+    assert count_alike(pl.Series(different))[0] == 0
 
 
 @given(values=st.lists(TEXTS, min_size=1, max_size=8))

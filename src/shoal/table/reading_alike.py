@@ -1,4 +1,4 @@
-"""Texts that look equal to readers but differ for programs: blanks, invisible characters, Unicode forms, case."""
+"""Values that look equal to readers but differ for programs: blanks, invisible characters, Unicode, case, numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLANK = r"[\s\u{2800}]"
 _ENDS = f"^{_BLANK}+|{_BLANK}+$"
 _NOT_PLAIN = r"[^ -~]|^ | $"
 """Text that normalization may change; all other text is printable ASCII without a blank at either end."""
-_NOT_FOLDED = r"[^ -~]|^ | $|[A-Z]|  "
+_NOT_FOLDED = r"[^ -~]|^ | $|[A-Z]|  |^[+.,]|^-?0.|^-0|^\d+[-/]|^-?\d.*[.,e' ]|^n(a|/a|an|ull)$|^#n/a$|^<na>$"
 """Text that folding may change."""
 _MIXED = r"(?s:[A-Za-z].*[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}].*[A-Za-z])"
 """Pattern of texts that mix Latin with Cyrillic or Greek letters, in which a letter may imitate another one."""
@@ -35,6 +35,26 @@ _LIKE_LATIN = dict(
     )
 )
 """Cyrillic and Greek letters, and the Latin ones that they look like."""
+_SIGNS = {
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u00b4`", "'"),
+    **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
+    "\u2044": "/",
+    "\u2215": "/",
+    "\u00d7": "x",
+    "\u0131": "i",
+    "i\u0307": "i",
+    **{chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)},
+}
+"""Dashes, quotation marks, fraction bars and digits in one form each. NFKC turns \u00bd into a 1, a bar and a 2."""
+_MISSING = r"^(n/?a|#n/a|nan|null|<na>)$"
+"""Texts that programs read as a missing value, folded."""
+_THOUSANDS = r"^([+-]?\d{1,3})(([ ',])\d{3})+$"
+_DECIMAL = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)$"
+_SCIENTIFIC = r"^[+-]?\d+([.,]\d+)?e[+-]?\d{1,2}$"
+_DATE = r"^(\d{1,2}([./-])\d{1,2}[./-]\d{2,4}|\d{4}-\d{1,2}-\d{1,2})$"
+_DIGITS = 12
+"""Significant digits in which floating-point numbers must differ to look different."""
 _TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 
@@ -43,7 +63,7 @@ def normalize_text(text: pl.Expr) -> pl.Expr:
 
     Examples
     --------
-    >>> pl.DataFrame({"s": ["HIV", " HIV\u00a0", "HI\u200bV", " "]}).select(normalized(pl.col("s")))["s"].to_list()
+    >>> pl.DataFrame({"s": ["HIV", " HIV\u00a0", "HI\u200bV", " "]}).select(normalize_text(pl.col("s")))["s"].to_list()
     ['HIV', 'HIV', 'HIV', None]
     """
     plain = text.str.replace_all(_INVISIBLE, "").str.replace_all(_ENDS, "").str.normalize("NFC")
@@ -115,12 +135,13 @@ def check_distinguishable(columns: Iterable[tuple[str, pl.Series]], *, may_norma
 
 
 def count_alike(values: pl.Series) -> tuple[int, pl.Series]:
-    """Count the pairs of values that look alike, ignoring case and compatibility variants.
+    """Count the pairs of values that look alike, ignoring case, compatibility variants and the form of numbers.
 
     Parameters
     ----------
     values : polars.Series
-        Values of one column; repeated values count once, missing values are ignored.
+        Values of one column; repeated values count once. A missing value is equal to texts such as `NA`, which programs
+        read as missing.
 
     Returns
     -------
@@ -134,18 +155,24 @@ def count_alike(values: pl.Series) -> tuple[int, pl.Series]:
     >>> pairs, alike = count_alike(pl.Series(["HIV", "hiv", "HIV", "flu"]))
     >>> pairs, sorted(alike)
     (1, ['HIV', 'hiv'])
+    >>> count_alike(pl.Series(["1", "1.0", "01", "2", "\u00bd", "1/2"]))[0]
+    4
     """
-    if values.dtype not in _TEXT:
+    different = values.unique()
+    if values.dtype.is_float():
+        different = different.drop_nulls().filter(different.drop_nulls().is_finite())
+        folded = different.round_sig_figs(_DIGITS)
+    elif values.dtype in _TEXT:
+        text = different.cast(pl.String)
+        if not text.str.contains(_NOT_FOLDED).any():
+            return 0, values.clear()
+        folded = _fold_text(text)
+    else:
         return 0, values.clear()
-    different = values.unique().drop_nulls()
-    text = different.cast(pl.String)
-    if not text.str.contains(_NOT_FOLDED).any():
-        return 0, values.clear()
-    folded = _fold_text(text)
     repeated = folded.is_duplicated()
     # n values with the same form make n (n - 1) / 2 pairs.
     sizes = folded.filter(repeated).value_counts()["count"].cast(pl.Int64)
-    return int((sizes * (sizes - 1)).sum()) // 2, different.filter(repeated)
+    return int((sizes * (sizes - 1)).sum()) // 2, different.filter(repeated).drop_nulls()
 
 
 def _fold_text(text: pl.Series) -> pl.Series:
@@ -156,4 +183,22 @@ def _fold_text(text: pl.Series) -> pl.Series:
     # Lower-casing distinguishes the sharp s and the final sigma; case folding does not.
     column = column.str.replace_all("\u00df", "ss", literal=True).str.replace_all("\u03c2", "\u03c3", literal=True)
     column = column.str.normalize("NFKC").str.replace_all(f"{_BLANK}+", " ").str.strip_chars(" ")
+    column = _fold_numbers(column.str.replace_many(_SIGNS)).str.replace(_MISSING, "")
     return text.alias("text").to_frame().select(column).to_series()
+
+
+def _fold_numbers(text: pl.Expr) -> pl.Expr:
+    """Write numbers with a decimal point, without separators of thousands, plus signs and zeros at the ends.
+
+    Days and months of dates have no leading zero.
+    """
+    # Digits are changed as text, because numbers of patients are longer than a float is exact.
+    many = text.str.contains(_THOUSANDS)
+    plain = pl.when(many).then(text.str.replace_all(r"[ ',]", "")).otherwise(text)
+    power = plain.str.contains(_SCIENTIFIC)
+    float_text = plain.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False).cast(pl.String)
+    plain = pl.when(power).then(float_text).otherwise(plain)
+    short = plain.str.replace(",", ".", literal=True).str.replace(r"^\+", "").str.replace(r"^(-?)0+(\d)", "${1}${2}")
+    short = short.str.replace(r"^(-?)\.", "${1}0.").str.replace(r"\.0*$", "").str.replace(r"(\.\d*?)0+$", "${1}")
+    dates = pl.when(text.str.contains(_DATE)).then(text.str.replace_all(r"\b0(\d)", "${1}")).otherwise(plain)
+    return pl.when(plain.str.contains(_DECIMAL)).then(short.str.replace("^-0$", "0")).otherwise(dates)
