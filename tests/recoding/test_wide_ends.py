@@ -233,6 +233,20 @@ def test_classes_end_at_no_exact_value(coarsen: Any, names: list[str], recoding:
     assert release.public_certificate.to_dict()["parameters"]["shared_by"] == 5
     exact = shoal.anonymize(table, **asked, exact_ends=True)
     assert ends_of_few(*shown(exact, table), 5) or set(exact.data[names[0]]) == {"*"}
+    # Who is singled out is counted as of any other interval.
+    alone = sum(ends_fitting_one(*shown(exact, table), name)[1] for name in names)
+    assert (alone > 0) == any(one.code == "exact_ends" for one in exact.warnings)
+    assert all(one.code != "exact_ends" for one in release.warnings)
+
+
+def test_people_at_the_ends_of_classes_are_counted() -> None:
+    pay = [*range(100, 110), *range(200, 210), 150, 150]
+    table = pl.DataFrame({"pay": pay, "disease": ["a", "b"] * 11})
+    asked: dict[str, Any] = {"quasi_identifiers": ["pay"], "coarsen": {"pay": shoal.Ordered(k=10)}, "k": 10}
+    made = shoal.anonymize(table, sensitive="disease", exact_ends=True, **asked)
+    assert set(made.data["pay"]) == {"[100, 109]", "[150, 209]"}
+    (warning,) = [one for one in made.warnings if one.code == "exact_ends"]
+    assert "3 of 22 records are singled out" in warning.text, "two people have 150"
 
 
 def test_a_class_with_an_exact_end_is_not_written() -> None:

@@ -166,7 +166,9 @@ def _exact_ends(recoded: Recoded) -> Iterator[Remark]:
     """Yield the warning about the ends of intervals, where they are the values of single records on request."""
     prepared, request = recoded.prepared, recoded.prepared.request
     if request.exact_ends and request.few > 1:
-        found = count_singled_out(prepared.table, recoded.recoding, request.few, coarse=prepared.coarse)
+        classes = {name for name, meaning in prepared.meanings.items() if meaning.ends_at_values}
+        before = {name: column for name, column in prepared.encoded.before.items() if name in classes}
+        found = count_singled_out(prepared.table, recoded.recoding, request.few, coarse=prepared.coarse, before=before)
         yield from exact_ends(found, prepared.table.people)
 
 

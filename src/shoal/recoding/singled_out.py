@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ from shoal.table.compressed import entries_of_rows
 from shoal.table.counts import rows_by_code
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Mapping
 
     from numpy.typing import NDArray
 
@@ -20,7 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["count_singled_out"]
 
 
-def count_singled_out(table: Table, recoding: Recoding, few: int, *, coarse: Container[str] = ()) -> int:
+def count_singled_out(
+    table: Table,
+    recoding: Recoding,
+    few: int,
+    *,
+    coarse: Container[str] = (),
+    before: Mapping[str, Column] = MappingProxyType({}),
+) -> int:
     """Count the records that are singled out: no other record has the exact value and matches the group's other cells.
 
     Parameters
@@ -33,23 +41,32 @@ def count_singled_out(table: Table, recoding: Recoding, few: int, *, coarse: Con
         Values that at least this many records have are skipped, because such values do not single out anyone.
     coarse : container of str
         Columns whose values are not values of records.
+    before : mapping of column to Column
+        Columns whose values are classes that end at values of records, as they were before.
     """
     rows = [np.empty(0, dtype=np.int64)]
     # Nodes of hierarchies and coarse values are not exact values of records.
     for place, (column, recoded) in enumerate(zip(table.quasi_identifiers, recoding.columns, strict=True)):
-        if recoded.levels is None and column.name not in coarse:
-            rows.append(_find_singled_out(table, recoding, place, few))
+        if recoded.levels is None and (column.name not in coarse or column.name in before):
+            rows.append(_find_singled_out(table, recoding, place, few, before.get(column.name)))
     alone = np.unique(np.concatenate(rows))
     return len(alone)
 
 
-def _find_singled_out(table: Table, recoding: Recoding, place: int, few: int) -> NDArray[np.int64]:
+def _find_singled_out(
+    table: Table, recoding: Recoding, place: int, few: int, before: Column | None
+) -> NDArray[np.int64]:
     """Return the rows that are singled out by an exact value of one column."""
     column, recoded, classes = table.quasi_identifiers[place], recoding.columns[place], recoding.classes
-    counts = rows_by_code(column.codes, column.size, table.counts)
+    # A cell that was kept shows an interval, too, if values were classes before.
+    hidden = recoded.stars if before is not None else recoded.kept | recoded.stars
     # One representative of each published class that shows an interval or a set.
-    group = classes.representatives[~(recoded.kept | recoded.stars)[classes.representatives]]
+    group = classes.representatives[~hidden[classes.representatives]]
     owner, values = _list_shown_values(column, recoded, recoded.group_codes[group])
+    if before is not None:
+        owner, values = _ends_of_classes(column, before, owner, values)
+        column = before
+    counts = rows_by_code(column.codes, column.size, table.counts)
     rare = counts[values] < few
     group, values = group[owner[rare]], values[rare]
     # Candidates: all rows with one of the rare values.
@@ -81,6 +98,23 @@ def _list_shown_values(
     chosen = entries_of_rows(domains.starts[labels], domains.starts[labels + 1])
     begin, stop = domains.first[chosen].astype(np.int64), domains.last[chosen].astype(np.int64) + 1
     return np.repeat(runs, stop - begin), entries_of_rows(begin, stop)
+
+
+def _ends_of_classes(
+    column: Column, before: Column, owner: NDArray[np.int64], values: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Replace classes by the codes of the least and the greatest value in each of them."""
+    low, high = np.full(column.size, before.size, dtype=np.int64), np.full(column.size, -1, dtype=np.int64)
+    np.minimum.at(low, column.codes, before.codes)
+    np.maximum.at(high, column.codes, before.codes)
+    if column.ordered:
+        # An interval of several classes shows the low end of the first and the high end of the last one.
+        first, last = np.split(values, 2)
+        values = np.concatenate((low[first], high[last]))
+    else:
+        owner, values = np.tile(owner, 2), np.concatenate((low[values], high[values]))
+    known = values < before.size - before.has_missing
+    return owner[known], values[known]
 
 
 def _covers(
