@@ -129,8 +129,8 @@ class _Shown:
         self._below = np.append(0, np.cumsum(_sums(self._ranks, each, values.size + 1)[: values.size]))
         self._least = least
         # A column with a top or bottom code may have a name for the values beyond it, and then no grid; or none at all.
-        self._may_lack_grid = meaning.has_names
         self._grid = None if meaning.has_names and not meaning.is_cut_off else _grid_of(values, distinct)
+        self._may_lack_grid = meaning.has_names or self._grid is None
         # A class has other rows than those of a group: its end is that of the first value in the interval.
         self._of_classes = meaning.ends_at_values
 
