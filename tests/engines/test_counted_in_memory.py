@@ -193,7 +193,7 @@ def test_cells_that_are_not_those_of_the_table_make_no_release(
         return _spoiled(cells.sort(cells.columns), str(("age", "sex", "area", "s0").index(column)), change)
 
     assert isinstance(counted(frame, **arguments).store, RunRows)
-    monkeypatch.setattr("shoal.engines.memory.collected", spoiled)
+    monkeypatch.setattr("shoal.engines.memory.collect_in_memory", spoiled)
     with pytest.raises(ReleaseUnsafeError, match="not those of the table") as error:
         counted(frame, **arguments, output=tmp_path / "out")
     assert not any(str(value) in str(error.value).split() for value in frame[column].unique())
