@@ -32,7 +32,7 @@ UNFINISHED = {
     "studio",
     "verbs",
 }
-"""Packages below `shoal` whose docstrings and comments are still to be revised;"""
+"""Packages below `shoal` whose docstrings and comments are still to be revised."""
 
 BANNED = ("nobody", "whoever", "everybody", "anew", "meanwhile", "whatever", "beside", "will not do", "as it came")
 """Words of no technical writer, at least not in these senses."""

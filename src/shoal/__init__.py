@@ -1,4 +1,4 @@
-"""shoal publishes microdata so that nobody in it can be found.
+"""shoal publishes microdata so that no person in it can be identified.
 
 >>> import shoal
 >>> table = shoal.datasets.census(2_000, quasi_identifiers=["age", "gender"], seed=1)

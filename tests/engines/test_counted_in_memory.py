@@ -186,7 +186,7 @@ def test_cells_that_are_not_those_of_the_table_make_no_release(
 ) -> None:
     frame = table(1, rows=300).drop_nulls()
     arguments = asked(frame, MODELS["k"], algorithm="mondrian")
-    counting = memory.collected
+    counting = memory.collect_in_memory
 
     def spoiled(lazy: pl.LazyFrame) -> pl.DataFrame:
         cells = counting(lazy)  # whose columns have numbers

@@ -122,7 +122,7 @@ def test_the_rows_of_files_are_counted_some_at_a_time(
     people.write_csv(tmp_path / "people.csv")
     expected = shoal.anonymize(source, engine="stream", **ASKED)
     asked: list[int] = []
-    counting = sources.collected
+    counting = sources.collect_in_memory
 
     def noted(lazy: pl.LazyFrame) -> pl.DataFrame:
         found = counting(lazy)
