@@ -224,7 +224,7 @@ def test_two_series_need_a_name(shoal: Any, ledger: Path, quarters: list[Path], 
     assert "no release yet" in shoal("republish", "history", ledger).out
 
 
-@pytest.mark.parametrize(("content", "what"), [("", "is empty"), ("id,age,disease\n", "column names but no row")])
+@pytest.mark.parametrize(("content", "what"), [("", "is empty"), ("id,age,disease\n", "a header but no rows")])
 def test_a_table_of_nobody_says_what_to_do(shoal: Any, tmp_path: Path, content: str, what: str) -> None:
     ledger, table = tmp_path / "ledger.db", tmp_path / "q1.csv"
     roles = ("--id", "id", "--qi", "age", "--sensitive", "disease", "-m", 2)

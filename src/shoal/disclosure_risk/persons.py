@@ -21,6 +21,7 @@ import numpy as np
 
 from shoal._core.facts import Fact
 from shoal.disclosure_risk.figures import Figures
+from shoal.table.counts import multiplicities
 from shoal.table.names import (
     suggests_individual,
     suggests_known,
@@ -359,7 +360,7 @@ def repeated_combinations(
         return None
     # Name columns by number, because Polars interprets the name "*" as all columns.
     plain = pl.DataFrame([frame[name].alias(str(at)) for at, name in enumerate(stable)])
-    times = pl.Series("times", np.ones(frame.height, dtype=np.int64) if counts is None else counts)
+    times = pl.Series("times", multiplicities(frame.height, counts))
     parts = max(1, frame.height // limit)
     # Each individual column must be constant within the combinations of all others.
     for name in individual:
@@ -474,9 +475,8 @@ def _count_keys(
     """Count the rows of each distinct key."""
     import polars as pl
 
-    rows = pl.len().cast(pl.Int64) if times is None else pl.col("times").sum()
-    found = pl.DataFrame({"key": keys} if times is None else {"key": keys, "times": times}).group_by("key")
-    counted = found.agg(rows.alias("rows"))
+    found = pl.DataFrame({"key": keys, "rows": multiplicities(len(keys), times)})
+    counted = found.group_by("key").agg(pl.col("rows").sum())
     return counted["key"].to_numpy(), counted["rows"].to_numpy()
 
 

@@ -26,6 +26,7 @@ from shoal.io import FORMULA
 from shoal.metrics import published_star_counts
 from shoal.models.feasible import SensitiveCounts, advise_diversity, drop_columns
 from shoal.table import count_alike
+from shoal.table.counts import multiplicities
 from shoal.verification.cell_syntax import SET, read_cell
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def published_warnings(
         Without cells; except for the advice, it derives from the request and the published table.
     """
     # Rows may be distinct rows with multiplicities; records are counted.
-    each = pl.repeat(1, frame.height, dtype=pl.Int64, eager=True) if times is None else pl.Series(times)
+    each = pl.Series(multiplicities(frame.height, times))
     rows = int(each.sum())
     # Whole release first, then quasi-identifiers, sensitive columns, and all published text.
     yield from _small_groups(frame, schema, achieved, each)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from shoal.table.counts import multiplicities
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -50,15 +52,12 @@ def published_class_sizes(
     if frame.height == 0:
         return np.zeros(0, dtype=np.int64)
     if not quasi_identifiers:
-        return np.array([frame.height if times is None else times.sum()], dtype=np.int64)
+        return np.array([multiplicities(frame.height, times).sum()], dtype=np.int64)
     # Columns are renamed to numbers, because a name may collide with "rows" or be parsed as a pattern.
     cells = pl.DataFrame([_cells(frame[name]).alias(str(at)) for at, name in enumerate(quasi_identifiers)])
-    by = cells.columns
-    if times is None:
-        counted = cells.group_by(by).len(name="rows")
-    else:
-        counted = cells.with_columns(pl.Series("rows", times)).group_by(by).agg(pl.col("rows").sum())
-    return np.sort(counted.get_column("rows").cast(pl.Int64).to_numpy())
+    by, each = cells.columns, pl.Series("rows", multiplicities(frame.height, times))
+    counted = cells.with_columns(each).group_by(by).agg(pl.col("rows").sum())
+    return np.sort(counted.get_column("rows").to_numpy())
 
 
 def _cells(column: pl.Series) -> pl.Series:
@@ -82,18 +81,15 @@ def published_star_counts(
     times : int64 array, optional
         Multiplicity of each row, 1 by default.
     """
-
-    def counted(which: pl.Series) -> int:
-        return int(which.sum()) if times is None else int(times[which.to_numpy()].sum())
-
+    each = multiplicities(frame.height, times)
     counts: dict[str, int] = {}
     # Rows with a star in any column so far.
     rows = pl.repeat(value=False, n=frame.height, eager=True)
     for name in quasi_identifiers:
         starred = _mark_stars(frame[name], star)
-        counts[name] = counted(starred)
+        counts[name] = _sum_marked(starred, each)
         rows = rows | starred if counts[name] else rows
-    return counts, counted(rows)
+    return counts, _sum_marked(rows, each)
 
 
 def published_range_counts(
@@ -104,17 +100,19 @@ def published_range_counts(
     Nodes of hierarchies have names of their own and are not counted. `times` is the multiplicity of each row, 1 by
     default.
     """
-    counts = {}
+    counts, each = {}, multiplicities(frame.height, times)
     for name in quasi_identifiers:
         column = frame[name]
         # Only text columns can contain intervals or sets.
         text = column.dtype in (pl.String, pl.Categorical) or isinstance(column.dtype, pl.Enum)
         which = column.cast(pl.String).str.contains(_RANGE).fill_null(value=False) if text else None
-        if which is None:
-            counts[name] = 0
-        else:
-            counts[name] = int(which.sum()) if times is None else int(times[which.to_numpy()].sum())
+        counts[name] = 0 if which is None else _sum_marked(which, each)
     return counts
+
+
+def _sum_marked(which: pl.Series, each: NDArray[np.int64]) -> int:
+    """Sum the multiplicities of the marked rows."""
+    return int(each[which.to_numpy()].sum())
 
 
 def _mark_stars(column: pl.Series, star: str) -> pl.Series:

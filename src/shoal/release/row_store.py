@@ -17,6 +17,7 @@ from shoal._core.threads import start_in_thread
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ReleaseUnsafeError
 from shoal.io import read, repeat_rows, to_disk, write_table
+from shoal.table.counts import multiplicities
 from shoal.verification import verify
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class WrittenCheck:
             The file is not the release that was verified.
         """
         achieved = self.measure(written, times, self.schema.published)
-        rows = written.height if times is None else int(times.sum())
+        rows = int(multiplicities(written.height, times).sum())
         if rows != self.rows or achieved.to_dict() != self.achieved:
             raise ReleaseUnsafeError(
                 "The written file is not the release that was verified: its rows or what they achieve differ from the "

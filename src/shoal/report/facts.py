@@ -17,6 +17,7 @@ from shoal.errors import DataError
 from shoal.report.about import About
 from shoal.report.distributions import Distribution  # noqa: TC001 - msgspec reads the annotations
 from shoal.report.svg import check_svg
+from shoal.table.counts import multiplicities
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -258,7 +259,7 @@ def public_facts(
     names, star = certificate["columns"]["quasi_identifiers"], certificate["parameters"]["star"]
     sizes = metrics.published_class_sizes(frame, names, times) if sizes is None else sizes.astype("int64")
     stars, starred_rows = metrics.published_star_counts(frame, names, star, times)
-    rows = frame.height if times is None else int(times.sum())
+    rows = int(multiplicities(frame.height, times).sum())
     return PublicFacts(
         certificate=certificate,
         rows=rows,

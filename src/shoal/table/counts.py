@@ -11,7 +11,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["rows_by_code", "windows"]
+__all__ = ["multiplicities", "rows_by_code", "windows"]
+
+
+def multiplicities(rows: int, times: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Return the multiplicity of each row, 1 by default."""
+    return np.ones(rows, dtype=np.int64) if times is None else times
 
 
 def rows_by_code(codes: NDArray[np.integer], size: int, counts: NDArray[np.integer] | None) -> NDArray[np.int64]:

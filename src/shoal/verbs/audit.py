@@ -21,6 +21,7 @@ from shoal.pipeline.input import JudgedTable, judged, open_data, open_population
 from shoal.request.hierarchies import trees_of
 from shoal.request.request import ENGINES
 from shoal.table import Schema, roles
+from shoal.table.counts import multiplicities
 from shoal.verification import Achieved, Failure, collect_meanings, find_failures, measure, number_units
 from shoal.verification.counting import people_of_groups
 from shoal.verification.meaning import parameters_of
@@ -233,7 +234,7 @@ def audit(
 def _alike(frame: pl.DataFrame, times: NDArray[np.int64] | None) -> Iterator[Remark]:
     """Yield the warnings about values that read alike, without the advice for the release of a table of one's own."""
     for column in frame:
-        for remark in alike_warnings(column, None if times is None else pl.Series(times)):
+        for remark in alike_warnings(column, pl.Series(multiplicities(len(column), times))):
             yield replace(remark, advice=Fact("publisher_writes_alike"))
 
 

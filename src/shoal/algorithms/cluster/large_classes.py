@@ -61,7 +61,10 @@ class SearchedRows:
         """Extend the groups of the searched rows by a group for the other rows of each large class."""
         labels = self.class_of + int(groups.max(initial=-1)) + 1
         labels[self.rows] = groups
-        return np.unique(labels, return_inverse=True)[1].astype(np.int32)
+        # Number the groups without gaps.
+        used = np.zeros(int(labels.max(initial=-1)) + 1, dtype=np.int32)
+        used[labels] = 1
+        return (np.cumsum(used, dtype=np.int32) - 1)[labels]
 
     def scale(self, details: dict[str, Any]) -> dict[str, Any]:
         """Convert losses of the searched rows to losses of the whole table."""
