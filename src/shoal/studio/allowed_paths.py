@@ -1,4 +1,4 @@
-"""Which files the studio may read, and where it may write: the folder that it was started in, and what was allowed."""
+"""Paths that the studio may read or write: its start folder, and the folders and files allowed at the start."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ __all__ = ["ENDINGS", "WORKBOOKS", "Places", "without_password"]
 _TEXT = (".csv", ".tsv", ".txt")
 _PACKED = (".gz", ".zst", ".zstd")
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
-"""What the names of workbooks end in, which may have several sheets."""
+"""File name endings of workbooks, which may have several sheets."""
 _OTHERS = (".parquet", ".pq", ".arrow", ".feather", ".ipc", *WORKBOOKS)
 ENDINGS = (*_TEXT, *(text + packed for packed in _PACKED for text in _TEXT), *_OTHERS)
-"""What the names of tables end in that the studio lists and takes."""
+"""File name endings of tables that the studio lists and opens."""
 _SHOWN_ENDINGS = ", ".join((*_TEXT, ".csv.gz", *_OTHERS))
 LEDGERS = (".db", ".sqlite")
-"""What the names of ledgers end in."""
+"""File name endings of ledgers."""
 _SQLITE = b"SQLite format 3\x00"
 _DATABASE = re.compile(
     r"(?:sqlite:///(?P<file>[^\r\n:]+?)|postgresql(?:\+psycopg)?://(?P<where>[^\r\n]+?))::(?P<what>[^\r\n]+)"
 )
-"""Addresses of databases: one that is a file, or PostgreSQL."""
+"""Supported database addresses: an SQLite file, or PostgreSQL."""
 _LISTED = 100
 _LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundTable:
-    """A table that may be opened."""
+    """A table in the studio's folder."""
 
     name: str
     bytes: int
@@ -46,28 +46,28 @@ class FoundTable:
 
 @dataclass(kw_only=True)
 class Places:
-    """The folders that the studio may touch."""
+    """The files and folders that the studio has access to."""
 
     home: Path
-    """Where it was started: paths start from here, and releases go here."""
+    """The start folder: relative paths are resolved against it, and releases are written to it."""
     allowed: tuple[Path, ...] = ()
-    """Other folders, and files, that may be read."""
+    """Other folders and files that may be read."""
     _dropped: list[TemporaryFolder] = field(default_factory=list, init=False)
-    """Where dropped tables are as long as the studio runs, a folder each; only its owner can read them."""
+    """Temporary folders of uploaded tables, one for each; readable by the owner only."""
     _beside: TemporaryFolder | None = field(default=None, init=False)
-    """Where the hierarchies are that were made here, as long as the studio runs; only its owner can read it."""
+    """Temporary folder of hierarchies made in the studio; readable by the owner only."""
 
     def __post_init__(self) -> None:
         self.home = self.home.resolve()
         self.allowed = tuple(one.resolve() for one in self.allowed)
 
     def table(self, given: str) -> Path:
-        """Return the file of a path that somebody typed.
+        """Resolve a typed path to a table.
 
         Raises
         ------
         UsageError
-            Where it lies elsewhere, is no file, or is no table by its name.
+            If it lies outside the allowed folders, is not a file, or does not have the name of a table.
         """
         path = self._inside(given)
         if not path.name.lower().endswith(ENDINGS):
@@ -77,12 +77,12 @@ class Places:
         return path
 
     def folder(self, given: str) -> Path:
-        """Return the folder for a release, which is a new one in the folder that the studio was started in.
+        """Resolve a typed name to a new folder for a release, inside the start folder.
 
         Raises
         ------
         OutputError
-            Where it is not.
+            If the name is invalid or taken.
         """
         name = given.strip()
         if not name or name in (".", "..") or "/" in name or "\\" in name or name.startswith((".", "-")):
@@ -90,18 +90,19 @@ class Places:
         if not name.isprintable() or len(name) > _LONGEST_NAME:
             raise OutputError(f"The name of the folder must be printable, and have {_LONGEST_NAME} characters at most.")
         path = self.home / name
+        # `lexists` also sees broken symbolic links, which would redirect what is written.
         if any(os.path.lexists(one) for one in (path, path.with_name(f"{name}.private"))):
             raise OutputError("There is a folder of that name, or the private one beside it. Choose another name.")
         return path
 
     def free_folder(self, wish: str = "release") -> str:
-        """Return a name that no folder has yet."""
+        """Find an unused name for a folder, beginning with `wish`."""
         names = (wish if count == 1 else f"{wish}-{count}" for count in range(1, 10_000))
         taken = set(os.listdir(self.home))
         return next(name for name in names if not {name, f"{name}.private"} & taken)
 
     def listed(self) -> list[FoundTable]:
-        """Return the tables of the folder, by name."""
+        """List the tables of the start folder, sorted by name."""
         found = [
             FoundTable(name=entry.name, bytes=entry.stat().st_size)
             for entry in self._entries()
@@ -110,7 +111,7 @@ class Places:
         return sorted(found, key=lambda one: one.name)[:_LISTED]
 
     def folders(self) -> list[Path]:
-        """Return the folders of the folder that may be looked into, by name."""
+        """List the visible folders of the start folder, sorted by name."""
         with os.scandir(self.home) as entries:
             found = [
                 Path(entry.path)
@@ -120,12 +121,12 @@ class Places:
         return sorted(found)[:_LISTED]
 
     def ledger(self, given: str) -> Path:
-        """Return the file of a ledger, which lies in the folder that the studio was started in, or is made there.
+        """Resolve a typed name to a ledger, existing or new, inside the start folder.
 
         Raises
         ------
         UsageError
-            Where the name is none of such a file.
+            If the name is invalid, or the path is not a regular file.
         """
         name = given.strip()
         plain = name.isprintable() and not {"/", "\\", ":"} & set(name) and not name.startswith((".", "-"))
@@ -137,13 +138,14 @@ class Places:
         return path
 
     def ledgers(self) -> list[str]:
-        """Return the names of the files that may be ledgers: databases of SQLite, by name."""
+        """List the names of possible ledgers, which are SQLite databases, sorted."""
         return sorted(name for name in os.listdir(self.home) if name.endswith(LEDGERS) and self._is_database(name))
 
     def _is_database(self, name: str) -> bool:
         path = self.home / name
         if not name.isprintable() or path.is_symlink() or not path.is_file():
             return False
+        # The first bytes decide, so that other files of that ending are not offered.
         try:
             with path.open("rb") as file:
                 return file.read(len(_SQLITE)) == _SQLITE
@@ -151,23 +153,25 @@ class Places:
             return False
 
     def database(self, given: str) -> tuple[str, str]:
-        """Return the address of a database that somebody typed, as the worker takes it and as commands name it.
+        """Check a typed database address; return it for the worker and as it is shown in commands.
 
         Raises
         ------
         UsageError
-            Where it is of a kind that the studio does not open, lies elsewhere, or has a password in it.
+            If the kind of database is unsupported, its file lies elsewhere, or the address contains a password.
         """
         match = _DATABASE.fullmatch(given.strip())
         if match is None:
             raise UsageError(
                 "A table of a database is written as sqlite:///FILE.db::TABLE or postgresql://USER@HOST/DATABASE::TABLE."
             )
+        # SQLite: the file must lie inside the allowed folders like every other table.
         if match["file"] is not None:
             path = self._inside(match["file"])
             if not path.is_file() or "?" in match["file"]:
                 raise UsageError("There is no such file in this folder. Look at its name.")
             return f"sqlite:///{path}::{match['what']}", given.strip()
+        # PostgreSQL: a password would be shown in commands and stored in the history.
         if ":" in match["where"].partition("@")[0] and "@" in match["where"]:
             raise UsageError(
                 "Leave the password out of the address: it would stand in commands and in the history. Put it into the "
@@ -178,12 +182,12 @@ class Places:
         return given.strip(), given.strip()
 
     def kept(self, name: str) -> Path:
-        """Return where a dropped table of a name is put.
+        """Choose the path of an uploaded table, in a temporary folder of its own.
 
         Raises
         ------
         UsageError
-            Where the name is none of a table.
+            If it does not have the name of a table.
         """
         safe = _plain_name(name)
         if not safe.lower().endswith(ENDINGS):
@@ -192,47 +196,48 @@ class Places:
         return self._dropped[-1].path / safe
 
     def forget_but(self, used: Collection[str]) -> None:
-        """Remove the dropped tables but some, which are named by their paths."""
+        """Remove all uploaded tables except those with a path in `used`."""
         folders = {Path(one).parent for one in used if one}
         for folder in [one for one in self._dropped if one.path not in folders]:
             folder.close()
             self._dropped.remove(folder)
 
     def kept_beside(self, key: str, name: str) -> Path:
-        """Return where a hierarchy is kept as long as the studio runs: in a folder of its own, under its name."""
+        """Choose the temporary path of a hierarchy: a folder for its key, and its name."""
         if self._beside is None:
             self._beside = TemporaryFolder("studio")
         return self._beside.path / key / _plain_name(name)
 
     def close(self) -> None:
-        """Remove everything that was kept as long as the studio runs."""
+        """Remove all temporary files."""
         self.forget_but(())
         if self._beside is not None:
             self._beside.close()
             self._beside = None
 
     def check_named(self, words: str) -> None:
-        """Refuse a coarsening whose file lies elsewhere, or is none.
+        """Check the file of a coarsening.
 
         Raises
         ------
         UsageError
-            Where it does.
+            If the file lies outside the allowed folders or does not exist.
         """
         kind, _, rest = words.partition(":")
         if kind not in ("level", "regions"):
             return
         file = rest.rpartition(":")[0] or rest
         candidates = [file, file.rpartition(":")[0]] if kind == "regions" and ":" in file else [file]
-        for one in candidates:  # a map may name its column behind the file
+        for one in candidates:  # a map may be followed by the name of a column
             if not self._inside(one).is_file() and one == candidates[-1]:
                 raise UsageError("There is no such file in this folder. Look at its name.")
 
     def is_kept(self, path: Path) -> bool:
-        """Whether a table was dropped, and is gone when the studio is closed."""
+        """Check whether a table was uploaded, so that it is removed when the studio closes."""
         return any(path.is_relative_to(one.path) for one in self._dropped)
 
     def _inside(self, given: str) -> Path:
+        # Symbolic links are resolved before the path is compared with the allowed folders.
         try:
             path = (self.home / Path(given.strip()).expanduser()).resolve()
         except (OSError, RuntimeError, ValueError):
@@ -250,13 +255,13 @@ class Places:
     def _entries(self) -> Iterator[os.DirEntry[str]]:
         with os.scandir(self.home) as entries:
             for one in entries:
-                name = one.name.encode(errors="replace").decode()  # a page cannot say a name that is no text
+                name = one.name.encode(errors="replace").decode()  # a name that is not valid Unicode cannot be shown
                 if name == one.name and not name.startswith(".") and name.lower().endswith(ENDINGS):
                     yield one
 
 
 def without_password(address: str) -> str:
-    """Return the address of a database without a password: what was typed is shown again, and a password is not.
+    """Remove a password from the address of a database, so that the address can be shown again.
 
     Examples
     --------
@@ -267,7 +272,7 @@ def without_password(address: str) -> str:
 
 
 def _plain_name(name: str) -> str:
-    r"""Return the last part of a name, without what could steer a terminal or a path.
+    r"""Take the last part of a path and replace characters that could steer a terminal or a path.
 
     Examples
     --------
@@ -276,5 +281,6 @@ def _plain_name(name: str) -> str:
     """
     last = re.split(r"[/\\]", unicodedata.normalize("NFC", name))[-1]
     plain = "".join(one if one.isprintable() else "_" for one in last).lstrip(".-~ ")
+    # A long name is shortened in the middle, because its ending states the format.
     stem, ending = plain[: -_LONGEST_NAME // 2], plain[-_LONGEST_NAME // 2 :]
     return stem[: _LONGEST_NAME // 2] + ending

@@ -1,4 +1,4 @@
-"""The application: which screen answers which request."""
+"""The web application: the route of each screen, form and file."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _ASSETS = {
     "icon.svg": (Path(__file__).parent / "assets/icon.svg", "image/svg+xml"),
     "report.css": (Path(__file__).parents[1] / "report/templates/style.css", "text/css"),
 }
-"""Everything that a page loads; the palette is that of the reports."""
+"""All files that pages load, by name, with their media types; `report.css` defines the palette."""
 _MOST_FIELDS = 20_000
 _TYPES = {".html": "text/html", ".json": "application/json", ".csv": "text/csv"}
 
 
 def application(studio: Studio) -> Starlette:
-    """Return the application that shows and changes the state of a studio; `Guard` belongs before it."""
+    """Create the application that shows and changes the state of a studio; serve it behind `Guard`."""
     shown = {
         "/": screens.opening,
         "/sheet": screens.sheets,
@@ -108,24 +108,24 @@ def application(studio: Studio) -> Starlette:
 
 @dataclass(frozen=True, kw_only=True)
 class _Screens:
-    """The screens of a studio, and what becomes of changes that turn out to be wrong."""
+    """The screens of a studio, and the rollback of changes that turn out to be invalid."""
 
     studio: Studio
     shown: Mapping[str, Callable[[Studio, Mapping[str, str]], str | Waiting]]
-    """What shows each screen, by its path."""
+    """The function that renders each screen, by path."""
 
     def change(self, sent: Sent, change: Callable[[], str]) -> str:
-        """Change the state; what was changed is taken back where it fails, now or at the screen after it.
+        """Change the state; roll the change back if it fails now or on the next screen.
 
         Returns
         -------
         str
-            The path of the screen after it.
+            The path of the next screen.
 
         Raises
         ------
         ShoalError
-            Where it fails now.
+            If the change fails now.
         """
         studio = self.studio
         with studio.lock:
@@ -135,12 +135,13 @@ class _Screens:
             except ShoalError:
                 studio.take_back(before)
                 raise
+            # The next screen may need a job that rejects the change: keep the old decisions until it has been shown.
             if sent.path != "/cancel" and studio.decisions() != before:
                 studio.unproved = UnprovedChange(sent=sent, before=before, target=target.partition("?")[0])
             return target
 
     def show(self, path: str, query: Mapping[str, str]) -> Response:
-        """Show a screen, or what it waits for, or the form that asked for what cannot be shown."""
+        """Show a screen; the job that it waits for; or, if it fails, the form that led to it."""
         studio = self.studio
         with studio.lock:
             unproved = studio.unproved
@@ -148,12 +149,14 @@ class _Screens:
             try:
                 found = self.shown[path](studio, query)
             except ShoalError as error:
+                # The last change is to blame only if it led to this very screen.
                 if unproved is None or not follows:
                     return self.problem(error)
                 studio.unproved = None
                 studio.take_back(unproved.before)
                 return self.refuse(unproved.sent, error)
             if isinstance(found, Waiting):
+                # Without a path there is a job to wait for; with one, another screen comes first.
                 if found.path is None:
                     working = page("working.html.j2", studio, step=found.step, job=found.job, back=found.back)
                     return HTMLResponse(working)
@@ -165,9 +168,10 @@ class _Screens:
             return answer
 
     def refuse(self, sent: Sent, error: ShoalError) -> Response:
-        """Show the screen of a form again, with what was typed and what is wrong with it."""
+        """Show the screen of a form again, with the typed values and the error."""
         path = "/" + sent.path.split("/")[1]
         path = "/" if path == "/open" else path
+        # These fields of a form select the part of the screen that it is on.
         query = {name: sent.form[name] for name in ("column", "level", "find") if name in sent.form}
         try:
             with self.studio.lock:
@@ -176,21 +180,23 @@ class _Screens:
             found = None
         if not isinstance(found, str):
             return self.problem(error)
+        # A typed database address may contain a password.
         shown_again = {name: without_password(one) if name == "path" else one for name, one in sent.form.items()}
         sent = replace(sent, form=shown_again)
         named = getattr(error, "field", None) or getattr(error, "parameter", None)
         return HTMLResponse(refused_page(found, sent, error.render(SCREENS), named=named), status_code=422)
 
     def problem(self, error: ShoalError) -> Response:
-        """Show what is wrong on a page of its own, with a way out."""
+        """Show an error on a separate page with a link back."""
         text = page("problem.html.j2", self.studio, step="", message=error.render(SCREENS))
         return HTMLResponse(text, status_code=422)
 
 
 def _showing(screens_of: _Screens, path: str) -> Handler:
+    # Rendering may wait for the lock, so it runs in a thread.
     async def shown(request: Request) -> Response:
         answer = await run_in_threadpool(screens_of.show, path, dict(request.query_params))
-        # Once the first screen is there, and not before.
+        # The worker starts after the first screen has been sent, so that the screen need not wait for it.
         answer.background = BackgroundTask(screens_of.studio.workshop.warm_up)
         return answer
 
@@ -198,7 +204,7 @@ def _showing(screens_of: _Screens, path: str) -> Handler:
 
 
 def _changing(screens_of: _Screens, path: str, change: Callable[[Studio, Mapping[str, str]], str]) -> Handler:
-    """Return what handles a form: it changes the state, and leads to the next screen, or says why not."""
+    """Create the handler of a form: change the state and redirect to the next screen, or show the error."""
 
     def answered(sent: Sent) -> Response:
         try:
@@ -210,14 +216,14 @@ def _changing(screens_of: _Screens, path: str, change: Callable[[Studio, Mapping
     async def changed(request: Request) -> Response:
         form = await _form(request)
         if form is None:
-            return PlainTextResponse("This is no form of the studio.", status_code=400)
+            return PlainTextResponse("This is not a form of the studio.", status_code=400)
         return await run_in_threadpool(answered, Sent(path=path, form=form))
 
     return changed
 
 
 async def _form(request: Request) -> dict[str, str] | None:
-    """Return the fields of a form; None where it is none."""
+    """Parse the fields of a form; None if the body is not a valid form."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         return None
     try:
@@ -228,7 +234,7 @@ async def _form(request: Request) -> dict[str, str] | None:
 
 
 def _dropped(screens_of: _Screens) -> Handler:
-    """Return what takes a file that was dropped into the page: its bytes are the body."""
+    """Create the handler of uploaded tables; the body of the request is the file."""
     studio = screens_of.studio
 
     async def dropped(request: Request) -> Response:
@@ -236,6 +242,7 @@ def _dropped(screens_of: _Screens) -> Handler:
             path = studio.places.kept(request.query_params.get("name", ""))
         except ShoalError as error:
             return PlainTextResponse(error.render(SCREENS), status_code=422)
+        # An upload that breaks off leaves no file behind.
         complete = False
         try:
             with path.open("xb") as file:
@@ -253,7 +260,7 @@ def _dropped(screens_of: _Screens) -> Handler:
 
 
 def _words(studio: Studio) -> Handler:
-    """Return what says in sentences what a goal means while somebody is still choosing it."""
+    """Create the handler that explains a goal in sentences while the user is still choosing it."""
 
     async def words(request: Request) -> Response:
         form = await _form(request) or {}
@@ -267,7 +274,7 @@ def _words(studio: Studio) -> Handler:
 
 
 def _picture(drawn: Callable[[str], str | None]) -> Handler:
-    """Return what hands out a drawing; drawings bring their style with them, and run nothing."""
+    """Create the handler of drawings; their policy allows inline styles, but no scripts."""
 
     async def picture(request: Request) -> Response:
         try:
@@ -282,10 +289,11 @@ def _picture(drawn: Callable[[str], str | None]) -> Handler:
 
 
 def _hierarchy(screens_of: _Screens) -> Handler:
-    """Return what takes a file of a hierarchy: its bytes are the body."""
+    """Create the handler of uploaded hierarchies; the body of the request is the file."""
     studio = screens_of.studio
 
     async def taken(request: Request) -> Response:
+        # `Guard` has limited the size of the body.
         content = await request.body()
         column = request.query_params.get("column", "")
 
@@ -302,7 +310,7 @@ def _hierarchy(screens_of: _Screens) -> Handler:
 
 
 def _hierarchy_file(studio: Studio) -> Handler:
-    """Return what hands out the file of a hierarchy that was made here."""
+    """Create the handler that serves the file of a hierarchy made in the studio."""
 
     async def handed(request: Request) -> Response:
         path = preparing.hierarchy_file(studio, request.path_params["name"])
@@ -331,13 +339,14 @@ def _spec(studio: Studio) -> Handler:
 
 
 def _file(studio: Studio) -> Handler:
-    """Return what hands out the files of the last release, those for everybody and those for the publisher."""
+    """Create the handler that serves the public and private files of the last release."""
 
     async def handed(request: Request) -> Response:
         path = studio.file_of_release(request.path_params["side"], request.path_params["name"])
         if path is None:
             return await _not_there(request, None)
         headers = {"content-security-policy": REPORT_POLICY}
+        # A report opens in the browser unless a download is requested; all other files are downloaded.
         if "download" in request.query_params or path.suffix != ".html":
             return FileResponse(path, headers=headers, filename=path.name, media_type=_TYPES.get(path.suffix))
         return FileResponse(path, headers=headers, media_type="text/html")

@@ -1,4 +1,4 @@
-"""The screen of attacks: what somebody finds out who knows everything that others may know, next to a baseline."""
+"""The screen of attacks: results of an adversary who knows all quasi-identifiers, compared with a baseline."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _PLAIN = (
     "The attacks of the command line take dates as 2025-12-31 and numbers as 3.14: write yours so for them. The "
     "program below reads them as they are."
 )
-"""Said where a table is written otherwise."""
+"""Note for tables whose dates or numbers are not in the default format."""
 _MOST_TOGETHER = 12
-"""Releases that are attacked together, at most."""
+"""Maximum number of releases attacked together."""
 _LARGEST_CERTIFICATE = 20_000_000
-"""Bytes of a certificate that is looked at."""
+"""Maximum size in bytes of a certificate that is read."""
 
 
 def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
-    """Return the screen; nothing is attacked until somebody asks, for it takes as long as a release."""
+    """Render the screen; attacks run only on request, because each takes as long as a release."""
     looked = decided_on(studio, "attack")
     if isinstance(looked, Waiting):
         return looked
@@ -64,13 +64,13 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
 
 def _is_written_otherwise(looked: Mapping[str, Any]) -> bool:
-    """Whether the commands of attacks would take dates or numbers of the table for text."""
+    """Check whether the attack commands would read dates or numbers of the table as text."""
     dated = any(one["date_format"] not in (None, "%Y-%m-%d") for one in looked["columns"])
     return dated or looked.get("decimal") is not None
 
 
 def _written(studio: Studio) -> Path | None:
-    """Return the folder of the last release where it is one of what is decided now."""
+    """Return the folder of the last release if it was made from the current plan, else None."""
     made = studio.publication
     if made is None or made.plan != studio.plan:
         return None
@@ -79,7 +79,8 @@ def _written(studio: Studio) -> Path | None:
 
 
 def _found(studio: Studio) -> Any:
-    """Return what the attacks found on the release that would be published now, or that was."""
+    """Return the results of the attacks on the written release or, if there is none, on one made for the purpose."""
+    # Without a written release, the worker makes one from the plan.
     asked, folder = studio.attack or {}, _written(studio)
     others = asked.get("others", "")
     arguments = {
@@ -95,6 +96,7 @@ def _found(studio: Studio) -> Any:
 def _together(studio: Studio) -> Any:
     asked: Mapping[str, Any] = studio.together or {}
     home = studio.places.home
+    # A release without a table of its own was made from the open one.
     tables = [str(studio.places.table(one)) if one else studio.plan.source for one in asked["tables"]]
     arguments = {
         "content": studio.plan.work,
@@ -106,21 +108,22 @@ def _together(studio: Studio) -> Any:
 
 
 def set_attack(studio: Studio, form: Mapping[str, str]) -> str:
-    """Attack what would be published now, or what was."""
+    """Request attacks on the release."""
     plan = studio.plan
     identifier = named_in(form, plan.names_of("direct_identifier")) or ""
     others = form.get("others", "").strip()
     if others:
         studio.places.table(others)
-    arguments_in(plan.work)  # says what is wrong with it
+    arguments_in(plan.work)  # raises an error if the plan is invalid
     studio.attack = {"identifier": identifier, "others": others, "learn": "yes" if form.get("learn") else "no"}
     return "/attack"
 
 
 def set_together(studio: Studio, form: Mapping[str, str]) -> str:
-    """Attack several releases together."""
+    """Request an attack on several releases together."""
     known = [one["name"] for one in _releases(studio)]
     chosen = [at for at, _ in enumerate(known) if f"release-{at}" in form]
+    # The form numbers the releases, so its list must be the current one.
     if form.get("releases", "") != "|".join(known):
         raise UsageError("The releases of the folder have changed since that page was made. Load it again.")
     if not 2 <= len(chosen) <= _MOST_TOGETHER:
@@ -137,13 +140,14 @@ def set_together(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def _releases(studio: Studio) -> list[dict[str, Any]]:
-    """Return the releases in the folder that have the columns of the plan: their folder, and what they promise."""
+    """List the releases of the start folder that have the quasi-identifiers and sensitive columns of the plan."""
     plan, found = studio.plan, []
     for folder in studio.places.folders():
         path = folder / "certificate.json"
         if folder.name.endswith(".private") or not path.is_file() or path.stat().st_size > _LARGEST_CERTIFICATE:
             continue
         try:
+            # Files that are not certificates of a release are skipped.
             columns = json.loads(path.read_text(encoding="utf-8")).get("columns") or {}
             same_columns = set(columns.get("quasi_identifiers") or ()) == set(plan.names_of("quasi_identifier"))
         except (OSError, ValueError, AttributeError, TypeError):

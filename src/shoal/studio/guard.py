@@ -1,7 +1,7 @@
-"""What stands before every request: who may ask, from where, how much, and what a browser may do with the answer.
+"""ASGI middleware that authenticates requests, checks their origin, limits their size, and sets security headers.
 
-A web page of anybody's can make a browser send requests to this machine, and other programs of it can connect to the
-port. The guard lets nobody through but the browser that was opened with the one-time token of the address.
+Any web page can make a browser send requests to this machine, and other local programs can connect to the port. Only
+the browser that was opened with the one-time token in the address is let through.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ __all__ = [
 ]
 
 FORM_LIMIT = 1_000_000
-"""Bytes of a form: roles of a few thousand columns."""
+"""Maximum size of a form in bytes: enough for the roles of a few thousand columns."""
 UPLOAD_PATH = "/open/dropped"
-"""A path that takes more: a table that was dropped."""
+"""The path of uploaded tables, which may be larger than forms."""
 HIERARCHY_PATH = "/shape/file"
-"""Another one: a hierarchy, a line for each value of a column."""
+"""The path of uploaded hierarchies, which have a line for each value of a column."""
 HIERARCHY_LIMIT = 20_000_000
-"""Bytes of a hierarchy."""
+"""Maximum size of a hierarchy in bytes."""
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
-"""What pages of the studio may do: no inline script or style, nothing from elsewhere, in nobody's frame."""
+"""Content security policy of pages: no inline scripts or styles, no other origins, no frames."""
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; sandbox"
-"""What a report may do, which brings its style in the page: no script at all."""
+"""Content security policy of reports and drawings: inline styles, but no scripts."""
 _HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": PAGE_POLICY,
@@ -62,16 +62,16 @@ _REFUSED = {
 
 
 class Guard:
-    """An ASGI application before another one, which it protects.
+    """ASGI middleware that protects an application.
 
     Parameters
     ----------
     app : ASGI application
-        What it protects.
+        The application to protect.
     port : int
-        Where the studio listens.
+        The port that the studio listens on.
     max_upload : int
-        Bytes of a dropped file, at most.
+        Maximum size of an uploaded file in bytes.
     """
 
     def __init__(self, app: ASGIApp, *, port: int, max_upload: int) -> None:
@@ -84,7 +84,7 @@ class Guard:
 
     @property
     def entrance(self) -> str:
-        """The address that opens the studio, once."""
+        """The address with the one-time token, which opens the studio in one browser."""
         return f"http://{self._hosts[0]}/?token={self._token}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,10 +92,11 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":  # no web socket is served
+        if scope["type"] != "http":  # WebSockets are not served
             await send({"type": "websocket.close", "code": 1008})
             return
         guarded = _with_headers(send)
+        # The one-time token is exchanged for a cookie; every other request must have the cookie.
         cookie = self._cookie_for(scope)
         if cookie is not None:
             await _answer(guarded, 303, "", [(b"location", b"/"), (b"set-cookie", cookie)])
@@ -109,7 +110,7 @@ class Guard:
         await self._within(limit, scope, receive, guarded)
 
     def _cookie_for(self, scope: Scope) -> bytes | None:
-        """Return the cookie for who comes with the token, for the first time; None for everybody else."""
+        """Create the session cookie if the request has the unused token; None for any other request."""
         if scope["method"] != "GET" or scope["path"] != "/" or _header(scope, b"host") not in self._hosts:
             return None
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
@@ -119,12 +120,13 @@ class Guard:
         return f"{self._cookie}={self._session}; HttpOnly; SameSite=Strict; Path=/".encode()
 
     def _refused(self, scope: Scope) -> int | None:
-        """Return the status with which a request is refused; None where it is not."""
+        """Return the HTTP status of a refusal; None if the request is accepted."""
         host = _header(scope, b"host")
-        if host not in self._hosts:  # a name of somebody's that resolves to this machine
+        if host not in self._hosts:  # DNS rebinding: a foreign name that resolves to this machine
             return 421
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return 405
+        # Requests that other sites caused are refused, by the headers that browsers set themselves.
         if _header(scope, b"sec-fetch-site") not in (None, "none", "same-origin"):
             return 400
         if scope["method"] == "POST" and _header(scope, b"origin") != f"http://{host}":
@@ -135,13 +137,14 @@ class Guard:
         return None if length.isascii() and length.isdigit() else 400
 
     def _knows(self, cookies: str) -> bool:
-        """Whether the cookie of this studio is among the cookies of a request."""
+        """Check whether the cookies of a request include the one of this session."""
         pairs = (one.strip().partition("=") for one in cookies.split(";"))
         given = [value for name, _, value in pairs if name == self._cookie]
+        # Comparison in constant time: the duration reveals nothing about the session.
         return any(secrets.compare_digest(one.encode(), self._session.encode()) for one in given)
 
     async def _within(self, limit: int, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, as long as its body is small enough; what it says of its length is not believed."""
+        """Pass a request on and count the bytes of its body, because the declared length may be wrong."""
         if int(_header(scope, b"content-length") or "0") > limit:
             await _answer(send, 413, _REFUSED[413])
             return
@@ -152,20 +155,20 @@ class Guard:
             message = await receive()
             came += len(message.get("body", b""))
             if came > limit:
-                raise HTTPException(413, _REFUSED[413])  # which the application answers with
+                raise HTTPException(413, _REFUSED[413])  # the application turns it into the response
             return message
 
         await self._app(scope, counted, send)
 
 
 def _header(scope: Scope, name: bytes) -> str | None:
-    """Return a header; None where it is not there, or there twice."""
+    """Return the value of a header; None if it is missing or repeated."""
     found = [value for key, value in scope["headers"] if key == name]
     return found[0].decode("latin-1") if len(found) == 1 else None
 
 
 def _with_headers(send: Send) -> Send:
-    """Return a `send` that adds the headers to every answer, unless it has its own policy."""
+    """Wrap `send` so that every response has the security headers; its own headers take precedence."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":

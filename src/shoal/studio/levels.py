@@ -1,4 +1,4 @@
-"""The screen of levels of protection: the risk that each leaves, what it loses, and the choice of one."""
+"""The screen that compares levels of protection by risk and information loss, and algorithms by loss."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["choose_algorithm", "choose_level", "compare", "compare_algorithms", 
 
 _MOST_LEVELS = 20
 _USUAL = "3, 5, 10, 20, 50"
-"""The levels of k that the screen begins with."""
+"""The levels of k that are proposed at first."""
 
 
 def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
-    """Return the screen; nothing is compared until somebody asks, for each level takes as long as a release."""
+    """Render the screen; a comparison runs only on request, because each level takes as long as a release."""
     looked = decided_on(studio, "compare")
     if isinstance(looked, Waiting):
         return looked
@@ -50,28 +50,28 @@ def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
 
 def _found(studio: Studio) -> Any:
-    """Return what the levels that were asked for leave and lose."""
+    """Return the risk and the loss of each requested level."""
     asked = {name: _numbers(name, text) for name, text in (studio.levels or {}).items()}
     arguments = {"content": studio.plan.work, **asked}
     return studio.facts("compare", "Comparing levels of protection", jobs.compare, arguments, back="/compare")
 
 
 def _ways(studio: Studio) -> Any:
-    """Return what each algorithm loses."""
+    """Return the loss of each algorithm."""
     content = {name: value for name, value in studio.plan.work.items() if name != "algorithm"}
     arguments = {"content": content}
     return studio.facts("compare", "Comparing algorithms", jobs.compare_ways, arguments, back="/compare")
 
 
 def compare_algorithms(studio: Studio, form: Mapping[str, str]) -> str:
-    """Compare the algorithms that can make the release."""
-    arguments_in(studio.plan.work)  # says what is wrong with it
+    """Request a comparison of the algorithms that can make the release."""
+    arguments_in(studio.plan.work)  # raises an error if the plan is invalid
     studio.ways = True
     return "/compare"
 
 
 def choose_algorithm(studio: Studio, form: Mapping[str, str]) -> str:
-    """Let an algorithm make the release; an empty name lets the program choose."""
+    """Choose the algorithm of the release; an empty name leaves the choice to the program."""
     from shoal.algorithms import ALGORITHMS
 
     name = form.get("algorithm", "")
@@ -83,12 +83,13 @@ def choose_algorithm(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 _WIDE, _HIGH, _LEFT, _BELOW = 640, 300, 60, 46
-"""Of the drawing, and of the places for what its axes say, in its own units."""
+"""Width and height of the drawing, and its margins for the labels of both axes, in units of the drawing."""
 
 
 def _drawing(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return where the levels stand in a drawing of risk against loss; where it is known, also the least loss."""
+    """Compute the positions of levels in a drawing of risk against loss, with the lower bound of the loss if known."""
     points = [(at, one) for at, one in enumerate(found["points"]) if one is not None]
+    # The horizontal axis ends a little beyond the largest risk.
     most_risk = max([one["risk"] for _, one in points], default=1.0) * 1.1
     across, down = _WIDE - _LEFT - 20, _HIGH - _BELOW - 20
 
@@ -101,6 +102,7 @@ def _drawing(found: Mapping[str, Any]) -> dict[str, Any]:
         bound = None if one["least"] is None else place(one["risk"], one["least"])[1]
         text = found["columns"]["level"][at]
         drawn.append({"at": at, "x": x, "y": y, "bound": bound, "late": x > _WIDE * 0.7, "text": text})
+    # Sorted by risk, so that a line can join the points.
     drawn.sort(key=lambda one: one["x"])
     ticks = [{"x": place(most_risk * step / 4, 0)[0], "share": most_risk * step / 4} for step in range(5)]
     lines = [{"y": place(0, step / 4)[1], "share": step / 4} for step in range(5)]
@@ -116,7 +118,7 @@ def _same(studio: Studio, levels: Mapping[str, str]) -> same.Same | None:
 
 
 def _numbers(name: str, text: str) -> list[int]:
-    """Return levels of protection as numbers."""
+    """Parse a comma-separated list of levels."""
     listed = [one.strip() for one in text.split(",") if one.strip()]
     if not all(re.fullmatch(r"\d{1,6}", one) for one in listed) or len(listed) > _MOST_LEVELS:
         raise FieldError(
@@ -126,7 +128,7 @@ def _numbers(name: str, text: str) -> list[int]:
 
 
 def set_levels(studio: Studio, form: Mapping[str, str]) -> str:
-    """Compare the levels of a form."""
+    """Request a comparison of the levels in a form."""
     levels = {"k": form.get("k", ""), "l": form.get("l", "") if studio.plan.names_of("sensitive") else ""}
     if not _numbers("k", levels["k"]):
         raise FieldError("Name levels of k to compare: 5, 10, 20.", field="k")
@@ -136,10 +138,11 @@ def set_levels(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def choose_level(studio: Studio, form: Mapping[str, str]) -> str:
-    """Take over a level that was compared."""
+    """Apply one of the compared levels to the plan."""
     chosen = {name: form[name] for name in ("k", "l") if re.fullmatch(r"\d{1,6}", form.get(name, ""))}
     if not chosen:
         return "/compare"
+    # Only k and l are compared; the other models stay.
     others = {name: value for name, value in studio.plan.privacy.items() if name not in ("k", "l")}
     told = ", ".join(f"{name} = {value}" for name, value in chosen.items())
     studio.history.change(f"Chose {told}", privacy={**chosen, **others})
@@ -147,7 +150,7 @@ def choose_level(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def picture_of(studio: Studio) -> str | None:
-    """Return the picture of the levels that were compared; None where none were."""
+    """Return the picture of the compared levels; None if no comparison was requested."""
     if studio.levels is None:
         return None
     found = _found(studio)

@@ -1,4 +1,4 @@
-"""What screens have in common: the table they speak of, roles of columns, forms of old pages, the same release."""
+"""Steps that screens share: inspection of the table, required roles, outdated forms, equivalent commands."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ __all__ = [
 ]
 
 DEMO = "patients.csv"
-"""The made-up table that comes along."""
+"""File name of the bundled demo table, which is synthetic."""
 
 
 def looked_at(studio: Studio, step: str) -> Any:
-    """Return what an inspection found of the table, or what comes first."""
+    """Return the inspection of the table, or a `Waiting` for what must come first."""
     plan = studio.plan
     if not plan.source:
         return Waiting(path="/")
+    # A workbook with several sheets is inspected once one of them is chosen.
     sheets = sheets_of(studio, step)
     if isinstance(sheets, Waiting):
         return sheets
@@ -55,7 +56,7 @@ def looked_at(studio: Studio, step: str) -> Any:
 
 
 def sheets_of(studio: Studio, step: str) -> Any:
-    """Return the names of the sheets of the open workbook, or what comes first; none for other files."""
+    """List the sheets of the open workbook, or return a `Waiting`; the list is empty for other files."""
     plan = studio.plan
     if not plan.source.lower().endswith(WORKBOOKS) or "://" in plan.source:
         return []
@@ -63,7 +64,7 @@ def sheets_of(studio: Studio, step: str) -> Any:
 
 
 def decided_on(studio: Studio, step: str) -> Any:
-    """Return the same for screens that need columns with roles: whoever has none is led to their screen."""
+    """Inspect the table for a screen that needs roles; redirect to the screen of columns if there are none."""
     looked = looked_at(studio, step)
     if not isinstance(looked, Waiting) and not studio.plan.decided:
         return Waiting(path="/columns")
@@ -71,7 +72,7 @@ def decided_on(studio: Studio, step: str) -> Any:
 
 
 def what_was_asked(studio: Studio, *asked: Callable[[Studio], Any] | None) -> list[Any] | Waiting:
-    """Return what pieces of work found, None where nobody asked for it; or the first one to wait for."""
+    """Return the results of several jobs, None for each that was not requested; or the first `Waiting`."""
     found: list[Any] = []
     for work in asked:
         one = None if work is None else work(studio)
@@ -82,29 +83,29 @@ def what_was_asked(studio: Studio, *asked: Callable[[Studio], Any] | None) -> li
 
 
 def mark_of(names: Sequence[str]) -> str:
-    """Return what tells a list of columns from others: fields of forms are numbered, and a page may be an old one."""
+    """Hash a list of names. Form fields number the names, so the hash shows whether a page is outdated."""
     return hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]
 
 
 def check_mark(form: Mapping[str, str], names: Sequence[str]) -> None:
-    """Refuse a form that was made for other columns.
+    """Check that a form was made for these columns.
 
     Raises
     ------
     UsageError
-        Where it was.
+        If it was made for others.
     """
     if form.get("of", "") != mark_of(names):
         raise UsageError("That page was made for other columns: another window has changed them since. Load it again.")
 
 
 def named_in(form: Mapping[str, str], names: Sequence[str], *, field: str = "identifier") -> str | None:
-    """Return the column, or the sheet, that a form chose among some by its number; None where it chose none of them.
+    """Return the name that a form selects by number; None if it selects none of them.
 
     Raises
     ------
     UsageError
-        Where the form was made for other columns.
+        If the form was made for other columns.
     """
     check_mark(form, names)
     given = form.get(field, "")
@@ -112,7 +113,7 @@ def named_in(form: Mapping[str, str], names: Sequence[str], *, field: str = "ide
 
 
 def promises_of(studio: Studio, plan: Plan) -> list[str]:
-    """Return what the models of a plan promise to one person."""
+    """Explain in sentences what the models of a plan promise to one person."""
     from shoal.report import promise
 
     models = arguments_in(plan.work)["privacy"]
@@ -120,7 +121,7 @@ def promises_of(studio: Studio, plan: Plan) -> list[str]:
 
 
 def same_release(studio: Studio, plan: Plan) -> same.Same | None:
-    """Return what makes the release; None where something of it is still wrong, as its screen says when it is sent."""
+    """Build the equivalent commands of the release; None if the plan is still invalid."""
     try:
         return same.of_publishing(plan, output=studio.places.free_folder())
     except ShoalError:
@@ -128,6 +129,6 @@ def same_release(studio: Studio, plan: Plan) -> same.Same | None:
 
 
 def k_of(plan: Plan) -> int:
-    """Return the smallest group that is asked for, as a number; what is usual where nothing readable was typed."""
+    """Parse the requested k of a plan; 5 if the typed text is not a number."""
     given = plan.privacy.get("k", "")
     return max(int(given), 1) if given.isdecimal() else 5

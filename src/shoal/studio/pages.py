@@ -1,4 +1,4 @@
-"""Pages as text: the templates, and what all of them can say."""
+"""Rendering of pages: the templates and the filters that they share."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["page"]
 
 
 def page(template: str, studio: Studio, *, step: str, **facts: Any) -> str:
-    """Return a page.
+    """Render a page.
 
     Parameters
     ----------
     template : str
-        Its template.
+        File name of the template.
     studio : Studio
-        What was decided so far.
+        The state to show.
     step : str
-        The screen that it is, for the line of screens.
+        Name of the screen, which the navigation highlights.
     **facts
-        What the template takes.
+        Variables of the template.
     """
     made = _environment().get_template(template)
     return made.render(step=step, steps=STEPS, plan=studio.history.plan, explained=EXPLAINED, studio=studio, **facts)
@@ -40,6 +40,7 @@ def page(template: str, studio: Studio, *, step: str, **facts: Any) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
+    # Values of the table are escaped by default, and a misspelled variable is an error.
     environment = Environment(
         loader=PackageLoader("shoal.studio"),
         autoescape=True,
@@ -63,7 +64,7 @@ def _environment() -> Environment:
 
 
 def _by_kind(remarks: Iterable[Mapping[str, str]]) -> list[list[str]]:
-    """Return the texts of remarks, those of one kind together, in the order in which the kinds come.
+    """Group the texts of remarks by kind, in order of first occurrence.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def _by_kind(remarks: Iterable[Mapping[str, str]]) -> list[list[str]]:
 
 
 def _size(bytes_: int) -> str:
-    """Return the size of a file as people say it."""
+    """Format the size of a file with a decimal unit."""
     for unit, name in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
         if bytes_ >= unit:
             return f"{bytes_ / unit:.1f}".removesuffix(".0") + f" {name}"

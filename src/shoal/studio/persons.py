@@ -1,4 +1,4 @@
-"""The question that comes before all others: whether each row stands for one person."""
+"""The first question after opening a table: whether each row stands for one person."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["answer", "persons"]
 
 
 def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
-    """Return the screen of the question, with what the table itself says about it."""
+    """Render the question, with the evidence found in the table."""
     found = looked_at(studio, "persons")
     if isinstance(found, Waiting):
         return found
@@ -39,7 +39,7 @@ def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
 
 def answer(studio: Studio, form: Mapping[str, str]) -> str:
-    """Take note of what each row stands for, and of the column that says whose it is, which is never published."""
+    """Store what each row stands for, and the column that identifies its person, which is never published."""
     found = looked_at(studio, "persons")
     if isinstance(found, Waiting):
         return "/persons"
@@ -48,6 +48,7 @@ def answer(studio: Studio, form: Mapping[str, str]) -> str:
     given = form.get("answer", "")
     if given == "named" and not column:
         raise FieldError("Choose the column that says whose a row is.", field="column")
+    # An identifier of persons becomes a direct identifier, so it is never published.
     if given == PERSONS:
         studio.history.change("Each row stands for one person", rows=PERSONS, person="")
     elif given in ("named", "unnamed"):
@@ -60,5 +61,5 @@ def answer(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def _without(roles: Mapping[str, str], column: str) -> dict[str, str]:
-    """Return roles in which a column is left out, as soon as there are any."""
+    """Copy roles with one column as a direct identifier; roles that are not decided yet stay empty."""
     return {name: "direct_identifier" if name == column else role for name, role in roles.items()}

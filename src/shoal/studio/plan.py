@@ -1,4 +1,4 @@
-"""What was decided so far, as a value; every change of it is kept, and going back is choosing an earlier one."""
+"""The plan of a release as an immutable value, and the history of plans for undo and redo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shoal.request.texts import listed_name
 __all__ = ["PERSONS", "RECORDS", "History", "Plan", "ShapedTree"]
 
 PERSONS, RECORDS = "persons", "records"
-"""What rows may stand for: one person each, or one of perhaps several records of a person."""
+"""Meanings of a row: one person each, or one of possibly several records of a person."""
 
 _ROLE_KEYS: Mapping[str, str] = {
     "quasi_identifier": "quasi_identifiers",
@@ -20,79 +20,79 @@ _ROLE_KEYS: Mapping[str, str] = {
     "direct_identifier": "direct_identifiers",
     "insensitive": "insensitive",
 }
-"""What a spec calls the columns of each role."""
+"""Key in spec files for the columns of each role."""
 _KEPT = 200
-"""Changes that are kept."""
+"""Maximum number of plans in the history."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShapedTree:
-    """A hierarchy that was made in the studio: how, and the private file that holds it."""
+    """A hierarchy made in the studio: its editing steps, and the private file that holds it."""
 
     steps: tuple[Mapping[str, Any], ...]
-    """What was done, in its order; see `shoal.studio.jobs.shape`."""
+    """The editing steps in order; see `shoal.studio.jobs.shape`."""
     path: str
-    """The file, as the worker writes and reads it; it is gone when the studio is closed, unless somebody saves it."""
+    """Path of the file that the worker writes and reads; it is removed when the studio closes."""
 
     @property
     def name(self) -> str:
-        """What commands call the file, in the folder of the studio."""
+        """File name that commands use, relative to the folder of the studio."""
         return PurePath(self.path).name
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A request in the making: what a spec file would hold, and where its table is."""
+    """An unfinished request: the content of a spec file, and the location of its table."""
 
     source: str = ""
-    """The table, as the worker opens it; empty as long as there is none."""
+    """Path or address of the table for the worker; empty if no table is open."""
     shown: str = ""
-    """The table, as commands that are run in the folder of the studio name it."""
+    """Path or address of the table in commands, relative to the folder of the studio."""
     demo: bool = False
-    """Whether it is the made-up one that comes along."""
+    """Whether the table is the bundled demo table."""
     rows: str = ""
-    """What each row stands for, `PERSONS` or `RECORDS`; empty as long as nobody said it."""
+    """Meaning of a row, `PERSONS` or `RECORDS`; empty until the question is answered."""
     person: str = ""
-    """The column that says whose a record is, which is left out; empty where none does."""
+    """The column that identifies the person of a record, which is not published; empty if there is none."""
     roles: Mapping[str, str] = field(default_factory=dict)
-    """The role of each column; empty as long as nobody looked at the proposal."""
+    """The role of each column; empty until the proposed roles are confirmed."""
     reading: Mapping[str, str] = field(default_factory=dict)
-    """What was said of how the file is read: "sheet", "delimiter", "encoding", "decimal"."""
+    """Options of reading that the user set: "sheet", "delimiter", "encoding", "decimal"."""
     dates: Mapping[str, str] = field(default_factory=dict)
-    """How the dates of columns are written, where that was said."""
+    """Date formats that the user set, by column."""
     privacy: Mapping[str, str] = field(default_factory=lambda: {"k": "5"})
-    """The parameters of the models, as they were typed: {"k": "10", "l": "3"}."""
+    """The parameters of the models as typed, such as {"k": "10", "l": "3"}."""
     recoding: str = "generalization"
-    """How cells become less precise."""
+    """The recoding method."""
     missing_sensitive: str = "error"
-    """What a missing sensitive value means."""
+    """Treatment of missing sensitive values."""
     normalize: bool = False
-    """Whether texts are normalized before anything else."""
+    """Whether texts are normalized first."""
     coarsen: Mapping[str, str] = field(default_factory=dict)
-    """Columns to make less precise beforehand, in the words of specs."""
+    """Coarsening of each column before the search, in the syntax of spec files."""
     trees: Mapping[str, ShapedTree] = field(default_factory=dict)
-    """The hierarchies that were made here, by their columns."""
+    """The hierarchies made in the studio, by column."""
     algorithm: str = ""
-    """Which algorithm makes the release; empty: the one that fits."""
+    """Name of the algorithm; empty for the default choice."""
     sampling_fraction: str = ""
-    """The share of the population that is in the table, as it was typed; empty where nobody said it."""
+    """The sampling fraction of the table as typed; empty if unknown."""
 
     @property
     def decided(self) -> bool:
-        """Whether the columns have roles, and somebody could know one of them."""
+        """Whether columns have roles, and at least one is a quasi-identifier."""
         return bool(self.names_of("quasi_identifier"))
 
     def names_of(self, role: str) -> list[str]:
-        """Return the columns that have a role, in the order of the table."""
+        """List the columns with a role, in the order of the table."""
         return [name for name, own in self.roles.items() if own == role]
 
     def content(self, *, source: str | None = None, output: str | None = None) -> dict[str, Any]:
-        """Return what a spec file of it holds.
+        """Build the content of a spec file.
 
         Parameters
         ----------
         source : str, optional
-            The input that it names; what commands name, unless given.
+            Path or address of the input; `shown` by default.
         output : str, optional
             The folder of the release.
         """
@@ -108,6 +108,7 @@ class Plan:
             content["missing_sensitive"] = self.missing_sensitive
         if self.normalize:
             content["normalize"] = True
+        # Only quasi-identifiers are coarsened, and only published columns need a date format.
         known = set(self.names_of("quasi_identifier"))
         files = {} if source is None else {name: tree.path for name, tree in self.trees.items()}
         coarsen = {
@@ -126,14 +127,14 @@ class Plan:
         return content
 
     def _with_file(self, words: str, path: str | None) -> str:
-        """Return a coarsening whose file, where it is one that was made here, is where the worker finds it."""
+        """Replace the name of a hierarchy made in the studio with the path of its file."""
         kind, _, rest = words.partition(":")
         file, _, level = rest.rpartition(":")
         return words if path is None or kind != "level" or file != PurePath(path).name else f"level:{path}:{level}"
 
     @property
     def whose(self) -> str:
-        """What was said of what each row stands for, in a sentence."""
+        """The meaning of a row as the publisher stated it, in a sentence for the report."""
         if self.rows == PERSONS:
             return "Each row stands for one person, as the publisher said."
         by = f"the column '{self.person}' says whose a record is" if self.person else "no column says whose a record is"
@@ -141,43 +142,43 @@ class Plan:
 
     @property
     def work(self) -> dict[str, Any]:
-        """What a spec file of it holds, as the worker takes it: with files where they are."""
+        """The content of a spec file for the worker, with the actual paths of files."""
         return self.content(source=self.source)
 
     @property
     def files(self) -> dict[str, str]:
-        """The files that commands need beside the table, by their names, and where they are now."""
+        """Current paths of the hierarchies that commands need, by file name."""
         used = {words.partition(":")[2].rpartition(":")[0] for words in self.coarsen.values()}
         return {tree.name: tree.path for tree in self.trees.values() if tree.name in used}
 
     @property
     def read_arguments(self) -> dict[str, Any]:
-        """How the table is read, as arguments of `shoal.inspect`."""
+        """The options of reading, as arguments of `shoal.inspect`."""
         given: dict[str, Any] = {name: value for name, value in self.reading.items() if value}
         return {**given, "dates": dict(self.dates)} if self.dates else given
 
 
 @dataclass(kw_only=True)
 class History:
-    """The plans so far, each with the words of the change that made it."""
+    """The plans so far, each with a description of the change that made it."""
 
     steps: list[tuple[str, Plan]] = field(default_factory=lambda: [("Started", Plan())])
     at: int = 0
-    """Which of them holds now."""
+    """Index of the current plan."""
 
     @property
     def plan(self) -> Plan:
-        """The plan that holds now."""
+        """The current plan."""
         return self.steps[self.at][1]
 
     def change(self, words: str, **changes: Any) -> None:
-        """Change the plan; what was undone before is gone."""
+        """Append a changed plan; plans that had been undone are discarded."""
         changed = replace(self.plan, **changes)
         if changed != self.plan:
             self.steps = [*self.steps[: self.at + 1], (words, changed)][-_KEPT:]
             self.at = len(self.steps) - 1
 
     def go_to(self, step: int) -> None:
-        """Let an earlier or later plan hold; a step that is not there changes nothing."""
+        """Make an earlier or later plan the current one; an unknown step is ignored."""
         if 0 <= step < len(self.steps):
             self.at = step

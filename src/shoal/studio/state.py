@@ -1,4 +1,4 @@
-"""One studio: what was decided, the worker, the last release. Browsers come and go; all of them see the same."""
+"""The state of a studio: decisions, worker, and last release. All connected browsers share it."""
 
 from __future__ import annotations
 
@@ -20,59 +20,59 @@ if TYPE_CHECKING:
 __all__ = ["OrderedRelease", "OrderedWork", "Studio", "UnprovedChange", "Waiting"]
 
 _DECIDED = ("levels", "ways", "attack", "together", "values_shown", "columns_shown", "ledger")
-"""What a form changes beside the plan."""
+"""Attributes of `Studio` that forms change in addition to the plan."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting:
-    """What a screen is in place of itself, as long as it cannot be shown."""
+    """The result of a screen that cannot be shown yet: a job to wait for, or another screen to go to."""
 
     step: str = ""
-    """The screen."""
+    """The name of the screen."""
     job: Job | None = None
-    """The work that it waits for."""
+    """The job to wait for."""
     back: str = "/"
-    """Where to go when that is cancelled."""
+    """The path to go to if the job is cancelled."""
     path: str | None = None
-    """Another screen that comes first."""
+    """The path of another screen that must come first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OrderedRelease:
-    """A release that was asked for."""
+    """A requested release."""
 
     key: str
-    """The piece of work that makes it."""
+    """The key of the job that makes it."""
     folder: Path
-    """Where it goes."""
+    """The folder to write to."""
     plan: Plan
-    """What was asked for."""
+    """The plan at the time of the request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OrderedWork:
-    """Work on a series that was asked for."""
+    """A requested job on a series."""
 
     key: str
-    """The piece of work."""
+    """The key of the job."""
     title: str
-    """What people are told that it does."""
+    """The title shown to users."""
     folder: str | None
-    """The folder of the release that it makes; None where it makes none."""
+    """The folder of the release that the job makes; None if it makes none."""
     sent: Sent
-    """The form that asked for it."""
+    """The form that requested it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnprovedChange:
-    """A change that holds only if the screen after it can be shown: its work may find that something is wrong."""
+    """A change that is kept only if the next screen can be shown, because its job may find an error."""
 
     sent: Sent
-    """The form that asked for it."""
+    """The form that requested it."""
     before: Mapping[str, Any]
-    """What was decided before; see `Studio.decisions`."""
+    """The decisions before the change; see `Studio.decisions`."""
     target: str
-    """The screen after it."""
+    """The path of the next screen."""
 
 
 @dataclass(kw_only=True)
@@ -80,65 +80,65 @@ class Studio:
     """The state of one studio."""
 
     places: Places
-    """What may be read and written."""
+    """The paths that may be read and written."""
     workshop: Workshop
-    """Where work is done."""
+    """The worker that runs jobs."""
     stop: Callable[[], None] = lambda: None
-    """Ends the server."""
+    """Stops the server."""
     max_upload: int = 0
-    """Bytes of a dropped file, at most."""
+    """Maximum size of an uploaded file in bytes."""
     history: History = field(default_factory=History)
-    """What was decided."""
+    """All plans so far."""
     publication: OrderedRelease | None = None
-    """The last release that was asked for."""
+    """The last requested release."""
     levels: Mapping[str, str] | None = None
-    """The levels of protection to compare, as they were typed; None as long as nobody asked."""
+    """The levels of protection to compare, as typed; None until a comparison is requested."""
     ways: bool = False
-    """Whether somebody asked to compare algorithms."""
+    """Whether a comparison of algorithms was requested."""
     attack: Mapping[str, str] | None = None
-    """How the release is attacked; None as long as nobody asked."""
+    """Options of the attacks on the release; None until they are requested."""
     together: Mapping[str, Any] | None = None
-    """Which releases are attacked together; None as long as nobody asked."""
+    """Options of the attack on several releases; None until it is requested."""
     ledger: str = ""
-    """The ledger that is open, by its name in the folder."""
+    """File name of the open ledger; empty if none is open."""
     ordered: OrderedWork | None = None
-    """What was asked for last of a series."""
+    """The last requested job on a series."""
     values_shown: bool = False
-    """Whether somebody asked to see values of the table."""
+    """Whether the user chose to see values of the table."""
     columns_shown: set[str] = field(default_factory=set)
-    """The columns of which somebody asked to see the values, to group them by hand."""
+    """The columns whose values the user chose to see, in order to group them by hand."""
     unproved: UnprovedChange | None = None
-    """The last change, as long as the screen after it was not shown."""
+    """The last change, until the next screen has been shown."""
     count: int = 0
-    """Releases that were asked for."""
+    """Number of releases requested so far."""
     lock: threading.RLock = field(default_factory=threading.RLock)
-    """Held by whoever looks at the state or changes it."""
+    """Held while the state is read or changed."""
 
     @property
     def plan(self) -> Plan:
-        """What was decided so far."""
+        """The current plan."""
         return self.history.plan
 
     def decisions(self) -> dict[str, Any]:
-        """Return everything that forms change, so that a change can be taken back."""
+        """Copy the attributes that forms change, so that a change can be undone."""
         own = {name: getattr(self, name) for name in _DECIDED}
         return {**own, "columns_shown": {*self.columns_shown}, "history": ([*self.history.steps], self.history.at)}
 
     def take_back(self, decisions: Mapping[str, Any]) -> None:
-        """Let earlier decisions hold again."""
+        """Restore earlier decisions."""
         for name in _DECIDED:
             setattr(self, name, decisions[name])
         self.history.steps, self.history.at = decisions["history"]
         self.forget_unused()
 
     def forget_unused(self) -> None:
-        """Remove the dropped tables of which the history knows nothing."""
+        """Remove the uploaded tables that no plan of the history uses."""
         self.places.forget_but({plan.source for _, plan in self.history.steps})
 
     def outcome(
         self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
     ) -> Outcome | Waiting:
-        """Return how a piece of work ended; it is started where it did not run yet, and waited for meanwhile."""
+        """Return the outcome of a job; start the job if it has not run, and return a `Waiting` until it ends."""
         key = self._key(work, arguments)
         found = self.workshop.outcome(key)
         if found is not None:
@@ -148,12 +148,12 @@ class Studio:
         return Waiting(step=step, job=self.workshop.job, back=back)
 
     def facts(self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str) -> Any:
-        """Return what a piece of work found, or a `Waiting`.
+        """Return the value that a job returned, or a `Waiting` until it ends.
 
         Raises
         ------
         FieldError
-            Where it failed; the next time it is tried again.
+            If the job failed. The next call runs it again.
         """
         found = self.outcome(step, title, work, arguments, back=back)
         if isinstance(found, Waiting):
@@ -164,7 +164,7 @@ class Studio:
         return found.facts
 
     def _key(self, work: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
-        """Return what tells a piece of work from others; a file that changed makes another one."""
+        """Build the key of a job from its function, its arguments, and the state of the table's file."""
         named = {name: value for name, value in arguments.items() if not callable(value)}
         try:
             found = os.stat(self.plan.source)
@@ -174,7 +174,7 @@ class Studio:
         return f"{work.__name__}:{json.dumps([stamp, named], sort_keys=True)}"
 
     def file_of_release(self, side: str, name: str) -> Path | None:
-        """Return a file of the last release: of the public folder or the private one; None where there is none."""
+        """Find a file in the public or private folder of the last release; None if there is no such file."""
         if self.publication is None or side not in ("public", "private"):
             return None
         done = self.workshop.outcome(self.publication.key)
@@ -186,7 +186,7 @@ class Studio:
         return path if name in names and path.is_file() and not path.is_symlink() else None
 
     def close(self) -> None:
-        """End everything, and forget what was dropped."""
+        """End the worker and the server, and remove uploaded files."""
         self.workshop.close()
         self.places.close()
         self.stop()

@@ -1,4 +1,4 @@
-"""The audience of the studio: errors of the library told in the words of its screens, where Python has parameters."""
+"""The audience of the studio: error messages name fields of its screens in place of Python's parameters."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _CALLED: Mapping[str, str] = {
 
 
 class _Screens:
-    """What users of the studio call the parameters of the library; see `shoal._messages.Audience`."""
+    """Names of the library's parameters for users of the studio; see `shoal._messages.Audience`."""
 
     python = False
 
     def called(self, parameter: str, owner: str = "") -> str | None:
-        """Return what the screens call a parameter; None where none has it."""
+        """Return the screens' name of a parameter; None if no screen has such a field."""
         return _CALLED.get(parameter)
 
 
 SCREENS = _Screens()
-"""The audience."""
+"""The only instance of the audience."""

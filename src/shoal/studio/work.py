@@ -1,7 +1,7 @@
-"""Work in a process of its own: one piece at a time, with progress, and with an end whenever somebody wants it.
+"""Background jobs: a worker process that runs one job at a time, reports progress, and can be cancelled.
 
-The process stays, so that libraries are imported and tables decompressed by one that is warm; cancelling ends it and
-the next piece of work gets another one. What goes over the pipe are plain facts, never a table.
+The process is reused, so that imports and caches stay warm. Cancelling a job ends the process, and the next job starts
+another one. Only plain values pass through the pipe, never a table.
 """
 
 from __future__ import annotations
@@ -28,44 +28,44 @@ if TYPE_CHECKING:
 __all__ = ["Job", "Outcome", "Workshop"]
 
 Work = Callable[..., Any]
-"""A function at the top of a module, which takes `progress` and plain values, and returns plain facts."""
+"""A module-level function that takes `progress` and plain values as keywords, and returns plain values."""
 _PATIENCE = 5.0
-"""Seconds that a process has to end by itself."""
+"""Seconds to wait for a terminated process before it is killed."""
 _REMEMBERED = 40
-"""Outcomes of what was only looked at that are kept."""
+"""Maximum number of cached outcomes of jobs that change nothing."""
 _OFTEN = 0.1
-"""Seconds between two messages of progress."""
+"""Minimum number of seconds between two progress messages of one step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a piece of work ended."""
+    """The outcome of a finished job."""
 
     facts: Any = None
-    """What it returned; None where it failed."""
+    """The returned value; None if the job failed."""
     error: str | None = None
-    """Why it failed, in the words of the screens."""
+    """The error message, phrased for the screens; None if the job succeeded."""
     parameter: str | None = None
-    """The parameter of the library that had a value which it cannot have, if it failed because of one."""
+    """The library's name of the parameter whose value was invalid, if that is why the job failed."""
 
 
 @dataclass(kw_only=True)
 class Job:
-    """A piece of work that runs."""
+    """A running job."""
 
     key: str
-    """What it is, and of what: the same key means the same outcome."""
+    """Identifies the function and its arguments: jobs with equal keys have equal outcomes."""
     title: str
-    """What people are told that it does."""
+    """The title shown to users."""
     lasting: bool
-    """Whether it changes something outside, so that other work must not take its place."""
+    """Whether the job writes files or ledgers, so that no other job may replace it."""
     step: str = "starting"
     done: int = 0
     total: int = 0
     since: float = field(default_factory=time.monotonic)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return how far it is."""
+        """Return the title, the progress, and the elapsed seconds as plain values."""
         seconds = round(time.monotonic() - self.since, 1)
         return {
             "title": self.title,
@@ -77,7 +77,7 @@ class Job:
 
 
 class Workshop:
-    """Runs one piece of work at a time in another process, and remembers how the last ones ended."""
+    """Runs one job at a time in another process, and caches the latest outcomes."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -88,19 +88,19 @@ class Workshop:
         self.job: Job | None = None
 
     def outcome(self, key: str) -> Outcome | None:
-        """Return how a piece of work ended; None where it did not, or is forgotten."""
+        """Return the outcome of a job; None if it has not finished, or its outcome was discarded."""
         with self._lock:
             return self._lasting.get(key) or self._outcomes.get(key)
 
     def forget(self, key: str) -> None:
-        """Forget how a piece of work ended, so that it may be done again."""
+        """Discard the outcome of a job, so that it may run again."""
         with self._lock:
             self._outcomes.pop(key, None)
 
     def start(self, key: str, title: str, work: Work, arguments: Mapping[str, Any], *, lasting: bool = False) -> bool:
-        """Start a piece of work, in place of what is only looked at; return whether it runs now.
+        """Start a job and cancel the current one, unless that is lasting; return whether the job runs now.
 
-        Work that lasts is never stopped by other work: `False` then.
+        A lasting job is never replaced: the return value is False while one runs.
         """
         with self._lock:
             if self.job is not None and self.job.key == key:
@@ -116,13 +116,13 @@ class Workshop:
             return True
 
     def warm_up(self) -> None:
-        """Start the process, so that the first piece of work need not wait for it."""
+        """Start the process, so that the first job need not wait for it."""
         with self._lock:
             if self.job is None:
                 self._ready()
 
     def cancel(self) -> Job | None:
-        """Stop what runs, and return it; nothing unfinished is left behind."""
+        """Cancel the current job and return it; unfinished files are removed."""
         with self._lock:
             stopped, self.job = self.job, None
             if stopped is not None:
@@ -130,13 +130,13 @@ class Workshop:
             return stopped
 
     def close(self) -> None:
-        """Stop what runs, and the process."""
+        """Cancel the current job and end the process."""
         with self._lock:
             self.job = None
             self._end_process()
 
     def _ready(self) -> Connection:
-        """Return the pipe of a process that waits for work."""
+        """Return the pipe to an idle process; start a process if none is alive."""
         if self._process is None or not self._process.is_alive() or self._pipe is None:
             context = multiprocessing.get_context("spawn")
             ours, theirs = context.Pipe()
@@ -160,7 +160,7 @@ class Workshop:
         self._process = self._pipe = None
 
     def _listen(self, job: Job, pipe: Connection) -> None:
-        """Take note of what the process says of a piece of work, until it is done."""
+        """Receive the messages of a job until it ends, and store its outcome."""
         while True:
             try:
                 kind, said = pipe.recv()
@@ -168,7 +168,7 @@ class Workshop:
                 kind, said = "failed", ("The work ended without a word: the machine may have run out of memory.", None)
             with self._lock:
                 if self.job is not job:
-                    return  # it was cancelled
+                    return  # the job was cancelled
                 if kind == "progress":
                     job.step, job.done, job.total = said
                     continue
@@ -184,15 +184,15 @@ class Workshop:
 
 
 def _serve(pipe: Connection) -> None:
-    """Do what comes over a pipe, until it is closed: what the process does."""
+    """Run jobs received through a pipe until it is closed: the main function of the worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the studio, which ends this process
-    for name in ("SIGTERM", "SIGHUP"):  # the second where the terminal is closed; Windows has none
+    for name in ("SIGTERM", "SIGHUP"):  # SIGHUP: the terminal was closed; Windows has no such signal
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _leave)
     import shoal.studio.jobs
 
     warnings.simplefilter("ignore")
-    logging.getLogger("shoal").setLevel(logging.CRITICAL)  # the screens tell it, in the words of their readers
+    logging.getLogger("shoal").setLevel(logging.CRITICAL)  # the screens show warnings in their own words
     shoal.studio.jobs.warm_up()
     while True:
         try:
@@ -212,7 +212,7 @@ def _done(work: Work, arguments: Mapping[str, Any], progress: _Telling) -> tuple
         return "failed", (error.render(SCREENS), getattr(error, "parameter", None))
     except (SystemExit, KeyboardInterrupt):
         raise
-    except BaseException as bug:  # a panic of compiled code (Polars) is no Exception
+    except BaseException as bug:  # a panic of compiled code (Polars) is not an Exception
         if os.environ.get("SHOAL_DEBUG") == "1":
             import traceback
 
@@ -222,7 +222,7 @@ def _done(work: Work, arguments: Mapping[str, Any], progress: _Telling) -> tuple
 
 
 class _Telling:
-    """Sends progress over a pipe, but not too often."""
+    """Sends progress through a pipe, at a limited rate."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -237,5 +237,5 @@ class _Telling:
 
 
 def _leave(number: int, frame: object) -> None:
-    """Leave as after Ctrl-C: whatever is open is cleaned up on the way out."""
+    """Exit through `SystemExit`, so that context managers and `finally` clauses clean up."""
     raise SystemExit(128 + number)

@@ -1,4 +1,4 @@
-"""The pieces of work, as the worker process does them: calls of the public functions, with plain facts as answers."""
+"""Jobs that the worker process runs: calls of public functions that return plain values."""
 
 from shoal.studio.jobs.attacks import attack, intersect
 from shoal.studio.jobs.ledgers import look_at_ledger, publish_next, start_series, take_back, verify_series

@@ -1,4 +1,4 @@
-"""Work of an adversary: attacks on a release, each next to its baseline, and on several releases together."""
+"""Attack jobs: attacks on one release, each compared with its baseline, and on several releases together."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["attack", "intersect"]
 
 _HELD = 0.2
-"""The share of the records that is left out of what a classifier learns from, where nobody else is known."""
+"""Share of the records held out of a classifier's training data, if no table of other people was given."""
 _LEARNED = 50_000
-"""Records that a classifier is tried on, at most."""
+"""Maximum number of records that a classifier is evaluated on."""
 _SEED = 0
-"""The classifier draws the same for the same table: the screen says the same when it is loaded again."""
+"""Random seed of the classifier: fixed, so that reloading the screen gives the same figures."""
 
 
 def attack(
@@ -33,22 +33,22 @@ def attack(
     learn: bool,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Attack a release as somebody would who knows everything that others may know.
+    """Attack a release with full knowledge of the quasi-identifiers.
 
     Parameters
     ----------
     content
-        What is published, and how a request is read.
+        The request, as the content of a spec file.
     folder : str, optional
-        The release; without one it is made here as it would be published, and not written.
+        The folder of the release. If missing, the release is made here and not written.
     identifier : str
-        The column that names each person; empty: the records are numbered.
+        The column that names each person. If empty, the records are numbered.
     others : str
-        A table of people who are not in the release, empty without one.
+        A table of people who are not in the release; empty if there is none.
     learn : bool
-        Whether a classifier is tried: that takes longest.
+        Whether to train a classifier, which takes longest.
     progress : callable
-        Called with (step, done, total) now and then.
+        Called with (step, done, total).
     """
     from shoal.attacks import homogeneity_attack, inference_attack, linking_attack
     from shoal.verbs.anonymize import anonymize
@@ -99,20 +99,20 @@ def intersect(
     identifier: str,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Attack several releases together, as somebody would who knows who is in which.
+    """Attack several releases together, given who is in each of them.
 
     Parameters
     ----------
     content
-        What the columns are, and how a request is read.
+        The request, as the content of a spec file.
     releases : sequence of str
-        The folders, in their order.
+        The folders, in the order of publication.
     tables : sequence of str
-        The table that each of them was made from.
+        The table that each release was made from, in the same order.
     identifier : str
-        The column that names each person, the same in all tables.
+        The column that names each person; it has the same name in all tables.
     progress : callable
-        Called with (step, done, total) now and then.
+        Called with (step, done, total).
     """
     from shoal.attacks import intersection_attack
 
@@ -138,7 +138,7 @@ def _sentences(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _people(asked: Mapping[str, Any], progress: Progress) -> pl.DataFrame:
-    """Return the people of a table with dates and numbers in place of text, as far as the release has them."""
+    """Read a table with parsed dates and numbers, without the records that the release drops."""
     frame: pl.DataFrame = opened_as_meant(asked, progress)[0]
     sensitive = asked.get("sensitive")
     if asked.get("missing_sensitive") == "drop" and sensitive:
@@ -147,7 +147,7 @@ def _people(asked: Mapping[str, Any], progress: Progress) -> pl.DataFrame:
 
 
 def _trees(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hierarchies of columns that are coarsened to a level of one: published cells are its nodes."""
+    """Collect the hierarchies of columns coarsened to a level: their published cells are nodes of the hierarchy."""
     from shoal.hierarchy import Level
 
     coarsen = asked.get("coarsen") or {}
@@ -155,7 +155,7 @@ def _trees(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _named(people: pl.DataFrame, identifier: str) -> tuple[pl.DataFrame, str]:
-    """Return people with a column that names each of them."""
+    """Return a table of people and its identifier; number the rows if there is none."""
     if identifier:
         return people, identifier
     name = "record"
@@ -165,7 +165,7 @@ def _named(people: pl.DataFrame, identifier: str) -> tuple[pl.DataFrame, str]:
 
 
 def _told(name: str, attacked: Callable[[], Any]) -> dict[str, Any]:
-    """Return what an attack found, in figures and sentences, or why it could not be made."""
+    """Run an attack; return its figures and sentences, or the error message if it failed."""
     from shoal.studio.voice import SCREENS
 
     try:

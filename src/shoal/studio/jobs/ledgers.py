@@ -1,4 +1,4 @@
-"""Work with ledgers: what series there are, and their releases; starting, publishing, checking and taking back."""
+"""Ledger jobs: list the series and their releases; start a series, publish, verify, and take back a release."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ __all__ = ["look_at_ledger", "publish_next", "start_series", "take_back", "verif
 
 
 def look_at_ledger(*, ledger: str, stamp: Sequence[int], progress: Progress) -> dict[str, Any]:
-    """Return the series of a ledger with their releases; `stamp` tells one state of the file from another."""
+    """List the series of a ledger with their releases.
+
+    `stamp` is unused here: it makes the key of the job differ if the file has changed.
+    """
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
@@ -48,7 +51,7 @@ def start_series(
     direct_identifiers: Sequence[str],
     progress: Progress,
 ) -> dict[str, Any]:
-    """Start a series; the ledger is made where there is none."""
+    """Start a series; create the ledger if it does not exist."""
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
@@ -74,7 +77,7 @@ def publish_next(
     missing_sensitive: str,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Make the next release of a series, verify it and write it."""
+    """Make, verify and write the next release of a series."""
     from shoal.republication import Ledger
 
     how: Any = missing_sensitive
@@ -94,7 +97,7 @@ def publish_next(
 
 
 def verify_series(*, ledger: str, series: str, progress: Progress) -> dict[str, Any]:
-    """Check a whole series again: seals, hashes of files, and what the published cells show."""
+    """Verify a whole series: seals, hashes of files, and the guarantee of the published cells."""
     from shoal.republication import Ledger
 
     progress("verify", 0, 1)
@@ -107,7 +110,7 @@ def verify_series(*, ledger: str, series: str, progress: Progress) -> dict[str, 
 
 
 def take_back(*, ledger: str, series: str, progress: Progress) -> dict[str, Any]:
-    """Take back the last release of a series, which nobody outside has seen."""
+    """Remove the last release of a series, which must not have left the institution."""
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)

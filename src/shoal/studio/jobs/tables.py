@@ -1,4 +1,4 @@
-"""Work on the table: looking at it, its risk, coarser columns, levels and ways to compare, and the release."""
+"""Table jobs: inspection, risk, coarsenings, comparisons of levels and algorithms, and the release."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def warm_up() -> None:
-    """Import what every piece of work needs."""
+    """Import the modules that every job needs."""
     import shoal.verbs.anonymize
     import shoal.verbs.inspect
     import shoal.verbs.risk
@@ -38,7 +38,7 @@ def warm_up() -> None:
 def look(
     *, source: str, demo: str | None, reading: Mapping[str, Any], show_values: bool, progress: Progress
 ) -> dict[str, Any]:
-    """Inspect a table; where it is the one that comes along, it is made first."""
+    """Inspect a table; write it first if it is the bundled demo table."""
     from shoal.studio.voice import SCREENS
     from shoal.verbs.inspect import inspect
 
@@ -52,7 +52,7 @@ def look(
 
 
 def sheets(*, source: str, progress: Progress) -> list[str]:
-    """Return the names of the sheets of a workbook, in their order."""
+    """List the names of the sheets of a workbook, in the order of the workbook."""
     from shoal.io.workbooks import sheet_names
 
     progress("read", 0, 1)
@@ -69,7 +69,7 @@ def measure(
     reading: Mapping[str, Any],
     progress: Progress,
 ) -> dict[str, Any]:
-    """Measure the disclosure risk of a table as it is."""
+    """Measure the disclosure risk of the original table."""
     from shoal._core.validation import number_in
     from shoal.errors import ParameterError
     from shoal.verbs.risk import risk
@@ -103,9 +103,9 @@ def rungs(
     trees: Mapping[str, Sequence[str]],
     progress: Progress,
 ) -> dict[str, list[list[Any]]]:
-    """Return the coarsenings that fit each quasi-identifier, and how many values each of them leaves.
+    """List the coarsenings that fit each quasi-identifier, with the number of values that each leaves.
 
-    `trees` has the file of the hierarchy of a column and what commands call it, for columns that have one.
+    `trees` holds, for each column with a hierarchy made in the studio, its file and the name of it in commands.
     """
     from shoal.hierarchy import Hierarchy, coarsen_columns
     from shoal.verbs.tune import ladder_of
@@ -122,7 +122,7 @@ def rungs(
             file, shown = trees[name]
             tree = Hierarchy.from_csv(file)
             ladders.insert(0, ladder_of(column, tree=tree, file=shown))
-            roots.add(f"level:{shown}:{tree.height}")  # named like a star: "any" says it
+            roots.add(f"level:{shown}:{tree.height}")  # the root is a star, which "any" offers already
         for rung in (rung for ladder in ladders for rung in ladder.rungs):
             if rung.words is not None and rung.words not in (*roots, *(words for words, _ in found[name])):
                 after = coarsen_columns(column.to_frame(), {name: rung.coarsening}, [name]).frame.to_series()
@@ -136,9 +136,9 @@ def preview(
     k: int,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Return how easily people are found before and after the columns are made coarser, and what that loses.
+    """Measure the class sizes before and after coarsening, and the information loss of the coarsening.
 
-    Nothing is grouped yet. Coarsenings that draw themselves, maps among them, come with their pictures.
+    No groups are formed yet. Coarsenings that can be drawn, such as maps, are returned with their pictures.
     """
     from shoal.hierarchy import coarsen_columns
     from shoal.verbs.risk import risk
@@ -166,7 +166,7 @@ def preview(
 
 
 def opened_as_meant(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
-    """Return the table of a request with dates and numbers in place of text, and its quasi-identifiers."""
+    """Read the table of a request with parsed dates and numbers; return it and its quasi-identifiers."""
     from shoal.pipeline.input import open_data, understood
     from shoal.table import roles
 
@@ -186,7 +186,7 @@ def compare(
     l: Sequence[int],
     progress: Progress,
 ) -> dict[str, Any]:
-    """Make and measure a release for each of several levels of protection; none of them is written."""
+    """Make and measure a release for each of several levels of protection, without writing any."""
     from shoal._core.figures import svg_file
     from shoal.models import KAnonymity, LDiversity
     from shoal.studio.voice import SCREENS
@@ -220,7 +220,7 @@ def compare_ways(
     content: Mapping[str, Any],
     progress: Progress,
 ) -> dict[str, Any]:
-    """Make a release with each algorithm that can, verify it, and return what each loses; none of them is written."""
+    """Make and verify a release with each suitable algorithm, without writing any; return the loss of each."""
     from shoal.studio.voice import SCREENS
     from shoal.verbs.compare import compare as compare_algorithms
 
@@ -251,7 +251,7 @@ def publish(
     folder: str,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Make a release, verify it and write it; return its full certificate and what each column lost."""
+    """Make, verify and write a release; return its full certificate and the loss of each column."""
     from shoal._messages import set_audience
     from shoal.report import About, distributions
     from shoal.studio.voice import SCREENS
@@ -259,7 +259,7 @@ def publish(
 
     release = anonymize(progress=progress, **arguments_in(content))
     progress("write", 0, 1)
-    with set_audience(SCREENS):  # what is advised in the report and the certificate
+    with set_audience(SCREENS):  # advice in the report and the certificate names screens instead of parameters
         certificate = release.save(Path(folder), about=About(**content.get("report", {}))).to_dict()
     recoding, metrics = release.metrics.recoding, release.metrics
     return {

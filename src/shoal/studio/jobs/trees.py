@@ -1,4 +1,4 @@
-"""Work on the hierarchy of one column: it is made step by step, written, and measured level by level."""
+"""Hierarchy job: build the hierarchy of one column step by step, write it, and measure each of its levels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shape(
     most: int,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Make the hierarchy of a column as steps say, write it, and return what each level leaves and loses."""
+    """Build the hierarchy of a column from editing steps, write it, and measure the values and loss of each level."""
     import polars as pl
 
     from shoal.hierarchy import Level, OneValue, coarsen_columns
@@ -53,13 +53,14 @@ def shape(
         raise UsageError("No hierarchy was proposed yet.")
     coded = encode_values(values)
     if coded is not None:
-        tree.positions(dictionary_text(coded.dictionary).to_list(), column=column)  # says how many values it misses
+        # Raises an error with the number of values that the hierarchy lacks.
+        tree.positions(dictionary_text(coded.dictionary).to_list(), column=column)
     _write(tree, path)
     rows = max(values.len(), 1)
     levels = []
     for number in range(tree.height + 1):
         progress("levels", number, tree.height + 1)
-        # The root is named like a star: everything the same has words of its own.
+        # The root has the name of a star, so the top level is expressed by `OneValue`.
         made: Any = {} if number == 0 else {column: OneValue() if number == tree.height else Level(tree, number)}
         after = coarsen_columns(frame.select(column), made, [column]).frame.to_series().drop_nulls()
         counts = after.value_counts()["count"]
@@ -70,6 +71,7 @@ def shape(
             "below": float(counts.filter(counts < k).sum()) / rows,
             "loss": losses[column],
         })  # fmt: skip
+    # The nodes are listed only on request: their names are values of the table.
     facts: dict[str, Any] = {"levels": levels, "missing": values.null_count(), "nodes": [], "hidden": 0}
     if show and tree.height > 0 and coded is not None:
         level = min(max(level, 1), max(tree.height - 1, 1))
@@ -85,7 +87,7 @@ def shape(
 
 
 def _records(values: pl.Series) -> dict[str, int]:
-    """Return how many records have each value, as the text that hierarchies have."""
+    """Count the records of each value, given as its text in hierarchies."""
     import numpy as np
 
     from shoal.hierarchy.distinct_values import encode_values
@@ -102,7 +104,7 @@ def _records(values: pl.Series) -> dict[str, int]:
 def _after(
     tree: Hierarchy | None, step: Mapping[str, Any], values: pl.Series, other: pl.Series | None
 ) -> Hierarchy | None:
-    """Return the hierarchy after a step."""
+    """Apply one editing step to a hierarchy."""
     from shoal.hierarchy import Hierarchy, insert_level, join_nodes
 
     if step["do"] == "propose":
@@ -113,6 +115,7 @@ def _after(
         raise UsageError("No hierarchy was proposed yet.")
     if step["do"] == "level":
         return insert_level(tree, min(int(step["level"]), tree.height))
+    # Joining on the top level needs a level below the root first.
     level = int(step["level"])
     if level >= tree.height:
         tree = insert_level(tree, min(level, tree.height))
@@ -141,7 +144,7 @@ def _proposed(step: Mapping[str, Any], values: pl.Series, other: pl.Series | Non
         "by hand": hierarchy.flat_hierarchy,
     }
     if how not in makers:
-        raise UsageError("That is no hierarchy that can be proposed. Choose one of the list.")
+        raise UsageError("There is no such proposal of a hierarchy. Choose one of the list.")
     return makers[how](values)
 
 
@@ -155,7 +158,7 @@ def _number(what: str, text: str) -> Any:
 
 
 def _write(tree: Hierarchy, path: str) -> None:
-    """Write the file as a whole or not at all: the worker may be stopped at any time."""
+    """Write a hierarchy atomically, because the worker may be stopped at any time."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f"{target.name}.part")
