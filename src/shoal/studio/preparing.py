@@ -1,4 +1,4 @@
-"""The screens of coarser columns: what fits each of them, and the hierarchy of one, made by hand or proposed."""
+"""The screens of coarsening: the choices for each column, and the editor of one column's hierarchy."""
 
 from __future__ import annotations
 
@@ -34,18 +34,19 @@ __all__ = [
 ]
 
 _MOST_NODES = 300
-"""Nodes that a page lists."""
+"""Maximum number of nodes listed on a page."""
 _MOST_STEPS = 500
 _AFTER = {"next": "/publish", "compare": "/compare"}
-"""The screens after this one, by the buttons that lead to them."""
+"""The next screens, by the buttons that lead to them."""
 
 
 def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
-    """Return the screen of the columns that are made coarser, with what that does to the groups."""
+    """Render the choice of coarsenings, with their effect on the size of groups."""
     looked = decided_on(studio, "coarser")
     if isinstance(looked, Waiting):
         return looked
     plan = studio.plan
+    # The offers depend on the original columns, so choosing one of them does not compute them again.
     plain = Plan(**{**vars(plan), "coarsen": {}}).work
     made = {name: [tree.path, tree.name] for name, tree in plan.trees.items() if Path(tree.path).is_file()}
     arguments = {"content": plain, "trees": made}
@@ -55,7 +56,7 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     seen = _seen(studio, "coarser")
     if isinstance(seen, Waiting):
         return seen
-    if query.get("then") in _AFTER.values():  # the columns can be made coarser so: what comes next may be shown
+    if query.get("then") in _AFTER.values():  # the coarsenings are valid: go on to the next screen
         return Waiting(path=query["then"])
     return page(
         "coarser.html.j2",
@@ -71,20 +72,20 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
 
 def _seen(studio: Studio, step: str) -> Any:
-    """Return the classes before and after the columns are made coarser, and what that loses."""
+    """Measure the classes before and after coarsening, and the information loss."""
     plan = studio.plan
     arguments = {"content": plan.work, "k": k_of(plan)}
     return studio.facts(step, "Counting the groups", jobs.preview, arguments, back="/goal")
 
 
 def _with_most_values(offered: Mapping[str, list[list[Any]]], plan: Plan) -> list[str]:
-    """Return the two columns that have the most values as they are coarsened now."""
+    """Find the two columns that have the most values after the current coarsening."""
     left = {name: dict(rungs).get(plan.coarsen.get(name, "")) or 0 for name, rungs in offered.items()}
     return sorted(left, key=lambda name: -left[name])[:2]
 
 
 def _with_own(offered: Mapping[str, list[list[Any]]], plan: Plan) -> dict[str, list[list[Any]]]:
-    """Return the offers, with a choice of the plan's own that is none of them."""
+    """Add the plan's own coarsenings to the offers, if they are not among them."""
     found = {}
     for name, rungs in offered.items():
         own = plan.coarsen.get(name, "")
@@ -93,7 +94,7 @@ def _with_own(offered: Mapping[str, list[list[Any]]], plan: Plan) -> dict[str, l
 
 
 def set_coarser(studio: Studio, form: Mapping[str, str]) -> str:
-    """Make the columns of a form coarser."""
+    """Apply the coarsenings of a form."""
     names = studio.plan.names_of("quasi_identifier")
     check_mark(form, names)
     coarsen = dict(studio.plan.coarsen)
@@ -107,16 +108,17 @@ def set_coarser(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def _coarsen(studio: Studio, coarsen: Mapping[str, str]) -> bool:
-    """Take coarsenings over, unless something is wrong with one of them, and return whether that changed anything.
+    """Validate coarsenings, store them in the plan, and return whether the plan changed.
 
-    What is wrong for the values of a column is known once they are counted: on the screen Coarser.
+    Errors that depend on the values of a column appear later, when the screen Coarser counts the groups.
     """
     before = studio.plan
     for name, words in coarsen.items():
+        # Files of hierarchies made in the studio need no check of their location.
         own = before.trees.get(name)
         if words != before.coarsen.get(name, "") and not (own is not None and words.startswith(f"level:{own.name}:")):
             studio.places.check_named(words)
-    arguments_in(Plan(**{**vars(before), "coarsen": coarsen}).work)  # says what is wrong with it
+    arguments_in(Plan(**{**vars(before), "coarsen": coarsen}).work)  # raises an error if the plan is invalid
     told = [
         f"{name}: {coarsening_in_words(words)}"
         for name, words in coarsen.items()
@@ -127,7 +129,7 @@ def _coarsen(studio: Studio, coarsen: Mapping[str, str]) -> bool:
 
 
 def picture_of_coarsening(studio: Studio, number: str) -> str | None:
-    """Return the picture of a coarsening that draws itself, a map for example; None where there is none."""
+    """Return the picture of a coarsening, such as a map; None if there is none."""
     seen = _seen(studio, "coarser") if studio.plan.decided else None
     if seen is None or isinstance(seen, Waiting) or not number.isdecimal():
         return None
@@ -136,7 +138,7 @@ def picture_of_coarsening(studio: Studio, number: str) -> str | None:
 
 
 def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
-    """Return the screen of one column's hierarchy: proposals, its levels with what each costs, groups by hand."""
+    """Render the editor of a hierarchy: proposals, the loss of each level, and groups formed by hand."""
     looked = decided_on(studio, "coarser")
     if isinstance(looked, Waiting):
         return looked
@@ -149,6 +151,7 @@ def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         found = _found(studio, name, tree, query)
         if isinstance(found, Waiting):
             return found
+    # Only the proposals that suit the kind of the column are offered.
     kind = next(one["kind"] for one in looked["columns"] if one["name"] == name)
     return page(
         "shape.html.j2",
@@ -178,7 +181,7 @@ def _level_of(query: Mapping[str, str], found: Mapping[str, Any] | None) -> int:
 
 
 def _found(studio: Studio, name: str, tree: ShapedTree, query: Mapping[str, str]) -> Any:
-    """Return what the worker says of a hierarchy; it makes it first."""
+    """Let the worker build and measure a hierarchy."""
     plan = studio.plan
     given = query.get("level", "1")
     arguments = {
@@ -202,10 +205,11 @@ def _place(given: str, count: int) -> int:
 
 
 def _tree(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...]) -> ShapedTree:
-    """Return a hierarchy with its file; the same steps have the same one, and others another one."""
+    """Create the record of a hierarchy; the path of its file is determined by the table, the column and the steps."""
     made_of = json.dumps([studio.plan.source, studio.plan.reading, name, steps], sort_keys=True, default=dict)
     key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
     plain = re.sub(r"[^\w.-]+", "-", name).strip(".-")[:60] or "column"
+    # Commands refer to the file by name only, so names must differ between columns.
     taken = {one.name for other, one in studio.plan.trees.items() if other != name}
     called = next(one for one in _names_for(plain) if one not in taken)
     return ShapedTree(steps=steps, path=str(studio.places.kept_beside(key, called)))
@@ -216,7 +220,7 @@ def _names_for(plain: str) -> list[str]:
 
 
 def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
-    """Propose a hierarchy, join nodes of it, or add a level."""
+    """Propose a hierarchy, join some of its nodes, or add a level."""
     names = studio.plan.names_of("quasi_identifier")
     check_mark(form, names)
     place = _place(form.get("column", ""), len(names))
@@ -225,6 +229,7 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
     back = f"/shape?column={place}&level={level}"
     do = form.get("do", "")
     if do == "propose":
+        # A proposal replaces all earlier steps.
         step: dict[str, Any] = {"do": "propose", "how": form.get("how", "")}
         step |= {one: form[one].strip() for one in ("width", "cuts", "parts") if form.get(one, "").strip()}
         _shaped(studio, name, (step,), f"{name}: a hierarchy was proposed")
@@ -235,7 +240,7 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
     if do == "level":
         _shaped(studio, name, (*tree.steps, {"do": "level", "level": int(level)}), f"{name}: a level more")
     elif do == "join":
-        # What a node is called is known to the worker; the page numbers the nodes of a level in its order.
+        # The page numbers the nodes of a level; only the worker knows their names.
         chosen = [int(key.removeprefix("node-")) for key in form if re.fullmatch(r"node-\d{1,7}", key)]
         if not chosen:
             raise UsageError("Choose the values, or the groups, that belong together.")
@@ -253,7 +258,7 @@ def _shaped(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...], tol
 
 
 def show_shape(studio: Studio, form: Mapping[str, str]) -> str:
-    """Show the values of one column, or hide them again."""
+    """Show or hide the values of one column."""
     names = studio.plan.names_of("quasi_identifier")
     check_mark(form, names)
     place = _place(form.get("column", ""), len(names))
@@ -265,7 +270,7 @@ def show_shape(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def use_level(studio: Studio, form: Mapping[str, str]) -> str:
-    """Coarsen a column: to a level of its hierarchy, or as the words of the command line say."""
+    """Coarsen a column to a level of its hierarchy, or by a coarsening typed in the syntax of the command line."""
     names = studio.plan.names_of("quasi_identifier")
     check_mark(form, names)
     place = _place(form.get("column", ""), len(names))
@@ -280,7 +285,7 @@ def use_level(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def add_file(studio: Studio, column: str, content: bytes) -> str:
-    """Take a hierarchy from a file that was dropped: ARX's form, a line for each value."""
+    """Use an uploaded hierarchy in ARX's format, which has a line for each value."""
     names = studio.plan.names_of("quasi_identifier")
     place = _place(column, len(names))
     name = names[place]
@@ -293,6 +298,6 @@ def add_file(studio: Studio, column: str, content: bytes) -> str:
 
 
 def hierarchy_file(studio: Studio, name: str) -> Path | None:
-    """Return the file of a hierarchy that was made here; None where there is none of that name."""
+    """Find the file of a hierarchy made in the studio; None if there is none of that name."""
     found = next((tree.path for tree in studio.plan.trees.values() if tree.name == name), None)
     return None if found is None or not Path(found).is_file() else Path(found)

@@ -1,4 +1,4 @@
-"""The screens of a release: what will be done, the work, and what was achieved, what it cost and what may leave."""
+"""The screens of a release: the summary before it is made, its progress, and its results."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _BACK = ("/", "/columns", "/risk", "/goal", "/coarser", "/compare", "/publish", 
 
 
 def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
-    """Return the screen before a release is made: everything that was decided, in sentences."""
+    """Render the summary of all decisions before the release is made."""
     plan = studio.plan
+    # A release in progress takes precedence.
     if studio.publication is not None and studio.workshop.job is not None and studio.workshop.job.lasting:
         return Waiting(step="publish", job=studio.workshop.job, back="/publish")
     looked = decided_on(studio, "publish")
@@ -44,7 +45,7 @@ def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
 
 def _wished(studio: Studio) -> str:
-    """Return the name of a folder to begin with: the one that somebody chose for a release that was not made."""
+    """Propose the name of a folder: the chosen one if the last release failed, else an unused one."""
     made = studio.publication
     done = None if made is None else studio.workshop.outcome(made.key)
     return studio.places.free_folder(
@@ -53,7 +54,7 @@ def _wished(studio: Studio) -> str:
 
 
 def _last(studio: Studio) -> str | None:
-    """Return the folder of the last release, where there is one."""
+    """Return the folder name of the last release; None if there is none."""
     done = None if studio.publication is None else studio.workshop.outcome(studio.publication.key)
     return (
         studio.publication.folder.name
@@ -63,9 +64,10 @@ def _last(studio: Studio) -> str | None:
 
 
 def _ended(studio: Studio, query: Mapping[str, str]) -> str | None:
-    """Return how the last release ended, where there is something to say."""
+    """Return the message to show after a failed or cancelled release; None if there is none."""
     if studio.publication is None:
         return None
+    # The address states whether the visitor comes from a release that ended.
     if query.get("ended") == "cancelled":
         return "Stopped. Nothing was written."
     done = studio.workshop.outcome(studio.publication.key)
@@ -73,14 +75,15 @@ def _ended(studio: Studio, query: Mapping[str, str]) -> str | None:
 
 
 def publish(studio: Studio, form: Mapping[str, str]) -> str:
-    """Start making the release."""
+    """Start the job that makes the release."""
     plan = studio.plan
     if not plan.decided:
         return "/columns"
     folder = studio.places.folder(form.get("folder", ""))
     content = plan.work
-    arguments_in(content)  # says what is wrong with it
+    arguments_in(content)  # raises an error if the plan is invalid
     studio.count += 1
+    # Each release has its own key: the outcome of an earlier one must not stand in for it.
     key = f"publish:{studio.count}"
     arguments = {"content": content, "folder": str(folder)}
     started = studio.workshop.start(key, f"Making the release “{folder.name}”", jobs.publish, arguments, lasting=True)
@@ -91,10 +94,11 @@ def publish(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
-    """Return the screen of a release: what was achieved, what it cost, what may leave."""
+    """Render the results of a release: guarantees, information loss, and files."""
     made = studio.publication
     if made is None:
         return Waiting(path="/publish")
+    # In progress, discarded, or failed: another screen is shown.
     job = studio.workshop.job
     if job is not None and job.key == made.key:
         return Waiting(step="publish", job=job, back="/publish")
@@ -126,17 +130,17 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
 
 def cancel(studio: Studio, form: Mapping[str, str]) -> str:
-    """Stop what runs."""
+    """Cancel the current job."""
     stopped = studio.workshop.cancel()
     made = studio.publication
     if stopped is not None and made is not None and stopped.key == made.key:
-        if made.folder.exists():  # it had its name already: that cannot be undone
+        if made.folder.exists():  # the release was complete already, which cannot be undone
             raise UsageError(
                 f"The release was in place already, in the folder '{made.folder.name}', when it was stopped: it is "
                 "whole and verified. Remove the folder and the private one beside it if you do not want it."
             )
         return "/publish?ended=cancelled"
-    if stopped is not None:  # what was asked for and stopped is not begun again by a look at its screen
+    if stopped is not None:  # withdraw the request, or its screen would start the job again
         name = stopped.key.partition(":")[0]
         if name == jobs.compare.__name__:
             studio.levels = None

@@ -1,7 +1,7 @@
-"""Forms that are refused: their page again, with everything that was typed and what is wrong beside its field.
+"""Rejected forms: render their page again with the submitted values and an error message at the invalid field.
 
-Templates know nothing of this. The page of the form is rendered as usual, the form that was sent is found in it by its
-address and its hidden fields, its fields get back what was sent, and the message is put in.
+Templates are not involved. The page is rendered as usual, the submitted form is found in it by its address and its
+hidden fields, its fields are filled with the submitted values, and the message is inserted.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 __all__ = ["FieldError", "Sent", "refused_page"]
 
 _BESIDE = Markup('<span class="wrong beside" id="refused" role="alert">{}</span>')
-"""What is wrong with a field, behind it."""
+"""Error message behind the invalid field."""
 _ABOVE = Markup(
     '<section class="warning" id="refused" role="alert" tabindex="-1" autofocus><p><strong>That does not work.'
     "</strong> {}</p></section>"
 )
-"""What is wrong with a form whose field is not known, at its start."""
+"""Error message at the start of a form, if the invalid field is unknown."""
 _NOT_TYPED = ("hidden", "submit", "checkbox", "radio", "file")
 
 
 class FieldError(UsageError):
-    """A field of a form has a value that it cannot have.
+    """A field of a form has an invalid value.
 
     Parameters
     ----------
     *parts : str, or part of a message
         The message.
     field : str, optional
-        The field, by its name in the form.
+        The name of the field in the form.
     """
 
     def __init__(self, *parts: Part, field: str | None) -> None:
@@ -50,24 +50,24 @@ class FieldError(UsageError):
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """A form that was sent."""
+    """A submitted form."""
 
     path: str
-    """Where it was sent."""
+    """The path that it was submitted to."""
     form: Mapping[str, str]
-    """Its fields."""
+    """The values of its fields, by name."""
 
 
 @dataclass
 class _Tag:
-    """A tag of a page: what it is, and where its text starts and ends."""
+    """A start tag in the text of a page, with its position."""
 
     name: str
     attributes: dict[str, str | None]
     start: int
     end: int
     after: int
-    """Where something can be put behind it: behind the last of its options, for a list."""
+    """Position at which a message can be inserted: after the tag or, for a list, after its last option."""
 
     @property
     def field(self) -> str:
@@ -82,29 +82,29 @@ class _Tag:
         return self.attributes.get("value") or ""
 
     def text(self) -> str:
-        """Return the tag with its attributes as they are now."""
+        """Serialize the tag with its current attributes."""
         words = (str(Markup(' {}="{}"').format(key, one or "")) for key, one in self.attributes.items())
         return f"<{self.name}{''.join(words)}>"
 
 
 @dataclass
 class _Form:
-    """A form of a page, with its fields and with the folded parts of the page that it is in."""
+    """A form in a page, with its fields and the collapsible parts of the page around it."""
 
     tag: _Tag
     folds: list[_Tag]
     fields: list[_Tag] = field(default_factory=list)
     options: list[tuple[_Tag, _Tag]] = field(default_factory=list)
-    """The options of lists, each with its list."""
+    """Options of lists, each paired with its list."""
 
     def is_the_one(self, sent: Sent) -> bool:
-        """Whether it is the form that was sent: several may have an address, with other hidden fields."""
+        """Check whether this is the submitted form; forms with the same address differ in their hidden fields."""
         hidden = [one for one in self.fields if one.kind == "hidden"]
         same = all(sent.form.get(one.field, one.value) == one.value for one in hidden)
         return self.tag.attributes.get("method") == "post" and self.tag.attributes.get("action") == sent.path and same
 
     def wrong_field(self, named: str | None) -> _Tag | None:
-        """Return the field that an error names; if it names none of them, the only one that is typed or chosen."""
+        """Find the field that an error names; if it names none, return the only visible field, if there is only one."""
         own = [one for one in self.fields if one.field and one.kind != "hidden"]
         typed = [one for one in own if one.kind not in _NOT_TYPED]
         found = next((one for one in own if one.field == named), None)
@@ -112,16 +112,17 @@ class _Form:
 
 
 class _Reader(HTMLParser):
-    """Finds the forms of a page."""
+    """HTML parser that collects the forms of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
+        # The parser reports lines and columns; the start of each line turns them into positions.
         self._lines = [0]
         for line in page.splitlines(keepends=True):
             self._lines.append(self._lines[-1] + len(line))
         self.forms: list[_Form] = []
         self.content = 0
-        """Where the content of the page starts."""
+        """Position at which the main content of the page starts."""
         self._folds: list[_Tag] = []
         self._form: _Form | None = None
         self._list: _Tag | None = None
@@ -158,24 +159,27 @@ class _Reader(HTMLParser):
 
 
 def refused_page(page: str, sent: Sent, message: str | None, *, named: str | None = None) -> str:
-    """Return the page of a form with what was typed and what is wrong with it.
+    """Insert submitted values and an error message into a page.
 
     Parameters
     ----------
     page : str
-        The page that has the form, as it is usually shown.
+        The rendered page that contains the form.
     sent : Sent
-        What was sent. If the page has no such form (it was made for other columns, say), nothing is filled in.
+        The submitted form. If the page has no such form, for example because the columns have changed, nothing is
+        filled in.
     message : str, optional
-        What is wrong; None if the page says it already.
+        The error message; None if the page shows it already.
     named : str, optional
-        The field that is wrong.
+        The name of the invalid field.
     """
     reader = _Reader(page)
     fitting = [one for one in reader.forms if one.is_the_one(sent)]
+    # Of several such forms, the one that shares the most fields was submitted.
     form = max(fitting, key=lambda one: sum(tag.field in sent.form for tag in one.fields), default=None)
     edits: list[tuple[int, int, str]] = []
     wrong = None if form is None or message is None else form.wrong_field(named)
+    # The message goes behind the invalid field or, if that is unknown, to the start of the form or page.
     if wrong is not None:
         edits.append((wrong.after, wrong.after, str(_BESIDE.format(visible(message)))))
         wrong.attributes |= {"aria-invalid": "true", "aria-describedby": "refused", "autofocus": None}
@@ -184,20 +188,23 @@ def refused_page(page: str, sent: Sent, message: str | None, *, named: str | Non
         edits.append((place, place, str(_ABOVE.format(visible(message)))))
     if form is not None:
         _fill(form, sent.form)
+        # Unfold the parts around the form, or the message would be hidden.
         for tag in form.folds:
             tag.attributes["open"] = None
         tags = [*form.folds, *form.fields, *(option for option, _ in form.options)]
         edits += [(tag.start, tag.end, tag.text()) for tag in tags]
+    # From the end to the start, so that earlier positions stay valid.
     for start, end, text in sorted(edits, reverse=True):
         page = page[:start] + text + page[end:]
     return page
 
 
 def _fill(form: _Form, given: Mapping[str, str]) -> None:
-    """Give the fields of a form what was sent."""
+    """Set the fields of a form to the submitted values."""
     for one in form.fields:
         if not one.field or one.kind in ("hidden", "select", "submit"):
             continue
+        # Browsers submit no value for an unchecked box.
         if one.kind == "checkbox" or (one.kind == "radio" and one.field in given):
             one.attributes.pop("checked", None)
             if given.get(one.field) == one.value or (one.kind == "checkbox" and one.field in given):

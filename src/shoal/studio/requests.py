@@ -1,4 +1,4 @@
-"""Requests of the studio: what a plan asks of `shoal.anonymize`, and the flags that screens show for it."""
+"""Conversion of plans to arguments of `shoal.anonymize`, and of keys to the flags of equivalent commands."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _OTHERS = {
     "ledger.drop": "--drop",
     "ledger.m": "-m",
 }
-"""Options of commands that are no words of a request; the commands that the screens show are run in tests."""
+"""Flags of options that are not fields of a request; tests run the commands that the screens show."""
 
 
 def arguments_in(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `shoal.anonymize` that the content of a spec file asks for, the table as `data`.
+    """Convert the content of a spec file to arguments of `shoal.anonymize`; `data` is the table.
 
     Raises
     ------
     UsageError
-        Something of it is missing or invalid.
+        If a part of the content is missing or invalid.
     """
     from shoal.request.words import Words
 
@@ -47,8 +47,8 @@ def arguments_in(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flag(key: str) -> str:
-    """Return the option of a key of a spec file, or of another command that a screen shows."""
-    if key in _OTHERS:  # the first screen needs no other, and loads no table library
+    """Return the flag for a key of a spec file, or for an option of another command that a screen shows."""
+    if key in _OTHERS:  # the first screen needs only these flags, so it loads no table library
         return _OTHERS[key]
     from shoal.request.words import flag_of
 

@@ -1,4 +1,4 @@
-"""The same step without the studio: as a command, as a spec file and in Python."""
+"""Equivalents of each screen outside the studio: a command, a spec file, and Python code."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ __all__ = [
 ]
 
 SPEC_FILE = "release.toml"
-"""What the commands call the spec file."""
+"""Name of the spec file in commands."""
 _HEAD = f"# Run it with: shoal anonymize --spec {SPEC_FILE}"
 _WIDTH = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class Same:
-    """What does the same."""
+    """Equivalents of a screen."""
 
     command: str
-    """At a shell, in the folder of the studio."""
+    """The command line, to be run in the folder of the studio."""
     spec: str
-    """The request so far, as a file."""
+    """The text of the spec file of the request so far."""
     python: str
-    """In Python."""
+    """The Python code."""
 
 
 def of_inspecting(plan: Plan, *, output: str) -> Same:
-    """Return what looks at the columns of a table."""
+    """Build the equivalents of inspecting a table."""
     options = [(flag(name), value) for name, value in plan.reading.items() if value]
     options += [(flag("dates"), f"{name}={form}") for name, form in plan.dates.items()]
     arguments = {name: repr(value) for name, value in plan.read_arguments.items()}
@@ -59,7 +59,7 @@ def of_inspecting(plan: Plan, *, output: str) -> Same:
 
 
 def of_risk(plan: Plan, *, suda: int | None, output: str) -> Same:
-    """Return what measures the risk of the table as it is."""
+    """Build the equivalents of measuring the risk of the original table."""
     quasi, sensitive = plan.names_of("quasi_identifier"), plan.names_of("sensitive")
     arguments: dict[str, str] = {"quasi_identifiers": repr(quasi)}
     options = [(flag("columns.quasi_identifiers"), _names(quasi))]
@@ -72,6 +72,7 @@ def of_risk(plan: Plan, *, suda: int | None, output: str) -> Same:
     if suda is not None:
         options.append((flag("suda"), str(suda)))
         arguments["suda"] = str(suda)
+    # `risk` reads the raw table, so it takes no date formats or decimal sign.
     for name in ("delimiter", "encoding", "sheet"):
         if plan.reading.get(name):
             options.append((flag(name), plan.reading[name]))
@@ -84,17 +85,18 @@ def of_risk(plan: Plan, *, suda: int | None, output: str) -> Same:
 
 
 def of_publishing(plan: Plan, *, output: str) -> Same:
-    """Return what makes the release.
+    """Build the equivalents of making the release.
 
     Raises
     ------
     UsageError
-        Where something of the request is wrong.
+        If the request is invalid.
     """
     content = plan.content(output=output)
     made = {**arguments_in(plan.work), "data": plan.shown}
     imported: set[str] = set()
     arguments = {name: _said(value, imported) for name, value in made.items() if name != "data"}
+    # Notes are an argument of `save`, because the report holds them and not the release.
     about = f", about=shoal.About(notes={plan.whose!r})" if plan.rows else ""
     saved = [f"release.save({output!r}{about})"]
     python = _program(plan, "release", "anonymize", arguments, saved, sorted(imported))
@@ -102,12 +104,12 @@ def of_publishing(plan: Plan, *, output: str) -> Same:
 
 
 def of_comparing(plan: Plan, *, k: Sequence[int], l: Sequence[int], output: str) -> Same:
-    """Return what compares levels of protection.
+    """Build the equivalents of comparing levels of protection.
 
     Raises
     ------
     UsageError
-        Where something of the request is wrong.
+        If the request is invalid.
     """
     from shoal.models import KAnonymity, LDiversity
 
@@ -115,6 +117,7 @@ def of_comparing(plan: Plan, *, k: Sequence[int], l: Sequence[int], output: str)
     levels = {name: list(one) for name, one in (("k", k), ("l", l)) if one}
     options = [(flag(f"levels.{name}"), ",".join(map(str, one))) for name, one in levels.items()]
     made = arguments_in(plan.work)
+    # The compared levels replace the models of the plan for k and l; the other models stay.
     kept = [one for one in made["privacy"] if not isinstance(one, KAnonymity | LDiversity)]
     imported: set[str] = set()
     values = {name: one for name, one in made.items() if name not in ("data", "privacy")}
@@ -137,17 +140,18 @@ def of_attacking(
     output: str,
     made: bool,
 ) -> Same:
-    """Return what attacks a release, which is made first where there is none yet.
+    """Build the equivalents of attacking a release; they begin with making it unless `made` is true.
 
     Raises
     ------
     UsageError
-        Where something of the request is wrong.
+        If the request is invalid.
     """
     sensitive = plan.names_of("sensitive")
     identifier, others = asked.get("identifier", ""), asked.get("others", "")
     commands = [] if made else [_asking("anonymize", plan.content(output=output))]
     lines = ["from shoal import attacks", "", *_people_in_python(plan)]
+    # Linking: the command needs an identifier, whereas Python can number the rows.
     if identifier:
         named = [(flag("attack.population"), plan.shown), (flag("attack.identifier"), identifier)]
         commands.append(_command(["shoal", "attack", "linking", output], named))
@@ -155,6 +159,7 @@ def of_attacking(
     population = "people" if identifier else "people.with_row_index('record')"
     lines.append(f"found = attacks.linking_attack({output!r}, {population}, identifier={known})")
     lines.append("print(*found.sentences(), sep='\\n')")
+    # Homogeneity and inference need a sensitive column.
     if sensitive:
         known_people = [(flag("attack.targets"), plan.shown)]
         commands.append(_command(["shoal", "attack", "homogeneity", output], known_people))
@@ -163,6 +168,7 @@ def of_attacking(
         if others:
             both = [*known_people, (flag("attack.controls"), others)]
             commands.append(_command(["shoal", "attack", "inference", output], both))
+    # Intersection: the populations are listed in the order of the releases.
     if together is not None:
         tables = [one or plan.shown for one in together["tables"]]
         options = [(flag("attack.population"), one) for one in tables]
@@ -180,7 +186,7 @@ def of_attacking(
 
 
 def _people_in_python(plan: Plan) -> list[str]:
-    """Return the lines of a program that read the table with dates and numbers in place of text."""
+    """Write the lines of Python that read the table with parsed dates and numbers."""
     reading = {name: repr(plan.reading[name]) for name in ("delimiter", "encoding", "sheet") if plan.reading.get(name)}
     said = {"dates": repr(dict(plan.dates))} if plan.dates else {}
     if plan.reading.get("decimal"):
@@ -196,20 +202,20 @@ def _people_in_python(plan: Plan) -> list[str]:
 
 
 def left_out_of_series(plan: Plan) -> list[str]:
-    """Return the columns that a series does not publish: one of them names each person.
+    """List the columns that a series does not publish, including the one that identifies each person.
 
-    A series has groups of quasi-identifiers and sensitive values, and nothing row by row.
+    A series publishes groups of quasi-identifiers and sensitive values, so insensitive columns are dropped as well.
     """
     return [*plan.names_of("direct_identifier"), *plan.names_of("insensitive")]
 
 
 def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, output: str) -> Same:
-    """Return what starts a series, publishes its next release, and checks it.
+    """Build the equivalents of starting a series, publishing its next release, and verifying it.
 
     Raises
     ------
     UsageError
-        Where something of the request is wrong.
+        If the request is invalid.
     """
     named = (flag("ledger.series"), series)
     quasi, sensitive = plan.names_of("quasi_identifier"), plan.names_of("sensitive")
@@ -223,6 +229,7 @@ def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, ou
         *((flag("ledger.drop"), _names(direct[1:])),) * bool(direct[1:]),
         (flag("ledger.m"), str(m)),
     ]
+    # A series is started only once.
     commands = [] if started else [_command(["shoal", "republish", "init", ledger], options)]
     table = plan.shown or "FILE.csv"
     publish = [named, (flag("output"), output)]
@@ -251,7 +258,7 @@ def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, ou
 
 
 def spec_of(content: Mapping[str, Any]) -> str:
-    """Return the text of a spec file.
+    """Write the text of a spec file.
 
     Examples
     --------
@@ -285,7 +292,7 @@ def _is_number(text: str) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as TOML has it, with everything that cannot be seen as an escape."""
+    """Quote a string for TOML; escape all characters that are not printable."""
     return "".join(one if one.isprintable() else _escaped(one) for one in json.dumps(text, ensure_ascii=False))
 
 
@@ -295,7 +302,7 @@ def _escaped(one: str) -> str:
 
 def _asking(command: str, content: Mapping[str, Any], more: Sequence[tuple[str, str]] = ()) -> str:
     if any("=" in name for key in ("coarsen", "dates") for name in content.get(key, {})):
-        # At a shell the name ends at the first equals sign.
+        # On the command line the name of a column ends at the first equals sign, so such names need a spec file.
         return _command(["shoal", command], [(flag("spec"), SPEC_FILE), *more])
     options = []
     for key, value in content.items():
@@ -310,13 +317,14 @@ def _asking(command: str, content: Mapping[str, Any], more: Sequence[tuple[str, 
 
 
 def _first(plan: Plan) -> str:
-    """Return the command that makes the table, where it is the one that comes along."""
+    """Write the command that creates the demo table; empty if another table is open."""
     return _command(["shoal", "datasets", plan.shown], []) + "\n" if plan.demo else ""
 
 
 def _command(words: Sequence[str], options: Sequence[tuple[str, str]]) -> str:
     parts = [" ".join(map(_shell, words)), *(f"{flag} {_shell(value)}" for flag, value in options)]
     lines, line = [], parts[0]
+    # Break the command between options so that it fits the page.
     for part in parts[1:]:
         if len(line) + len(part) + 3 > _WIDTH:
             lines.append(f"{line} \\")
@@ -327,7 +335,7 @@ def _command(words: Sequence[str], options: Sequence[tuple[str, str]]) -> str:
 
 
 def _shell(word: str) -> str:
-    """Return a word as a shell reads it; what cannot be seen is written as bash and zsh escape it."""
+    """Quote a word for the shell; characters that are not printable are escaped in the syntax of bash and zsh."""
     if word.isprintable():
         return shlex.quote(word)
     inside = word.replace("\\", "\\\\").replace("'", "\\'")
@@ -335,7 +343,7 @@ def _shell(word: str) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    """Return names as an option lists them: a line of CSV."""
+    """Join names into the value of an option: a line of CSV."""
     return ",".join(map(listed_name, names))
 
 
@@ -356,7 +364,7 @@ def _program(
 
 
 def _said(value: Any, imported: set[str]) -> str:
-    """Return a value as Python has it: models and coarsenings as calls, without what is so by default."""
+    """Write a value as Python source: models and coarsenings as calls without default arguments."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_said(key, imported)}: {_said(one, imported)}" for key, one in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -365,9 +373,10 @@ def _said(value: Any, imported: set[str]) -> str:
             f"[{inside}]" if isinstance(value, list) or all(isinstance(one, str) for one in value) else f"({inside},)"
         )
     if type(value).__name__ == "Hierarchy":
-        return repr(value.source)  # its file, beside the table
+        return repr(value.source)  # the name of its file, in the folder of the table
     if not is_dataclass(value) or isinstance(value, type):
         return repr(value)
+    # Required fields are positional; the others are keywords, if they differ from their defaults.
     taken = [one for one in fields(value) if one.init]
     needed = [one for one in taken if one.default is MISSING and not one.kw_only]
     given = [one for one in taken if one not in needed and getattr(value, one.name) != one.default]
@@ -377,7 +386,7 @@ def _said(value: Any, imported: set[str]) -> str:
 
 
 def _home(name: str, imported: set[str]) -> str:
-    """Return where Python finds a class of the library, and take note of what is to be imported for it."""
+    """Return the qualified name of a class of the library, and add the module to import to `imported`."""
     import shoal
     from shoal import hierarchy, models
 

@@ -1,4 +1,7 @@
-"""The screens: what each shows, and what its form changes. Whatever is computed is computed by the worker."""
+"""The screens of opening, columns, risk, goal and history. Each renders a page, and its form changes the plan.
+
+All computation is done by the worker.
+"""
 
 from __future__ import annotations
 
@@ -52,14 +55,14 @@ __all__ = [
 
 _READING = ("sheet", "delimiter", "encoding", "decimal")
 _SPECIAL = 3
-"""Columns that special uniques may have, at most."""
+"""Maximum number of columns of a special unique."""
 _FEW_COLUMNS, _FEW_ROWS = 12, 100_000
-"""Tables of more are not searched for special uniques: that takes too long to wait for."""
+"""Largest table that is searched for special uniques; larger ones would take too long."""
 DATE_FORMS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%m.%d.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y-%m-%d")
 
 
 def opening(studio: Studio, query: Mapping[str, str]) -> str:
-    """Return the first screen, which asks for the table."""
+    """Render the first screen, on which a table is opened."""
     shown = studio.plan if studio.plan.source else Plan(shown="FILE.csv")
     return page(
         "open.html.j2",
@@ -82,12 +85,12 @@ def open_path(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def open_demo(studio: Studio, form: Mapping[str, str]) -> str:
-    """Open the made-up table that comes along."""
+    """Open the bundled demo table."""
     return opened(studio, studio.places.kept(DEMO), demo=True)
 
 
 def opened(studio: Studio, path: Path, *, reading: Mapping[str, str] | None = None, demo: bool = False) -> str:
-    """Begin with a table, and return the screen that looks at it."""
+    """Open a table, and return the path of the screen that inspects it."""
     home = studio.places.home
     if studio.places.is_kept(path):
         shown = path.name
@@ -97,7 +100,7 @@ def opened(studio: Studio, path: Path, *, reading: Mapping[str, str] | None = No
 
 
 def _begin(studio: Studio, plan: Plan) -> str:
-    """Begin with a table: nothing that was shown or asked for of another one is of this."""
+    """Start a plan for a table, and reset what was shown or requested of the previous table."""
     studio.values_shown, studio.levels = False, None
     studio.columns_shown, studio.ways, studio.attack, studio.together = set(), False, None, None
     studio.history.change(f"Opened {plan.shown}", **vars(plan))
@@ -106,7 +109,7 @@ def _begin(studio: Studio, plan: Plan) -> str:
 
 
 def sheets(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
-    """Return the screen that asks which sheet of a workbook is the table."""
+    """Render the choice of a sheet of a workbook."""
     found = sheets_of(studio, "columns")
     if isinstance(found, Waiting):
         return found
@@ -123,7 +126,7 @@ def sheets(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
 
 def choose_sheet(studio: Studio, form: Mapping[str, str]) -> str:
-    """Take one sheet of a workbook for the table."""
+    """Choose the sheet of a workbook that holds the table."""
     found = sheets_of(studio, "columns")
     if isinstance(found, Waiting):
         return "/sheet"
@@ -132,21 +135,22 @@ def choose_sheet(studio: Studio, form: Mapping[str, str]) -> str:
         raise UsageError("There is no such sheet. Choose one of the list.")
     plan = studio.plan
     reading = {**plan.reading, "sheet": chosen}
-    # Of another sheet nothing is known yet.
+    # Another sheet is another table, so the plan starts again.
     begun = Plan(source=plan.source, shown=plan.shown, reading=reading) if reading != plan.reading else plan
     return _begin(studio, begun)
 
 
 def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
-    """Return the screen of the columns: what they hold, and who could know it."""
+    """Render the columns with a summary and a proposed role of each."""
     found = looked_at(studio, "columns")
     if isinstance(found, Waiting):
         return found
-    if not studio.plan.rows:  # what a row stands for is asked first
+    if not studio.plan.rows:  # the question about the meaning of rows comes first
         return Waiting(path="/persons")
     from shoal.report.inspection_page import how_it_was_read
 
     proposed = {one["name"]: proposed_role(one, studio.plan) for one in found["columns"]}
+    # Columns whose date format could not be determined get a field for it.
     unclear = {
         one["column"]: one["code"] for one in found["warnings"] if one["code"] in ("ambiguous_dates", "unread_dates")
     }
@@ -168,13 +172,13 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
 
 def proposed_role(column: Mapping[str, Any], plan: Plan) -> str:
-    """Return the role that is proposed for a column: one that says whose a record is is left out, like a name."""
+    """Propose the role of a column; an identifier of persons is proposed as a direct identifier."""
     leave = column["role"] == "person" or column["name"] == plan.person
     return "direct_identifier" if leave else str(column["role"])
 
 
 def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
-    """Give the columns the roles of a form."""
+    """Store the roles and date formats of a form."""
     found = looked_at(studio, "columns")
     if isinstance(found, Waiting) or not studio.plan.rows:
         return "/columns"
@@ -183,6 +187,7 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     known = [role.name for role in ROLES]
     roles, dates = {}, dict(before.dates)
     several = form.get("several") if form.get("do") == "several" else None
+    # Read the role and the date format of each column; "several" sets the role of all checked ones.
     for place, column in enumerate(found["columns"]):
         name = column["name"]
         proposed = proposed_role(column, before)
@@ -192,8 +197,10 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
         roles[name] = role if role in known and name != before.person else proposed
         if form.get(f"date-{place}", "").strip():
             dates[name] = form[f"date-{place}"].strip()
-    said = {name for name, form_ in dates.items() if before.dates.get(name) != form_}  # another proposal follows
+    # A new date format changes the inspection, which then proposes another role and coarsening.
+    said = {name for name, form_ in dates.items() if before.dates.get(name) != form_}
     fitting = {one["name"]: one["coarsen"] or "" for one in found["columns"]}
+    # Without a sensitive column only k-anonymity can be required.
     models = before.privacy if "sensitive" in roles.values() else {"k": before.privacy.get("k", "5")}
     missing = any(one["missing"] and roles[one["name"]] == "sensitive" for one in found["columns"])
     studio.history.change(
@@ -223,18 +230,19 @@ def _what_changed(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 
 def show_values(studio: Studio, form: Mapping[str, str]) -> str:
-    """Show the most frequent values of each column, or hide them again."""
+    """Show or hide the most frequent values of each column."""
     studio.values_shown = form.get("show") == "yes"
     return "/columns"
 
 
 def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
-    """Return the screen of the risk as it is now."""
+    """Render the disclosure risk of the original table."""
     looked = decided_on(studio, "risk")
     if isinstance(looked, Waiting):
         return looked
     plan = studio.plan
     quasi = plan.names_of("quasi_identifier")
+    # The search for special uniques is exponential in the number of columns.
     suda = _SPECIAL if len(quasi) <= _FEW_COLUMNS and looked["rows"] <= _FEW_ROWS else None
     arguments = {
         "source": plan.source,
@@ -269,7 +277,7 @@ def _percentage(fraction: str) -> str:
 
 
 def set_fraction(studio: Studio, form: Mapping[str, str]) -> str:
-    """Say which share of the population is in the table."""
+    """Store the sampling fraction, which is typed in percent."""
     given = form.get("fraction", "").strip().removesuffix("%").strip()
     share = Decimal(given) / 100 if re.fullmatch(r"\d{1,3}(\.\d{1,12})?", given) else Decimal(0)
     if given and not 0 < share <= 1:
@@ -282,7 +290,7 @@ def set_fraction(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
-    """Return the screen of the goal: for whom, and how safe."""
+    """Render the choice of the audience and of the privacy models."""
     looked = decided_on(studio, "goal")
     if isinstance(looked, Waiting):
         return looked
@@ -302,20 +310,21 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
 
 def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
-    """Ask for the models of a form."""
+    """Store the privacy models and options of a form."""
     changed = _with_goal(studio.plan, form)
-    arguments_in(Plan(**{**vars(studio.plan), **changed}).work)  # says what is wrong with it
+    arguments_in(Plan(**{**vars(studio.plan), **changed}).work)  # raises an error if the plan is invalid
     told = ", ".join(f"{name} = {value}" for name, value in changed["privacy"].items())
     studio.history.change(f"Goal: {told}", **changed)
     return "/coarser"
 
 
 def meaning_of(studio: Studio, form: Mapping[str, str]) -> list[str]:
-    """Return what the goal of a form promises to one person, without taking it over."""
+    """Explain what the goal of a form promises to one person, without storing it."""
     return promises_of(studio, Plan(**{**vars(studio.plan), **_with_goal(studio.plan, form)}))
 
 
 def _with_goal(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
+    # Diversity and closeness need a sensitive column.
     names = ("k", "l", "t") if plan.names_of("sensitive") else ("k",)
     privacy = {name: form[name].strip() for name in names if form.get(name, "").strip()}
     if not privacy:
@@ -329,7 +338,7 @@ def _with_goal(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
 
 
 def history(studio: Studio, query: Mapping[str, str]) -> str:
-    """Return the list of changes."""
+    """Render the list of changes."""
     plan = studio.plan
     shown = plan if plan.source else Plan(shown="FILE.csv")
     own = same_release(studio, plan) if plan.decided else None
@@ -338,7 +347,7 @@ def history(studio: Studio, query: Mapping[str, str]) -> str:
 
 
 def go_back(studio: Studio, form: Mapping[str, str]) -> str:
-    """Let an earlier, or a later, change hold."""
+    """Go back to an earlier plan, or forward to a later one."""
     step = form.get("step", "")
     if step.isdecimal() and len(step) < 6:
         studio.history.go_to(int(step))
@@ -346,5 +355,5 @@ def go_back(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def spec_text(studio: Studio) -> str:
-    """Return the spec file of what was decided so far."""
+    """Write the spec file of the current plan."""
     return same.spec_of(studio.plan.content(output=studio.places.free_folder())) + "\n"

@@ -1,4 +1,4 @@
-"""The screen of series: ledgers, what was published of a table that changes, and the next release."""
+"""The screen of series: the ledgers, the releases of a changing table so far, and the next release."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _CLOSED = "No ledger is open. Choose one, or start a series."
 
 
 def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
-    """Return the screen of the open ledger: its series, their history, and what can be done next."""
+    """Render the open ledger: its series, their releases, and the actions on them."""
+    # A requested job in progress takes precedence.
     ordered = studio.ordered
     if ordered is not None and studio.workshop.job is not None and studio.workshop.job.key == ordered.key:
         return Waiting(step="series", job=studio.workshop.job, back="/series")
@@ -37,7 +38,7 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
     if studio.ledger:
         try:
             found = _ledger(studio)
-        except ShoalError as error:  # what was done with it is told all the same
+        except ShoalError as error:  # the outcome of the last job is shown even if the ledger cannot be read
             from shoal.studio.voice import SCREENS
 
             problem = error.render(SCREENS)
@@ -64,6 +65,7 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
         home=studio.places.home,
         same=_same(studio, found),
     )
+    # The form of a failed job keeps the submitted values.
     failed = ended is not None and ended.error is not None
     return refused_page(text, ordered.sent, None) if ordered is not None and failed else text
 
@@ -77,13 +79,14 @@ def _ledger(studio: Studio) -> Any:
     path = studio.places.ledger(studio.ledger)
     if not path.is_file():
         raise UsageError("There is no such ledger in this folder any longer.")
+    # The state of the file is part of the key, so a changed ledger is read again.
     stamp = path.stat()
     arguments = {"ledger": str(path), "stamp": [stamp.st_mtime_ns, stamp.st_size]}
     return studio.facts("series", f"Opening {studio.ledger}", jobs.look_at_ledger, arguments, back="/series")
 
 
 def open_ledger(studio: Studio, form: Mapping[str, str]) -> str:
-    """Open a ledger of the folder."""
+    """Open a ledger in the folder of the studio."""
     name = form.get("ledger", "").strip()
     if not studio.places.ledger(name).is_file():
         raise UsageError("There is no such ledger in this folder. Look at its name, or start a series.")
@@ -92,13 +95,14 @@ def open_ledger(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def start(studio: Studio, form: Mapping[str, str]) -> str:
-    """Start a series of the open table, in a ledger that is there or a new one."""
+    """Start a series of the open table, in an existing or a new ledger."""
     plan = studio.plan
     if not plan.decided or not plan.names_of("sensitive"):
         raise UsageError(
             "A series protects a private value of people whom others may know. Open the table of today, and say on the "
             "screen Columns what its columns are."
         )
+    # Validate the fields in the order of the form.
     identifier, m = named_in(form, plan.names_of("direct_identifier")), form.get("m", "").strip()
     if identifier is None:
         raise FieldError(
@@ -130,7 +134,7 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
-    """Publish the next release of a series, check the series, or take its last release back."""
+    """Publish the next release of a series, verify the series, or roll its last release back."""
     if not studio.ledger:
         raise UsageError(_CLOSED)
     ledger, series = str(studio.places.ledger(studio.ledger)), form.get("series", "")
@@ -165,6 +169,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
         _order(studio, f"Checking the series “{series}”", jobs.verify_series, common, sent=sent)
     elif do == "rollback":
         if form.get("unpublished") != "yes":
+            # A rollback is safe only if the release has not been published.
             raise FieldError(
                 "A release that somebody has cannot be taken back: the next one would contradict it. Say that nobody "
                 "outside has seen it, or leave it.",
@@ -183,7 +188,7 @@ def _order(
     sent: Sent,
     folder: str | None = None,
 ) -> None:
-    """Start work that lasts: nothing that is only looked at takes its place."""
+    """Start a lasting job on a series, which no other job replaces."""
     studio.count += 1
     key = f"series:{studio.count}"
     if not studio.workshop.start(key, title, work, arguments, lasting=True):

@@ -1,4 +1,4 @@
-"""The server: a socket of this machine, an address that works once, and the end of everything when it is closed."""
+"""The server: a socket on the loopback interface, an address for one use, and cleanup at the end."""
 
 from __future__ import annotations
 
@@ -40,30 +40,31 @@ def serve(
     Parameters
     ----------
     home : Path
-        The folder that it works in.
+        The folder of tables and releases.
     table : Path, optional
-        The table to begin with.
+        The table to open first.
     allowed : sequence of Path
-        What may be read beside that folder.
+        Other files and folders that may be read.
     port : int
-        Where to listen; 0 takes a free port.
+        The port to listen on; 0 chooses a free port.
     max_upload : int
-        Bytes of a dropped file, at most.
+        Maximum size of an uploaded file in bytes.
     browser : bool
         Whether to open a browser.
     opened : callable
-        Called with the address when it can be opened.
+        Called with the address as soon as the server listens.
 
     Raises
     ------
     UsageError
-        The port is taken, or the table is none.
+        If the port is in use, or `table` is not a table.
     """
     import uvicorn
 
     from shoal.studio.app import application
     from shoal.studio.guard import Guard
 
+    # Remove what a studio that was killed has left behind.
     sweep_temporary_folders()
     studio = studio_of(home=home, table=table, allowed=allowed, max_upload=max_upload)
     with contextlib.closing(_listening(port)) as listening:
@@ -71,8 +72,9 @@ def serve(
         server = uvicorn.Server(
             uvicorn.Config(
                 guard,
-                access_log=False,  # it would write the token
-                log_level="debug" if os.environ.get("SHOAL_DEBUG") == "1" else "critical",  # others may quote names
+                access_log=False,  # the log would contain the token
+                # Messages of lower levels may quote names of files.
+                log_level="debug" if os.environ.get("SHOAL_DEBUG") == "1" else "critical",
                 lifespan="off",
                 ws="none",
                 server_header=False,
@@ -90,7 +92,7 @@ def serve(
         if browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         try:
-            with _closed_with_the_terminal(stop), contextlib.suppress(KeyboardInterrupt):  # Ctrl-C closes it, too
+            with _closed_with_the_terminal(stop), contextlib.suppress(KeyboardInterrupt):  # Ctrl-C closes the studio
                 server.run(sockets=[listening])
         finally:
             with _undisturbed():
@@ -99,8 +101,8 @@ def serve(
 
 @contextlib.contextmanager
 def _closed_with_the_terminal(stop: Callable[[], None]) -> Iterator[None]:
-    """Close the studio like Ctrl-C when its terminal is closed; what `nohup` started goes on."""
-    hangup = getattr(signal, "SIGHUP", None)  # Windows has none
+    """Close the studio if its terminal is closed, as Ctrl-C does; a studio started with `nohup` keeps running."""
+    hangup = getattr(signal, "SIGHUP", None)  # Windows has no such signal
     if hangup is None or not _is_main_thread() or signal.getsignal(hangup) is signal.SIG_IGN:
         yield
         return
@@ -113,7 +115,7 @@ def _closed_with_the_terminal(stop: Callable[[], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ignore signals that would cut the cleanup short: it takes seconds at most, and would leave the table behind."""
+    """Ignore signals during the cleanup, which takes seconds; if interrupted, it would leave the table behind."""
     numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = {one: signal.signal(one, signal.SIG_IGN) for one in numbers} if _is_main_thread() else {}
     try:
@@ -128,7 +130,7 @@ def _is_main_thread() -> bool:
 
 
 def studio_of(*, home: Path, table: Path | None, allowed: Sequence[Path], max_upload: int) -> Studio:
-    """Return a studio that nobody serves yet; see `serve`."""
+    """Create a studio without a server; see `serve`."""
     from shoal.studio import screens
     from shoal.studio.state import Studio
     from shoal.studio.work import Workshop
@@ -141,9 +143,10 @@ def studio_of(*, home: Path, table: Path | None, allowed: Sequence[Path], max_up
 
 
 def _listening(port: int) -> socket.socket:
-    """Return a socket that nobody outside this machine can reach."""
+    """Open a socket that is reachable from this machine only."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    if os.name == "posix":  # the port of a studio that was just closed may be taken again; elsewhere it would be shared
+    # Allows using the port of a studio that was just closed. On Windows the option would share the port.
+    if os.name == "posix":
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((_LOOPBACK, port))

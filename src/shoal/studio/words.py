@@ -1,4 +1,4 @@
-"""The words of the screens: what roles are called, what goals there are, and what every number means."""
+"""Texts of the screens: roles, goals, proposals of hierarchies, and explanations of all figures."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnRole:
-    """A role as people choose it who do not know the terms."""
+    """A column role, explained for users who do not know the terms."""
 
     name: str
-    """Its name in inspections."""
+    """The name of the role in inspections."""
     title: str
-    """What it is called in lists."""
+    """The label in lists."""
     meaning: str
-    """What becomes of such columns, and how to find out whether a column is one."""
+    """How to recognize such a column, and how it is published."""
     term: str
-    """The field's word for it."""
+    """The technical term."""
 
 
 ROLES = (
@@ -65,18 +65,18 @@ ROLES = (
         "and nothing protects it. When in doubt, choose “Others may know it”.",
     ),
 )
-"""The roles, in the order in which they are offered."""
+"""The roles in the order of display."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Goal:
-    """For whom a release is, and what is usually asked of one."""
+    """The audience of a release, with the usual privacy models."""
 
     name: str
     title: str
     meaning: str
     privacy: Mapping[str, str]
-    """The parameters of the models that it begins with."""
+    """The proposed parameters of the models."""
 
 
 GOALS = (
@@ -99,7 +99,7 @@ GOALS = (
         privacy={"k": "3"},
     ),
 )
-"""For whom releases are, the most careful first."""
+"""The audiences, the strictest first."""
 
 STEPS = (
     ("open", "Open"),
@@ -112,12 +112,12 @@ STEPS = (
     ("attack", "Attack it"),
     ("publish", "Publish"),
 )
-"""The screens in their order: their path, and their title."""
+"""The screens in order: path and title."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explained:
-    """What a number means, for those who ask."""
+    """The explanation of a figure, shown on request."""
 
     title: str
     meaning: str
@@ -125,18 +125,18 @@ class Explained:
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedTree:
-    """A hierarchy that can be proposed for a column."""
+    """A kind of hierarchy that can be proposed for a column."""
 
     how: str
-    """Its name in forms."""
+    """The name in forms."""
     title: str
     meaning: str
     kinds: tuple[str, ...]
-    """For which kinds of columns, as inspections call them."""
+    """The kinds of columns that it suits, by their names in inspections."""
     fields: tuple[tuple[str, str, str], ...] = ()
-    """What it asks for: the name of a field, what it is called, and an example."""
+    """Fields of its form: name, label, and an example."""
     sensitive: bool = False
-    """Whether it needs a column that must stay private."""
+    """Whether it needs a sensitive column."""
 
 
 _NUMBERS = ("number",)
@@ -197,7 +197,7 @@ PROPOSALS = (
         kinds=(*_NAMES, *_NUMBERS, "date"),
     ),
 )
-"""The hierarchies that the studio can propose."""
+"""The kinds of hierarchies that the studio can propose."""
 
 EXPLAINED: Mapping[str, Explained] = {
     "bytes": Explained(title="Size", meaning="How large the file is. Nothing of it was read yet."),
@@ -417,7 +417,7 @@ EXPLAINED: Mapping[str, Explained] = {
         "with the longest bars are worth making coarser first.",
     ),
 }
-"""What every number of the screens means; measures of risk are explained by `shoal.disclosure_risk.MEASURES`."""
+"""Explanations of the figures on the screens, except measures of risk; see `shoal.disclosure_risk.MEASURES`."""
 
 FILES: Mapping[str, str] = {
     "report.html": "for the board and for readers",
@@ -426,7 +426,7 @@ FILES: Mapping[str, str] = {
     "plan.json": "which published form each value became, for new rows",
     "salt.txt": "the key that shows which table it was",
 }
-"""What the files of a release are, but for the table."""
+"""Descriptions of the files of a release, except the table."""
 
 COMPARED: Mapping[str, str] = {
     "highest risk": "highest",
@@ -437,7 +437,7 @@ COMPARED: Mapping[str, str] = {
     "loss": "gcp",
     "seconds": "seconds",
 }
-"""Which explanation each column of a comparison of levels has."""
+"""The explanation of each column of a comparison of levels, as a key of `EXPLAINED`."""
 
 COARSENINGS: Mapping[str, str] = {
     "bins": "in steps of {}",
@@ -450,11 +450,11 @@ COARSENINGS: Mapping[str, str] = {
     "quantiles": "in {} parts with as many records each",
     "cuts": "cut at {}",
 }
-"""What coarsenings are in words, by the words of specs."""
+"""Descriptions of coarsenings, by their words in spec files."""
 
 
 def coarsening_in_words(words: str) -> str:
-    """Return what a coarsening does, for people who do not write specs.
+    """Describe a coarsening for users who do not write spec files.
 
     Examples
     --------
@@ -485,7 +485,7 @@ _DATE_PARTS = {
 
 
 def date_form_in_words(form: str) -> str:
-    """Return how dates are written, for people who do not know the signs of strptime.
+    """Describe a date format for users who do not know the codes of strptime.
 
     Examples
     --------
@@ -532,11 +532,11 @@ _WORK = {
     ),
     **dict.fromkeys(("program", "restricted program"), "looking for the best groups"),
 }
-"""What the steps of work are called that people see."""
+"""Descriptions of the steps of jobs, by the names that progress callbacks receive."""
 
 
 def work_in_words(step: str) -> str:
-    """Return what a step of work does.
+    """Describe a step of a job.
 
     Examples
     --------
@@ -547,7 +547,7 @@ def work_in_words(step: str) -> str:
 
 
 def visible(text: object) -> str:
-    r"""Return a text in which nothing is hidden: marks that change the direction or cannot be seen are escaped.
+    r"""Escape invisible characters and marks that change the direction of text.
 
     Examples
     --------
