@@ -29,7 +29,6 @@ UNFINISHED = {
     "republication",
     "request",
     "sklearn",
-    "studio",
     "verbs",
 }
 """Packages below `shoal` whose docstrings and comments are still to be revised."""

@@ -58,6 +58,7 @@ class Places:
     """Temporary folder of hierarchies made in the studio; readable by the owner only."""
 
     def __post_init__(self) -> None:
+        # Resolved once, because paths are compared after symbolic links are followed.
         self.home = self.home.resolve()
         self.allowed = tuple(one.resolve() for one in self.allowed)
 
@@ -85,6 +86,7 @@ class Places:
             If the name is invalid or taken.
         """
         name = given.strip()
+        # One visible component; a leading dash would be an option in commands.
         if not name or name in (".", "..") or "/" in name or "\\" in name or name.startswith((".", "-")):
             raise OutputError("Name the folder for the release with one word: it is made in the folder of the studio.")
         if not name.isprintable() or len(name) > _LONGEST_NAME:
@@ -97,6 +99,7 @@ class Places:
 
     def free_folder(self, wish: str = "release") -> str:
         """Find an unused name for a folder, beginning with `wish`."""
+        # The name of the private folder must be unused, too.
         names = (wish if count == 1 else f"{wish}-{count}" for count in range(1, 10_000))
         taken = set(os.listdir(self.home))
         return next(name for name in names if not {name, f"{name}.private"} & taken)
@@ -133,6 +136,7 @@ class Places:
         if not plain or not name.endswith(LEDGERS) or len(name) > _LONGEST_NAME:
             raise UsageError(f"Name the ledger with one word that ends in {' or '.join(LEDGERS)}.")
         path = self.home / name
+        # A symbolic link could lead out of the folder.
         if path.is_symlink() or (path.exists() and not path.is_file()):
             raise UsageError("That is no ledger of this folder.")
         return path
@@ -189,6 +193,7 @@ class Places:
         UsageError
             If it does not have the name of a table.
         """
+        # The browser chooses the name, so it is not trusted.
         safe = _plain_name(name)
         if not safe.lower().endswith(ENDINGS):
             raise UsageError(f"The studio opens files whose names end in {_SHOWN_ENDINGS}.")
@@ -223,6 +228,7 @@ class Places:
         UsageError
             If the file lies outside the allowed folders or does not exist.
         """
+        # Only hierarchies and maps refer to a file.
         kind, _, rest = words.partition(":")
         if kind not in ("level", "regions"):
             return
@@ -268,6 +274,7 @@ def without_password(address: str) -> str:
     >>> without_password("postgresql://me:se@cret@host/db::t"), without_password("postgresql://host/db?Password=x::t")
     ('postgresql://me@host/db::t', 'postgresql://host/db')
     """
+    # A password may contain "@" or ":", so everything up to the last "@" is removed.
     return re.sub(r"(?i)[?&]password=.*", "", re.sub(r"(://[^:/@]*):.*@", r"\1@", address))
 
 

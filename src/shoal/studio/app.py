@@ -175,6 +175,7 @@ class _Screens:
         query = {name: sent.form[name] for name in ("column", "level", "find") if name in sent.form}
         try:
             with self.studio.lock:
+                # If the screen cannot be shown either, the error gets a page of its own.
                 found = self.shown[path](self.studio, query) if path in self.shown else None
         except ShoalError:
             found = None
@@ -207,6 +208,7 @@ def _changing(screens_of: _Screens, path: str, change: Callable[[Studio, Mapping
     """Create the handler of a form: change the state and redirect to the next screen, or show the error."""
 
     def answered(sent: Sent) -> Response:
+        # A redirect after a form, so that reloading the page does not submit it again.
         try:
             target = screens_of.change(sent, lambda: change(screens_of.studio, sent.form))
         except ShoalError as error:
@@ -226,6 +228,7 @@ async def _form(request: Request) -> dict[str, str] | None:
     """Parse the fields of a form; None if the body is not a valid form."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         return None
+    # Browsers percent-encode all other characters.
     try:
         text = (await request.body()).decode("ascii")
         return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS))
@@ -245,6 +248,7 @@ def _dropped(screens_of: _Screens) -> Handler:
         # An upload that breaks off leaves no file behind.
         complete = False
         try:
+            # The file is streamed to disk, so its size is not limited by memory.
             with path.open("xb") as file:
                 async for part in request.stream():
                     file.write(part)
@@ -281,6 +285,7 @@ def _picture(drawn: Callable[[str], str | None]) -> Handler:
             found = await run_in_threadpool(drawn, request.path_params.get("name", ""))
         except ShoalError:
             found = None
+        # A picture may be requested before its job has run.
         if found is None:
             return await _not_there(request, None)
         return Response(found, media_type="image/svg+xml", headers={"content-security-policy": REPORT_POLICY})
@@ -370,6 +375,7 @@ async def _asset(request: Request) -> Response:
 
 
 async def _broken(request: Request, error: Exception) -> Response:
+    # Only the location: the message of an unexpected error may quote cells.
     told = f"Internal error: {place_of(error)}. This is a bug in shoal: please report it with this line."
     return PlainTextResponse(told, status_code=500)
 

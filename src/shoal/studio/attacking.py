@@ -65,12 +65,14 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
 def _is_written_otherwise(looked: Mapping[str, Any]) -> bool:
     """Check whether the attack commands would read dates or numbers of the table as text."""
+    # ISO dates and decimal points are read correctly without options.
     dated = any(one["date_format"] not in (None, "%Y-%m-%d") for one in looked["columns"])
     return dated or looked.get("decimal") is not None
 
 
 def _written(studio: Studio) -> Path | None:
     """Return the folder of the last release if it was made from the current plan, else None."""
+    # A release of an earlier plan does not show what the current plan achieves.
     made = studio.publication
     if made is None or made.plan != studio.plan:
         return None
@@ -111,6 +113,7 @@ def set_attack(studio: Studio, form: Mapping[str, str]) -> str:
     """Request attacks on the release."""
     plan = studio.plan
     identifier = named_in(form, plan.names_of("direct_identifier")) or ""
+    # Validate now, so that the error appears at the form and not when the job runs.
     others = form.get("others", "").strip()
     if others:
         studio.places.table(others)
@@ -158,6 +161,7 @@ def _releases(studio: Studio) -> list[dict[str, Any]]:
 
 
 def _same(studio: Studio) -> same.Same | None:
+    # Commands name the written release, or the folder into which it would be written.
     folder = _written(studio)
     named = studio.places.free_folder() if folder is None else folder.name
     try:

@@ -89,6 +89,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
+        # Startup and shutdown events are not requests.
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -114,6 +115,7 @@ class Guard:
         if scope["method"] != "GET" or scope["path"] != "/" or _header(scope, b"host") not in self._hosts:
             return None
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        # The token works once: after this request it is discarded.
         if not given or self._token is None or not secrets.compare_digest(given.encode(), self._token.encode()):
             return None
         self._token = None
@@ -129,10 +131,12 @@ class Guard:
         # Requests that other sites caused are refused, by the headers that browsers set themselves.
         if _header(scope, b"sec-fetch-site") not in (None, "none", "same-origin"):
             return 400
+        # Forms must come from a page of the studio.
         if scope["method"] == "POST" and _header(scope, b"origin") != f"http://{host}":
             return 400
         if not self._knows(_header(scope, b"cookie") or ""):
             return 403
+        # A malformed length is refused before it is parsed.
         length = _header(scope, b"content-length") or "0"
         return None if length.isascii() and length.isdigit() else 400
 
@@ -145,6 +149,7 @@ class Guard:
 
     async def _within(self, limit: int, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on and count the bytes of its body, because the declared length may be wrong."""
+        # Refuse early if the declared length is too large already.
         if int(_header(scope, b"content-length") or "0") > limit:
             await _answer(send, 413, _REFUSED[413])
             return

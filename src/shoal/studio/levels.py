@@ -58,6 +58,7 @@ def _found(studio: Studio) -> Any:
 
 def _ways(studio: Studio) -> Any:
     """Return the loss of each algorithm."""
+    # The chosen algorithm does not affect the comparison, so choosing one does not repeat it.
     content = {name: value for name, value in studio.plan.work.items() if name != "algorithm"}
     arguments = {"content": content}
     return studio.facts("compare", "Comparing algorithms", jobs.compare_ways, arguments, back="/compare")
@@ -97,6 +98,7 @@ def _drawing(found: Mapping[str, Any]) -> dict[str, Any]:
         return round(_LEFT + across * risk / most_risk, 1), round(20 + down * loss, 1)
 
     drawn = []
+    # Labels of points far to the right are placed on their left.
     for at, one in points:
         x, y = place(one["risk"], one["loss"])
         bound = None if one["least"] is None else place(one["risk"], one["least"])[1]
@@ -120,6 +122,7 @@ def _same(studio: Studio, levels: Mapping[str, str]) -> same.Same | None:
 def _numbers(name: str, text: str) -> list[int]:
     """Parse a comma-separated list of levels."""
     listed = [one.strip() for one in text.split(",") if one.strip()]
+    # Each level takes as long as a release, so their number is limited.
     if not all(re.fullmatch(r"\d{1,6}", one) for one in listed) or len(listed) > _MOST_LEVELS:
         raise FieldError(
             f"Levels of {name} are at most {_MOST_LEVELS} whole numbers, separated by commas: 5, 10, 20.", field=name

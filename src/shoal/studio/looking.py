@@ -46,6 +46,7 @@ def looked_at(studio: Studio, step: str) -> Any:
         return sheets
     if len(sheets) > 1 and not plan.reading.get("sheet"):
         return Waiting(path="/sheet")
+    # Showing values is a different inspection: otherwise the worker returns none.
     arguments = {
         "source": plan.source,
         "demo": DEMO if plan.demo else None,
@@ -107,6 +108,7 @@ def named_in(form: Mapping[str, str], names: Sequence[str], *, field: str = "ide
     UsageError
         If the form was made for other columns.
     """
+    # Columns are numbered in forms because their names may contain any character.
     check_mark(form, names)
     given = form.get(field, "")
     return names[int(given)] if given.isdecimal() and len(given) < 6 and int(given) < len(names) else None

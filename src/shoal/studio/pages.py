@@ -79,6 +79,7 @@ def _by_kind(remarks: Iterable[Mapping[str, str]]) -> list[list[str]]:
 
 def _size(bytes_: int) -> str:
     """Format the size of a file with a decimal unit."""
+    # The largest unit that gives at least 1, with one decimal.
     for unit, name in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
         if bytes_ >= unit:
             return f"{bytes_ / unit:.1f}".removesuffix(".0") + f" {name}"

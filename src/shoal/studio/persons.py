@@ -44,6 +44,7 @@ def answer(studio: Studio, form: Mapping[str, str]) -> str:
     if isinstance(found, Waiting):
         return "/persons"
     names = [one["name"] for one in found["columns"]]
+    # "unnamed": several rows are possible, but no column identifies the person.
     column = named_in(form, names, field="column") or ""
     given = form.get("answer", "")
     if given == "named" and not column:

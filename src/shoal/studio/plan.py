@@ -101,6 +101,7 @@ class Plan:
         content |= {name: value for name, value in self.reading.items() if value}
         if columns:
             content["columns"] = columns
+        # Defaults are omitted, so that spec files stay short.
         content |= {"privacy": dict(self.privacy), "recoding": self.recoding}
         if self.algorithm:
             content["algorithm"] = self.algorithm
@@ -128,6 +129,7 @@ class Plan:
 
     def _with_file(self, words: str, path: str | None) -> str:
         """Replace the name of a hierarchy made in the studio with the path of its file."""
+        # Form of such a coarsening: "level:FILE:LEVEL".
         kind, _, rest = words.partition(":")
         file, _, level = rest.rpartition(":")
         return words if path is None or kind != "level" or file != PurePath(path).name else f"level:{path}:{level}"
@@ -174,6 +176,7 @@ class History:
     def change(self, words: str, **changes: Any) -> None:
         """Append a changed plan; plans that had been undone are discarded."""
         changed = replace(self.plan, **changes)
+        # A form submitted without changes adds no entry.
         if changed != self.plan:
             self.steps = [*self.steps[: self.at + 1], (words, changed)][-_KEPT:]
             self.at = len(self.steps) - 1

@@ -139,6 +139,7 @@ class Studio:
         self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
     ) -> Outcome | Waiting:
         """Return the outcome of a job; start the job if it has not run, and return a `Waiting` until it ends."""
+        # Three cases: finished, refused because a lasting job runs, started.
         key = self._key(work, arguments)
         found = self.workshop.outcome(key)
         if found is not None:
@@ -156,6 +157,7 @@ class Studio:
             If the job failed. The next call runs it again.
         """
         found = self.outcome(step, title, work, arguments, back=back)
+        # Errors are not cached: the user may have mended the file.
         if isinstance(found, Waiting):
             return found
         if found.error is not None:
@@ -167,6 +169,7 @@ class Studio:
         """Build the key of a job from its function, its arguments, and the state of the table's file."""
         named = {name: value for name, value in arguments.items() if not callable(value)}
         try:
+            # Modification time and size stand for the content; the demo file is written by the job itself.
             found = os.stat(self.plan.source)
             stamp = [] if self.plan.demo else [found.st_mtime_ns, found.st_size]
         except OSError:
@@ -175,6 +178,7 @@ class Studio:
 
     def file_of_release(self, side: str, name: str) -> Path | None:
         """Find a file in the public or private folder of the last release; None if there is no such file."""
+        # Only files that the job itself listed are served, and never through a symbolic link.
         if self.publication is None or side not in ("public", "private"):
             return None
         done = self.workshop.outcome(self.publication.key)

@@ -103,12 +103,14 @@ class Workshop:
         A lasting job is never replaced: the return value is False while one runs.
         """
         with self._lock:
+            # The same job runs already: share it.
             if self.job is not None and self.job.key == key:
                 return True
             if self.job is not None and self.job.lasting:
                 return False
             if self.job is not None:
                 self._end_process()
+            # One thread for each job listens for its messages, so requests never wait for the worker.
             self.job = Job(key=key, title=title, lasting=lasting)
             pipe = self._ready()
             pipe.send((work, dict(arguments)))
@@ -138,10 +140,12 @@ class Workshop:
     def _ready(self) -> Connection:
         """Return the pipe to an idle process; start a process if none is alive."""
         if self._process is None or not self._process.is_alive() or self._pipe is None:
+            # "spawn": a forked child would inherit the locks of the server's threads.
             context = multiprocessing.get_context("spawn")
             ours, theirs = context.Pipe()
             self._process = context.Process(target=_serve, args=(theirs,), daemon=True, name="shoal-studio")
             self._process.start()
+            # Without this copy the pipe breaks when the process dies, which `_listen` relies on.
             theirs.close()
             self._pipe = ours
         return self._pipe
@@ -149,6 +153,7 @@ class Workshop:
     def _end_process(self) -> None:
         if self._process is None:
             return
+        # Ask first, so that the process removes unfinished files; kill it only if it does not react.
         if self._process.is_alive():
             self._process.terminate()
             self._process.join(_PATIENCE)
@@ -172,6 +177,7 @@ class Workshop:
                 if kind == "progress":
                     job.step, job.done, job.total = said
                     continue
+                # The job has ended, one way or another.
                 self.job = None
                 done = Outcome(facts=said) if kind == "done" else Outcome(error=said[0], parameter=said[1])
                 self._remember(job, done)
@@ -179,6 +185,7 @@ class Workshop:
 
     def _remember(self, job: Job, outcome: Outcome) -> None:
         (self._lasting if job.lasting else self._outcomes)[job.key] = outcome
+        # Outcomes of lasting jobs are never discarded: they cannot be computed again.
         while len(self._outcomes) > _REMEMBERED:
             self._outcomes.popitem(last=False)
 
@@ -189,6 +196,7 @@ def _serve(pipe: Connection) -> None:
     for name in ("SIGTERM", "SIGHUP"):  # SIGHUP: the terminal was closed; Windows has no such signal
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _leave)
+    # Imported in the worker only: the server's first screen loads no table library.
     import shoal.studio.jobs
 
     warnings.simplefilter("ignore")
@@ -213,6 +221,7 @@ def _done(work: Work, arguments: Mapping[str, Any], progress: _Telling) -> tuple
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as bug:  # a panic of compiled code (Polars) is not an Exception
+        # The message of an unexpected error may quote cells, so users see only its location.
         if os.environ.get("SHOAL_DEBUG") == "1":
             import traceback
 
@@ -231,6 +240,7 @@ class _Telling:
 
     def __call__(self, step: str, done: int, total: int, /) -> None:
         now = time.monotonic()
+        # A new step is always reported.
         if step != self._step or now >= self._next:
             self._step, self._next = step, now + _OFTEN
             self._pipe.send(("progress", (step, done, total)))

@@ -53,14 +53,17 @@ def attack(
     from shoal.attacks import homogeneity_attack, inference_attack, linking_attack
     from shoal.verbs.anonymize import anonymize
 
+    # The adversary's knowledge: the table itself, parsed as the release was.
     asked = arguments_in(content)
     people = _people(asked, progress)
     named, identifier = _named(people, identifier)
     trees: Any = {"hierarchies": _trees(asked)} if _trees(asked) else {}
+    # Linking needs quasi-identifiers only.
     release: Any = folder if folder is not None else anonymize(progress=progress, **asked)
     done: list[dict[str, Any]] = [
         _told("linking", lambda: linking_attack(release, named, identifier=identifier, progress=progress, **trees)),
     ]
+    # The other attacks infer a sensitive value.
     if not asked.get("sensitive"):
         return {"attacks": done, "rows": people.height, "held": 0, "tried": 0}
     done.append(_told("homogeneity", lambda: homogeneity_attack(release, targets=people, progress=progress, **trees)))
@@ -68,6 +71,7 @@ def attack(
     if learn:
         tried = min(people.height, _LEARNED)
         some = people if people.height <= _LEARNED else people.sample(_LEARNED, seed=_SEED, shuffle=True)
+        # With a table of other people, the whole release is attacked and they are the controls.
         if others:
             outside = _people({**asked, "data": others}, progress)
             done.append(
@@ -79,6 +83,7 @@ def attack(
                 )
             )
         else:
+            # Without one, some records are held out as controls and a release is made of the others.
             mixed = some.sample(fraction=1.0, seed=_SEED, shuffle=True)
             held = int(mixed.height * _HELD)
             outside, inside = mixed.head(held), mixed.tail(mixed.height - held)
@@ -117,6 +122,7 @@ def intersect(
     from shoal.attacks import intersection_attack
 
     asked = arguments_in(content)
+    # Each release is attacked with the people of its own table.
     populations = [_people({**asked, "data": one}, progress) for one in tables]
     found = intersection_attack(
         list(releases),
@@ -159,6 +165,7 @@ def _named(people: pl.DataFrame, identifier: str) -> tuple[pl.DataFrame, str]:
     if identifier:
         return people, identifier
     name = "record"
+    # The name must not collide with a column of the table.
     while name in people.columns:
         name += "_"
     return people.with_row_index(name), name

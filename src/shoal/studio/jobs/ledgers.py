@@ -81,6 +81,7 @@ def publish_next(
     from shoal.republication import Ledger
 
     how: Any = missing_sensitive
+    # A series takes no other options of reading.
     given = {name: value for name, value in reading.items() if name in ("delimiter", "encoding")}
     with Ledger(ledger) as opened:
         made = opened.series(series).publish(source, folder, missing_sensitive=how, progress=progress, **given)
@@ -103,6 +104,7 @@ def verify_series(*, ledger: str, series: str, progress: Progress) -> dict[str, 
     progress("verify", 0, 1)
     with Ledger(ledger, wait=0) as opened:
         found = opened.series(series).verify()
+    # Releases whose files were moved away cannot be checked, so the number of checked ones is reported.
     checked = sum(one.checked for one in found.releases)
     problems = list(found.problems)
     said = [] if problems else [f"Nothing is wrong: {checked} of {len(found.releases)} releases were looked at again."]

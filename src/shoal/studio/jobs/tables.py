@@ -110,6 +110,7 @@ def rungs(
     from shoal.hierarchy import Hierarchy, coarsen_columns
     from shoal.verbs.tune import ladder_of
 
+    # Coarsenings are offered for the original columns, independent of the current choice.
     frame, names = opened_as_meant(arguments_in({**content, "coarsen": {}}), progress)
     found: dict[str, list[list[Any]]] = {}
     roots: set[str] = set()
@@ -117,12 +118,14 @@ def rungs(
         progress("coarsenings", place, len(names))
         column = frame.get_column(name)
         found[name] = [["", column.drop_nulls().n_unique()]]
+        # A hierarchy made in the studio is offered before the built-in coarsenings.
         ladders = [ladder_of(column)]
         if name in trees:
             file, shown = trees[name]
             tree = Hierarchy.from_csv(file)
             ladders.insert(0, ladder_of(column, tree=tree, file=shown))
             roots.add(f"level:{shown}:{tree.height}")  # the root is a star, which "any" offers already
+        # Each coarsening once, with the number of values that it leaves.
         for rung in (rung for ladder in ladders for rung in ladder.rungs):
             if rung.words is not None and rung.words not in (*roots, *(words for words, _ in found[name])):
                 after = coarsen_columns(column.to_frame(), {name: rung.coarsening}, [name]).frame.to_series()
@@ -147,6 +150,7 @@ def preview(
     asked = arguments_in(content)
     frame, names = opened_as_meant(asked, progress)
     made = asked.get("coarsen") or {}
+    # Class sizes before and after, as measured by `risk` with a threshold of 1 / k.
     coarser = coarsen_columns(frame, made, names)
     told: dict[str, Any] = {}
     for place, (when, table) in enumerate({"before": frame, "after": coarser.frame}.items()):
@@ -172,6 +176,7 @@ def opened_as_meant(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, 
 
     progress("read", 0, 1)
     reading = {name: asked.get(name) for name in ("delimiter", "encoding", "sheet")}
+    # Read the file, check the names of columns, then parse dates and numbers as a release does.
     opened = open_data(asked["data"], **reading)
     schema = roles(asked["quasi_identifiers"], asked.get("sensitive"))
     schema.check_known(opened.frame.columns)
@@ -193,6 +198,7 @@ def compare(
     from shoal.verbs.tradeoff import tradeoff
 
     asked = arguments_in(content)
+    # The compared levels replace the models for k and l; the other models apply to every level.
     others = [model for model in asked.pop("privacy") if not isinstance(model, KAnonymity | LDiversity)]
     found = tradeoff(asked.pop("data"), k=list(k), l=list(l) or None, privacy=others, progress=progress, **asked)
     return {
@@ -225,9 +231,11 @@ def compare_ways(
     from shoal.verbs.compare import compare as compare_algorithms
 
     asked = arguments_in({name: value for name, value in content.items() if name != "algorithm"})
+    # A comparison runs in memory and chooses its own algorithms.
     for name in ("algorithm", "engine", "memory"):
         asked.pop(name, None)
     found = compare_algorithms(asked.pop("data"), progress=progress, **asked)
+    # Algorithms that failed are listed with the reason.
     cells = [row["algorithm"] for row in found.measured]
     return {
         "rows": [
@@ -257,6 +265,7 @@ def publish(
     from shoal.studio.voice import SCREENS
     from shoal.verbs.anonymize import anonymize
 
+    # `save` verifies the written files once more before they appear.
     release = anonymize(progress=progress, **arguments_in(content))
     progress("write", 0, 1)
     with set_audience(SCREENS):  # advice in the report and the certificate names screens instead of parameters

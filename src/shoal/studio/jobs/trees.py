@@ -47,6 +47,7 @@ def shape(
     other = frame.get_column(sensitive if isinstance(sensitive, str) else sensitive[0]) if sensitive else None
     progress("hierarchy", 0, 1)
     tree: Hierarchy | None = None
+    # Hierarchies are immutable, so the steps are applied from the first one each time.
     for step in steps:
         tree = _after(tree, step, values, other)
     if tree is None:
@@ -58,6 +59,7 @@ def shape(
     _write(tree, path)
     rows = max(values.len(), 1)
     levels = []
+    # Measure each level on the column alone: values left, smallest value, share of records below k, and loss.
     for number in range(tree.height + 1):
         progress("levels", number, tree.height + 1)
         # The root has the name of a star, so the top level is expressed by `OneValue`.
@@ -74,6 +76,7 @@ def shape(
     # The nodes are listed only on request: their names are values of the table.
     facts: dict[str, Any] = {"levels": levels, "missing": values.null_count(), "nodes": [], "hidden": 0}
     if show and tree.height > 0 and coded is not None:
+        # Count the records of each node of the level below the shown one, most frequent first.
         level = min(max(level, 1), max(tree.height - 1, 1))
         fine = coarsen_columns(frame.select(column), {column: Level(tree, level - 1)}, [column]).frame.to_series()
         records = dict(fine.cast(pl.String).drop_nulls().value_counts().iter_rows()) if level > 1 else _records(values)
