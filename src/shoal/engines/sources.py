@@ -43,7 +43,7 @@ _AT_ONCE = 50_000_000
 
 
 class CountedTable(Protocol):
-    """A table that an engine can count without holding its rows; a new engine is a class of this form."""
+    """A table that an engine can count without holding its rows. A new engine is a class with these methods."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -51,47 +51,49 @@ class CountedTable(Protocol):
 
     @property
     def delimiter(self) -> str | None:
-        """What separates the fields of delimited text; None: it is none."""
+        """The delimiter of delimited text; None for other tables."""
 
     def histogram(self, names: Sequence[str], times: str, budget: MemoryBudget) -> pl.DataFrame:
-        """Return each combination of values once, in any order, with how many rows have it.
+        """Count the rows of each combination of values, in any order of the combinations.
 
         Parameters
         ----------
         names : sequence of str
             The columns.
         times : str
-            What to call the numbers of rows (int64).
+            Name of the column of counts (int64).
         budget : MemoryBudget
             The combinations must fit into it.
 
         Raises
         ------
         DataError
-            Where they do not, there is no row, or the table cannot be read.
+            If they do not fit, if there are no rows, or if the table cannot be read.
         """
 
     def placed_histogram(
         self, names: Sequence[str], times: str, budget: MemoryBudget
     ) -> tuple[pl.DataFrame, NDArray[np.int64]]:
-        """Return the same in the order of the rows of the table, and the row, from 0, in which each occurs first."""
+        """Do the same in the order of first occurrence, and return the index of the row where each occurs first."""
 
     def peek(self, rows: int) -> pl.DataFrame:
-        """Return some rows of the table, with all columns of numbers, text and dates."""
+        """Read at most so many rows of the table: all columns of numbers, text and dates."""
 
     def rows_of_values(
         self, candidates: Sequence[str], names: Sequence[str], *, parts: int, most: int
     ) -> dict[str, pl.DataFrame]:
-        """Return for each candidate some columns in all rows of one in so many of its values, chosen by their hash.
+        """Sample values of each candidate column by their hash, and return all rows that have a sampled value.
 
         Parameters
         ----------
-        candidates, names : sequence of str
-            Columns of the table; the candidates are among the names.
+        candidates : sequence of str
+            Columns whose values are sampled; they are among `names`.
+        names : sequence of str
+            Columns to return.
         parts : int
-            1: all values.
+            One in `parts` values is sampled; all values if it is 1.
         most : int
-            As many rows are taken at most, of all candidates together.
+            Largest number of rows of all candidates together.
         """
 
     def row_store(self, rows: RowStore) -> RowStore:

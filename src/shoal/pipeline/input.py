@@ -34,53 +34,52 @@ __all__ = ["JudgedTable", "OpenedData", "judged", "open_data", "open_population"
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OpenedData(Unpicklable):
-    """Input of any kind as a Polars frame, with the way back."""
+    """An input of any kind as a Polars frame, and what is needed to return the same kind of table."""
 
     frame: pl.DataFrame
     format: str
-    """What a release of it is written as: "parquet" for Parquet and Arrow files, "xlsx" or "ods" for workbooks, else
-    "csv"."""
+    """Format of a saved release: "parquet" for Parquet and Arrow files, "xlsx" or "ods" for workbooks, else "csv"."""
     restore: Restorer
     encoding: str | None = None
-    """Of delimited text."""
+    """Encoding of delimited text; None for other inputs."""
     delimiter: str | None = None
-    """Of delimited text."""
+    """Delimiter of delimited text; None for other inputs."""
     sheet: str | None = None
-    """Of a workbook."""
+    """Sheet of a workbook; None for other inputs."""
     forms: Forms = field(default_factory=dict)
-    """How columns were written whose text became dates or numbers."""
+    """Written forms of the columns whose text became dates or numbers."""
     written: pl.DataFrame | None = None
-    """The input before it did; None where it did not."""
+    """The frame before text became dates or numbers; None if no column did."""
     unread: Mapping[str, Fact] = field(default_factory=dict)
     """Columns that look like dates and could not be read, and why not, in a sentence without a cell."""
     counts: NDArray[np.int64]
-    """How many rows of the input each row of the frame stands for. Where rows that are alike are there once, columns
-    that are not looked at are empty."""
+    """Number of input rows that each row of the frame represents. If equal rows are counted, columns
+    that are neither published nor identify a unit are empty."""
     units: tuple[Column, ...] = ()
-    """Whose each row of the frame is, for each kind of unit that is protected; see `shoal.pipeline.units`."""
+    """The unit that each row of the frame belongs to, for each protected kind of unit; see `shoal.pipeline.units`."""
 
     linked: LinkedRows | None = None
-    """Whose the rows are, if the rows of a person are published together."""
+    """The persons that the rows belong to, if the rows of a person are published together."""
     kept: NDArray[np.int64] | None = None
-    """How many rows of the input may be published of those that each row of the frame stands for, if some are left out
-    so that no person has too many."""
+    """Number of these input rows that may be published, if rows are left out so that no person has too many; else
+    None."""
 
     @property
     def publishable(self) -> NDArray[np.int64]:
-        """How many rows of the input each row of the frame stands for in a release, if it is published."""
+        """Number of input rows that each row of the frame represents in a release, if it is published."""
         return self.counts if self.kept is None else self.kept
 
     def units_of(self, rows: NDArray[np.integer]) -> tuple[Column, ...]:
-        """Return whose some rows of the frame are."""
+        """Select the units of some rows of the frame."""
         return tuple(column.gather(rows) for column in self.units)
 
     @property
     def rows(self) -> int:
-        """Rows of the input."""
+        """Number of rows of the input."""
         return int(self.counts.sum())
 
     def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> OpenedData:
-        """Return some rows of the frame, which may be named several times and stand for so many rows each."""
+        """Select rows of the frame (repeats allowed), each with a new count."""
         written = None if self.written is None else self.written[rows]
         return replace(
             self,
@@ -93,17 +92,17 @@ class OpenedData(Unpicklable):
         )
 
     def normalized(self, names: Sequence[str]) -> OpenedData:
-        """Return the input with normalized text in some columns: it stands in the place of what came in."""
+        """Normalize the text of some columns; the result replaces the original input."""
         return replace(self, frame=normalize_columns(self.frame.lazy(), names).collect())
 
     @property
     def as_it_came(self) -> pl.DataFrame:
-        """The input before text became dates or numbers."""
+        """The original input, before text became dates or numbers."""
         return self.frame if self.written is None else self.written
 
     @property
     def reads_alike(self) -> bool:
-        """Whether its values read as they came."""
+        """Whether all values have the same written form as in the original input."""
         return self.written is None or reads_alike(self.written, self.frame, self.forms)
 
 

@@ -43,7 +43,7 @@ def run(
     dates: Mapping[str, str] | None = None,
     decimal: str | None = None,
 ) -> Release:
-    """Make the release of a table that a request asks for, and verify it.
+    """Make the requested release of a table, and verify it.
 
     Parameters
     ----------
@@ -58,11 +58,11 @@ def run(
     Raises
     ------
     UsageError
-        The data does not fit the request.
+        If the data does not fit the request.
     InfeasibleError
-        No release can satisfy it.
+        If no release can satisfy it.
     ReleaseUnsafeError
-        The release failed its verification.
+        If the release failed its verification.
     """
     with clock.step("read"):
         source = source.serving(request)
@@ -91,7 +91,7 @@ def partition_and_recode(prepared: Prepared, source: Source, clock: Clock) -> Re
     Raises
     ------
     InfeasibleError
-        The algorithm finds no partition that satisfies the request.
+        If the algorithm finds no partition that satisfies the request.
     """
     with clock.step("partition"):
         narrow = without_unread_columns(prepared)
@@ -120,7 +120,7 @@ def verified(
     Raises
     ------
     ReleaseUnsafeError
-        The published cells do not satisfy the request.
+        If the published cells do not satisfy the request.
     """
     found = verify_published(recoded, source, clock)
     return certified(recoded, found, bounds(recoded, clock, losses), source, clock)

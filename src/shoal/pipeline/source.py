@@ -1,4 +1,4 @@
-"""Where a table comes from: what the steps of a release ask of it, wherever its rows lie."""
+"""The protocol `Source`: the methods of an input table that the steps of a release call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Source"]
 
 
 class Source(Protocol):
-    """A table whose different rows can be counted; a new place for tables is a class of this form."""
+    """An input table whose distinct rows can be counted. A new kind of source is a class with these methods."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -37,19 +37,19 @@ class Source(Protocol):
 
     @property
     def budget(self) -> MemoryBudget:
-        """The memory that the work on the table may take."""
+        """The memory that the steps may use for the table."""
 
     def serving(self, request: Request) -> Source:
-        """Return the table as a request has it: with normalized text if that is asked for.
+        """Check that the source supports a request, and return the table with normalized text if it is requested.
 
         Raises
         ------
         UsageError
-            What is asked cannot be done with such a table; the message says what to do instead.
+            If the source does not support the request; the message suggests an alternative.
         """
 
     def of_cells(self, request: Request) -> Request:
-        """Return what is asked of the different rows: `place` publishes the other columns beside them."""
+        """Restrict a request to the columns by which distinct rows are counted; `place` adds the other columns."""
 
     def count(self, request: Request) -> OpenedData:
         """Count how many rows have each combination of the columns of a request (`of_cells`).
@@ -57,63 +57,65 @@ class Source(Protocol):
         Raises
         ------
         DataError
-            The combinations do not fit into the memory, there is no row, or the table cannot be read.
+            If the combinations do not fit into memory, if there are no rows, or if the table cannot be read.
         """
 
     def row_numbers(self, cells: OpenedData, cell_of_run: NDArray[np.integer], times: NDArray[np.int64]) -> Any:
-        """Find the row numbers of so many rows of a cell for each run, each row once; None if rows have no numbers.
+        """Assign row numbers of the input to runs of equal rows; None if rows have no numbers.
 
         Parameters
         ----------
         cells : OpenedData
-            What `count` returned.
+            The result of `count`.
         cell_of_run : integer array
+            The cell to which the rows of each run belong.
         times : int64 array
-            The runs of a cell have all of its rows together.
+            Number of rows of each run. The runs of a cell contain each of its rows exactly once.
         """
 
     def check_rows(self, cells: OpenedData, rows: pl.DataFrame, times: NDArray[np.int64]) -> None:
-        """Check that some rows, each so many times, are those of the table that was counted.
+        """Check that rows with counts are the rows of the input.
 
         Parameters
         ----------
         cells : OpenedData
-            What `count` returned.
+            The result of `count`.
         rows : polars.DataFrame
         times : int64 array
+            Number of occurrences of each row.
 
         Raises
         ------
         ReleaseUnsafeError
-            They are others.
+            If the rows differ.
         """
 
     def persons(self, cells: OpenedData, rows: NDArray[np.int32], schema: Schema) -> tuple[PersonEvidence, ...]:
-        """Look in all columns for people with several rows.
+        """Search all columns for evidence that persons have several rows.
 
         Parameters
         ----------
         cells : OpenedData
-            What `count` returned.
+            The result of `count`.
         rows : int32 array
-            The numbers of the cells that are published.
+            Numbers of the published cells.
         schema : Schema
         """
 
     def facts(self, cells: int, parts: int) -> Mapping[str, Any]:
-        """Return what a certificate states about the engine."""
+        """Describe the engine for the certificate."""
 
     def row_store(self, published: pl.DataFrame, entries: NDArray[np.integer], recoded: Recoded) -> RowStore:
-        """Return the store that makes, and writes, the rows of a release of the table.
+        """Create the store that makes and writes the rows of a release.
 
         Parameters
         ----------
         published : polars.DataFrame
             The distinct rows of the release.
         entries : integer array
-            The row of the recoded table that each of them is of.
+            Index in the recoded table of each distinct row.
         recoded : Recoded
         """
 
     def place(self, release: Release, recoded: Recoded, schema: Schema, clock: Clock) -> Release:
-        """Publish the columns of a schema that `of_cells` left out beside the release of the different rows."""
+        """Add the columns that `of_cells` left out to the release."""
