@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Search for better connected parts: join and cut neighbouring parts again, move nodes across a border, or swap them.
+"""Search for better connected parts: join and cut neighbouring parts again, or move nodes across a border.
 
 Every part is connected before and after each step. The joined parts are cut along random spanning trees, the step of
 samplers of voting districts make (DeFord, Duchin, Solomon 2021, "Recombination").
@@ -29,8 +29,8 @@ __all__ = [
     "reach",
 ]
 
-_MOVE, _SWAP = 40, 50
-"""Percentages of steps: below the first number move a node, below the second swap two nodes; other steps recombine."""
+_MOVE = 40
+"""Percentage of steps that move a node; all other steps recombine."""
 _THIRD = 25
 """Percentage of recombinations with a third part."""
 
@@ -344,29 +344,6 @@ def _move(graph, least, division, u, v, temperature, search, random):
 
 
 @kernel_step
-def _trade(graph, least, division, u, v, temperature, search, random):
-    """Try to swap neighbouring nodes of two parts; return the change of the sum of squares."""
-    parts, _, loads, sizes, anchors = division
-    p, q = parts[u], parts[v]
-    # Weights and Metropolis rule first.
-    given = graph.weights[u] - graph.weights[v]
-    first, second = loads[p] - given, loads[q] + given
-    change = _square(first) + _square(second) - _square(loads[p]) - _square(loads[q])
-    if first < least or second < least or not accept_move(change, temperature, random):
-        return 0.0
-    # Swap, test that both parts are connected, and undo the swap otherwise.
-    parts[u], parts[v] = q, p
-    for side in range(2):
-        start, part = (v, p) if side == 0 else (u, q)
-        if reach(graph, parts, start, np.int32(-1), search) != sizes[part]:
-            parts[u], parts[v] = p, q
-            return 0.0
-    anchors[p], anchors[q] = v, u
-    loads[p], loads[q] = first, second
-    return change
-
-
-@kernel_step
 def _recombine(graph, limits, division, u, v, temperature, search, tree, pieces, random):
     """Join the parts of two neighbouring nodes, sometimes with a third part, and cut them again along a random tree.
 
@@ -506,8 +483,6 @@ def improve_parts(graph, limits, division, best, random, steps, hot, cold):
         kind = draw(random, np.int64(100))
         if kind < _MOVE and parts[u] != parts[v]:
             change = _move(graph, limits.least, division, u, v, temperature, search, random)
-        elif kind < _SWAP and parts[u] != parts[v]:
-            change = _trade(graph, limits.least, division, u, v, temperature, search, random)
         else:
             change = _recombine(graph, limits, division, u, v, temperature, search, tree, pieces, random)
         if change == 0.0:

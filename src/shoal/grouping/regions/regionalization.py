@@ -156,10 +156,9 @@ def regions(
     region: at most 4 times the optimum if d = 3, and 3 times if d = 2 (Theorem 3). This implementation goes beyond the
     paper in the following points. The tree is found by the local search of Fuerer and Raghavachari for any connected
     graph, planar or not. It is cut in one pass from the leaves up, which keeps the bounds of Lemmas 1 and 2. Then two
-    or three neighbouring classes at a time are merged and cut again along random trees, single regions move or swap
-    places, and the best division is kept. Method "exact" chooses among all connected sets of regions by integer
-    programs. If there are too many sets, classes are cut off one after the other, so that their weights attain the
-    lower bound.
+    or three neighbouring classes at a time are merged and cut again along random trees, single regions move, and the
+    best division is kept. Method "exact" chooses among all connected sets of regions by integer programs. If there are
+    too many sets, classes are cut off one after the other, so that their weights attain the lower bound.
 
     References
     ----------
