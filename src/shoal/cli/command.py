@@ -143,6 +143,11 @@ class Command(click.Command):
         shown = self.get_help_option(ctx)
         return [*self.whole, *([shown] if shown is not None else [])]
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; messages name its flags."""
+        with ctx.obj.speaking(Flags(flags_in(self))):
+            return super().invoke(ctx)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options panel by panel; without the rare ones, unless all are to be shown."""
         panels: dict[str, list[tuple[str, str]]] = {}
@@ -250,8 +255,7 @@ def takes(*names: str) -> Callable[[Callable[..., None]], Command]:
             values = {key: _listed(value) for key, value in given.items()}
             words = Words.of_options({key: value for key, value in values.items() if key not in own})
             context.obj.json = bool(words.get("json"))
-            with context.obj.speaking(Flags(flags_in(context.command))):
-                function(context.obj, words, **{key: values[key] for key in own})
+            function(context.obj, words, **{key: values[key] for key in own})
 
         return _command(function, None, callback, parameters, words=names)
 

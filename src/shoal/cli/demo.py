@@ -10,7 +10,6 @@ from shoal.cli import options
 from shoal.cli.anonymize import publish
 from shoal.cli.asking import folder_of
 from shoal.cli.console import Terminal, plain
-from shoal.cli.voice import Flags, flags_in
 
 __all__ = ["demo"]
 
@@ -41,5 +40,4 @@ def demo(
         privacy=LDiversity(table.suggested_l),
         seed=seed,
     )
-    with terminal.speaking(Flags(flags_in(context.command))):
-        publish(terminal, table.frame, folder_of(words), words, request)
+    publish(terminal, table.frame, folder_of(words), words, request)
