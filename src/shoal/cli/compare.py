@@ -10,7 +10,7 @@ from shoal._core.figures import check_picture_name
 from shoal.cli import options
 from shoal.cli.asking import request_in, source_of
 from shoal.cli.command import takes
-from shoal.cli.console import Terminal, plain
+from shoal.cli.console import Terminal, plain, warning_lines
 from shoal.request.texts import names_in
 
 if TYPE_CHECKING:
@@ -117,4 +117,4 @@ def _remarks(comparison: Comparison, audience: Audience) -> list[str]:
         error = comparison.errors.get(name)
         said = error.render(audience) if error is not None else row["guarantee"] or "promises nothing of its cost"
         remarks.append(plain(f"{name}: {said}"))
-    return remarks
+    return [*remarks, *warning_lines(comparison.warnings, audience)]

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +20,18 @@ if TYPE_CHECKING:
 
     from shoal._core.progress import Progress
     from shoal._messages import Audience
+    from shoal.findings import Remark
 
-__all__ = ["Terminal", "discard_if_unread", "folder_lines", "lines_of", "logged_notes", "path_line", "plain"]
+__all__ = [
+    "Terminal",
+    "discard_if_unread",
+    "folder_lines",
+    "lines_of",
+    "logged_notes",
+    "path_line",
+    "plain",
+    "warning_lines",
+]
 
 
 def plain(text: object) -> str:
@@ -172,6 +182,11 @@ class PathLine(str):
     """A line that ends in a path and is never broken."""
 
     __slots__ = ()
+
+
+def warning_lines(warnings: Iterable[Remark], audience: Audience) -> list[str]:
+    """Return a line for each warning, in the words of the call."""
+    return [plain(f"Warning: {remark.render(audience)}") for remark in warnings]
 
 
 def path_line(name: str, path: object) -> PathLine:

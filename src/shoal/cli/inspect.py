@@ -9,7 +9,7 @@ from shoal._core.private_files import write_private_text
 from shoal.cli import options
 from shoal.cli.asking import reading_of, source_of
 from shoal.cli.command import option, takes
-from shoal.cli.console import Terminal, lines_of, path_line, plain
+from shoal.cli.console import Terminal, lines_of, path_line, plain, warning_lines
 from shoal.cli.pages import check_page, write_page
 from shoal.errors import OutputError
 from shoal.request.texts import as_number
@@ -119,7 +119,7 @@ def _summary_of(inspection: Inspection, facts: Mapping[str, Any], audience: Audi
         told = [(" + ".join(one["columns"]), _told_by(one)) for one in pairs]
         lines += ["Together:", lines_of(told), ""]
     lines += [plain(" ".join(risk_sentences(facts["risk"]))), ""]
-    lines += [plain(f"Warning: {remark.render(audience)}") for remark in inspection.warnings]
+    lines += warning_lines(inspection.warnings, audience)
     if inspection.warnings:
         lines.append("")
     return lines

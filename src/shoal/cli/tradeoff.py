@@ -10,7 +10,7 @@ from shoal._core.figures import check_picture_name
 from shoal.cli.anonymize import save
 from shoal.cli.asking import folder_of, request_in, source_of
 from shoal.cli.command import option, takes
-from shoal.cli.console import Terminal, path_line, plain
+from shoal.cli.console import Terminal, path_line, plain, warning_lines
 from shoal.errors import OutputError, UsageError
 from shoal.request.texts import as_number
 
@@ -194,6 +194,7 @@ def _said(found: TradeOff, terminal: Terminal) -> list[str]:
     return [
         *found.sentences(),
         *(f"{choice.text}: {choice.error.render(terminal.audience)}" for choice in failed if choice.error is not None),
+        *warning_lines(found.warnings, terminal.audience),
     ]
 
 

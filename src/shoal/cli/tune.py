@@ -9,7 +9,7 @@ from shoal.cli import options
 from shoal.cli.anonymize import save
 from shoal.cli.asking import folder_of, request_in, source_of
 from shoal.cli.command import takes
-from shoal.cli.console import Terminal, path_line, plain
+from shoal.cli.console import Terminal, path_line, plain, warning_lines
 from shoal.request.texts import as_number
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from shoal._messages import Audience
     from shoal.request.words import Words
     from shoal.verbs.tune import Tuning
 
@@ -78,7 +79,7 @@ def tune(
         tuning = search(source_of(words), replace(request, output=None), progress=progress, **arguments)
     facts = tuning.to_dict()
     if not terminal.json:
-        terminal.say("", *_summary_of(tuning))
+        terminal.say("", *_summary_of(tuning, terminal.audience))
     if folder is not None:
         facts["certificate"] = _published(terminal, tuning, folder, words)
     if terminal.json:
@@ -96,10 +97,10 @@ def _published(terminal: Terminal, tuning: Tuning, folder: Path, words: Words) -
     return facts
 
 
-def _summary_of(tuning: Tuning) -> list[RenderableType]:
+def _summary_of(tuning: Tuning, audience: Audience) -> list[RenderableType]:
     """Return what was found: sentences, a table of the trade-off, and the words that ask for the best setting."""
     lines: list[RenderableType] = [plain(sentence) for sentence in tuning.sentences()]
-    lines += [_table_of(tuning)]
+    lines += [_table_of(tuning), *warning_lines(tuning.warnings, audience)]
     words = [f"--coarsen '{name}={said}'" for name, said in tuning.words.items()]
     if words:
         lines.append(path_line("best", " ".join(words)))

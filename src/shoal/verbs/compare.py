@@ -21,6 +21,7 @@ from shoal.report.notebook import PRIVATE, card
 from shoal.request.keywords import OF_STREAMS, request_of, takes_request
 from shoal.request.request import fields_in
 from shoal.verbs.anonymize import anonymize
+from shoal.verbs.table_warnings import warn_of_persons
 from shoal.wording import english
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from shoal.algorithms import Algorithm
+    from shoal.findings import Remark
     from shoal.request.options import ComparedOptions
     from shoal.request.request import Request
 
@@ -53,6 +55,8 @@ class Comparison:
     """The metric that a chart shows against the time."""
     errors: Mapping[str, ShoalError] = field(default_factory=dict)
     """Why algorithms could not run, by their names: the errors whose texts the rows have."""
+    warnings: tuple[Remark, ...] = ()
+    """That persons have several records in the table, which nothing protects: every release would have it."""
 
     def __repr__(self) -> str:
         best = self.measured[0] if self.measured else None
@@ -68,7 +72,8 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as a dictionary."""
-        return {"rows": [dict(row) for row in self.rows], "loss": self.loss}
+        warnings = [one.to_dict() for one in self.warnings]
+        return {"rows": [dict(row) for row in self.rows], "loss": self.loss, "warnings": warnings}
 
     def to_json(self) -> str:
         """Return the comparison as JSON text."""
@@ -120,7 +125,8 @@ class Comparison:
     def _repr_html_(self) -> str:
         """Return what a notebook shows of it, for the publisher."""
         failed = [f"{row['algorithm']}: {row['error']}" for row in self.rows if row["error"]]
-        return card("Algorithms side by side", columns=self.columns(), sentences=failed, private=PRIVATE)
+        sentences = [*failed, *(one.text for one in self.warnings)]
+        return card("Algorithms side by side", columns=self.columns(), sentences=sentences, private=PRIVATE)
 
     def save_plot(self, path: str | PathLike[str]) -> None:
         """Write the chart of loss against time as SVG or PNG, whichever the name ends in."""
@@ -203,6 +209,7 @@ def compare(
         rows=tuple(row if row["error"] else row | best for row in rows),
         loss=loss,
         errors={row["algorithm"]: error for row, error in found if error is not None},
+        warnings=warn_of_persons(opened, to_publish, request),
     )
 
 

@@ -30,6 +30,7 @@ from shoal.pipeline.input import open_data
 from shoal.pipeline.prepare import interpret, ready, rows_to_publish
 from shoal.pipeline.run import STEPS, partition_and_recode, verified
 from shoal.request.keywords import OF_STREAMS, request_of, takes_request
+from shoal.verbs.table_warnings import warn_of_persons
 from shoal.verbs.tradeoff.choice import Choice
 from shoal.verbs.tradeoff.trade_off import TradeOff
 
@@ -139,6 +140,7 @@ def tradeoff(
         rows=len(work.rows),
         before=reidentification(work.sizes_before),
         ended=ended,
+        warnings=warn_of_persons(work.opened, work.rows, request),
     )
 
 

@@ -20,6 +20,7 @@ from shoal.report import TradeOffFacts, render_trade_off, write_report
 from shoal.report.notebook import PRIVATE, card
 from shoal.verbs.tradeoff.knee import knee_of, unbeaten
 from shoal.verbs.tradeoff.trade_off_chart import plot_choices
+from shoal.wording import sentences
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from shoal.disclosure_risk import Reidentification
+    from shoal.findings import Remark
     from shoal.release.release import Release
     from shoal.verbs.tradeoff.choice import Choice
 
@@ -52,6 +54,8 @@ class TradeOff(Unpicklable):
     """How easily people are found in these rows as they came."""
     ended: str
     """ "complete", or "interrupted": levels that were not measured are missing then."""
+    warnings: tuple[Remark, ...] = ()
+    """That persons have several records in the table, which nothing protects: every release would have it."""
 
     @cached_property
     def able(self) -> tuple[Choice, ...]:
@@ -141,6 +145,7 @@ class TradeOff(Unpicklable):
             "front": [choice.text for choice in self.front],
             "knee": None if self.knee is None else self.knee.text,
             "ended": self.ended,
+            "warnings": [one.to_dict() for one in self.warnings],
         }
 
     def to_json(self) -> str:
@@ -245,7 +250,7 @@ class TradeOff(Unpicklable):
             table["level"].append(f"{choice.text} ({told})" if marks else choice.text)
         return TradeOffFacts(
             title=_("Protection and loss"),
-            sentences=self.sentences(),
+            sentences=(*self.sentences(), *(sentences((one.found, one.advice)) for one in self.warnings)),
             header=tuple(_(title)[:1].upper() + _(title)[1:] for title in table),
             rows=tuple(zip(*table.values(), strict=True)),
             caption=_("Each level was released and verified; risk is on the left, what is kept and lost on the right."),

@@ -16,6 +16,7 @@ from shoal.errors import InfeasibleError, ParameterError
 from shoal.pipeline.input import open_data
 from shoal.pipeline.prepare import interpret, rows_to_publish
 from shoal.request.keywords import OF_STREAMS, request_of, takes_request
+from shoal.verbs.table_warnings import warn_of_persons
 from shoal.verbs.tune.evaluation import Evaluator, check_loss
 from shoal.verbs.tune.ladders import given_ladders, ladder_of
 from shoal.verbs.tune.search import lattice_search
@@ -158,6 +159,7 @@ def tune(
         always=dict(always),
         ended=ended,
         seconds=time.perf_counter() - start,
+        warnings=warn_of_persons(opened, rows, asked),
         opened=opened,
         request=replace(recoded, coarsen=None, delimiter=None, encoding=None, sheet=None),
     )

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from shoal._core.progress import Progress
     from shoal.errors import ShoalError
+    from shoal.findings import Remark
     from shoal.hierarchy import Coarsening
     from shoal.pipeline.input import OpenedData
     from shoal.release.release import Release
@@ -144,6 +145,8 @@ class Tuning(Unpicklable):
     "interrupted"; after the last two another run may find something else."""
     seconds: float
     """How long it took."""
+    warnings: tuple[Remark, ...] = ()
+    """That persons have several records in the table, which nothing protects: every release would have it."""
     opened: OpenedData
     """The table. Private."""
     request: Request
@@ -202,6 +205,7 @@ class Tuning(Unpicklable):
             "untouched": self.untouched.to_dict(),
             "trade_off": [setting.to_dict() for setting in self.trade_off],
             "tried": [setting.to_dict() for setting in self.settings],
+            "warnings": [one.to_dict() for one in self.warnings],
         }
 
     def to_json(self) -> str:
@@ -341,7 +345,7 @@ class Tuning(Unpicklable):
         told = self._for_report()
         return card(
             "Coarsenings that were tried",
-            sentences=told.sentences,
+            sentences=(*told.sentences, *(one.text for one in self.warnings)),
             columns=dict(zip(told.header, zip(*told.rows, strict=True), strict=True)),
             caption=told.caption,
             private=PRIVATE,

@@ -1,0 +1,47 @@
+"""Commands that compare releases before one is made warn of persons with several records, as the release would."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+QUICK = {
+    "compare": ("--algorithms", "mondrian"),
+    "tune": ("--seconds", 0.1, "--algorithm", "mondrian"),
+    "tradeoff": ("--algorithm", "mondrian"),
+}
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> Path:
+    """Sixty people with five visits each."""
+    people = [person for person in range(60) for _ in range(5)]
+    table = {
+        "visit": range(300),
+        "pcode": [f"P{person:03}" for person in people],
+        "age": [20 + person for person in people],
+        "gender": ["mf"[person % 2] for person in people],
+        "zip": [str(10000 + 37 * person) for person in people],
+        "disease": list("abcde") * 60,
+    }
+    pl.DataFrame(table).write_csv(tmp_path / "visits.csv")
+    return tmp_path / "visits.csv"
+
+
+@pytest.mark.parametrize("command", QUICK)
+def test_persons_with_several_records_are_warned_of(shoal: Any, visits: Path, command: str) -> None:
+    words = (command, visits, "--qi", "age,gender,zip", "--sensitive", "disease", *QUICK[command])
+    found = shoal(*words, "--id", "visit,pcode", "-k", 5)
+    assert found.code == 0, found.err
+    assert "Warning: The column 'pcode' repeats as the number or name of a person would" in found.out.replace("\n", " ")
+    assert "--person pcode" in found.out.replace("\n", " ")
+    person = "--id", "visit", "--person", "pcode"
+    protected = shoal(*words, *person, "-k", 5, "--json")
+    assert protected.json["warnings"] == []
+    uncounted = shoal(*words, *person, "-k" if command == "tradeoff" else "-l", 1, "--json")
+    assert [one["code"] for one in uncounted.json["warnings"]] == ["uncounted_persons"]
+    wrong = shoal(*words, "--id", "pcode", "--person", "visit", "-k", 5, "--json")
+    assert [(one["code"], one["column"]) for one in wrong.json["warnings"]] == [("repeated_person", "pcode")]
