@@ -6,6 +6,7 @@ complete, so the list only becomes shorter.
 """
 
 import ast
+import inspect
 import io
 import re
 import tokenize
@@ -142,3 +143,21 @@ def test_the_measurement_sees_what_it_should():
     counts = measure({"some_kernel.py": source})
     figures = {"words": 13, "where": 1, "if": 1, "speech": 1, "riddles": 1, "banned nobody": 1}
     assert counts == Counter(comments=1, lines=3, kernel_comments=1, kernel_lines=3, **figures)
+
+
+def public_objects() -> list[tuple[str, object]]:
+    """List the public classes and functions of the package and of its public subpackages, without errors."""
+    named = [(name, getattr(shoal, name)) for name in shoal.__all__]
+    for module, package in [(name, one) for name, one in named if inspect.ismodule(one)]:
+        named += [(f"{module}.{name}", getattr(package, name)) for name in getattr(package, "__all__", ())]
+    return [
+        (name, one)
+        for name, one in named
+        if inspect.isfunction(one) or (inspect.isclass(one) and not issubclass(one, BaseException))
+    ]
+
+
+def test_every_public_name_has_an_example():
+    objects = public_objects()
+    assert len(objects) > 90
+    assert [name for name, one in objects if ">>> " not in (one.__doc__ or "")] == []

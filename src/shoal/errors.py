@@ -223,6 +223,14 @@ def place_of(bug: BaseException) -> str:
     ----------
     bug : BaseException
         The unexpected exception.
+
+    Examples
+    --------
+    >>> try:
+    ...     {}["age"]
+    ... except KeyError as bug:
+    ...     place_of(bug).partition(" in ")[0]
+    'KeyError'
     """
     import traceback
 
@@ -243,6 +251,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         The wrong word.
     known : iterable of str
         The known words.
+
+    Examples
+    --------
+    >>> did_you_mean("mondrain", ["mondrian", "hilbert"])
+    "Did you mean 'mondrian'?"
     """
     # At most three suggestions.
     near = difflib.get_close_matches(name, list(known), n=3)
@@ -280,5 +293,6 @@ def near_matches(name: str, known: Iterable[str]) -> str:
     # Without a header the names are cells, which must not be shown.
     if any(_DATA.match(other) for other in known):
         return "Names that there are look like data, and are not shown: is the line with the column names missing?"
+    # Wide tables have more names than a message can list.
     shown = ", ".join(f"'{other}'" for other in known[:20])
     return f"Known are {shown}{' and more' if len(known) > 20 else ''}."

@@ -269,7 +269,7 @@ def test_an_interrupt_when_the_release_is_in_place_is_no_failure(
     words = ["anonymize", str(patients), *roles, "-l", "4", "-o", str(out), "--json"]
     found = struck("os.rename", name, words, after=str(out))
     assert found.returncode == 0, found.stderr
-    assert "when the release was in place already" in found.stderr
+    assert "after the release was in place" in found.stderr
     assert json.loads(found.stdout) == json.loads((tmp_path / "out.private" / "certificate.json").read_text())
     assert (out / "release.csv").exists()
 

@@ -39,7 +39,7 @@ def test_the_next_table_is_published(shoal: Any, plan: Path, patients: Path, tmp
     checked = shoal("audit", tmp_path / "next/release.csv", "--qi", "age,gender,zip", "--sensitive", "disease", "-k", 5)
     assert checked.code == 0, checked.err
     said = shoal("apply", plan, table, "-o", tmp_path / "other")
-    assert "0 rows became stars" in " ".join(said.out.split())
+    assert "0 rows were suppressed" in " ".join(said.out.split())
     again = shoal("apply", plan, table, "-o", tmp_path / "other")
     assert again.code == 2
     assert "exists" in again.err

@@ -57,8 +57,8 @@ def test_only_what_fails_is_named_with_its_groups(shoal: Any, tmp_path: Path) ->
     found = shoal(*words)
     out, err = " ".join(found.out.split()), " ".join(found.err.split())
     assert found.code == 3
-    assert "It meets k-anonymity, k = 2." in out
-    assert "It does not meet l-diversity (frequency), l = 2; t-closeness (equal distance), t = 0.5." in out
+    assert "It satisfies k-anonymity, k = 2." in out
+    assert "It does not satisfy l-diversity (frequency), l = 2; t-closeness (equal distance), t = 0.5." in out
     # The groups b and c have too much of one disease; a is far from the table.
     assert "The table fails l-diversity" in err
     assert "in 2 of 3 groups, with 12 records. Groups by number (records; first row): 1 (3; row 1), 3 (9; row 6)" in err
@@ -135,10 +135,8 @@ def test_words_of_cells_that_say_nothing(shoal: Any, release: Path) -> None:
     found = shoal("risk", release.parent, "--stars", "wildcard", "--cells", "age=ordr:1,2")
     assert found.code == 2
     said = " ".join(found.err.split())
-    assert "--cells age=ordr:1,2 does not say what cells are. Did you mean 'order'" in said
-    assert (
-        "values (as they stand), order:A,B,C (all values in their order), or how they were coarsened: prefix:3" in said
-    )
+    assert "--cells age=ordr:1,2 does not declare a meaning of cells. Did you mean 'order'" in said
+    assert "values (as they stand), order:A,B,C (all values in their order), or a coarsening: prefix:3" in said
 
 
 def test_one_rounding_rule_of_distances(shoal: Any, release: Path) -> None:

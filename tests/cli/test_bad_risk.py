@@ -50,7 +50,7 @@ def test_a_sampling_fraction_is_above_0_and_at_most_1(asked: Any, share: str) ->
     [
         (
             "0.5",
-            "The column 'w' (survey weights) has a weight below 1 in 1 row(s): 1 (counted from 0). A weight says how",
+            "The column 'w' (survey weights) has a weight below 1 in 1 row(s): 1 (counted from 0). A weight is the",
         ),
         ("-3", "The column 'w' (survey weights) has a weight below 1 in 1 row(s): 1"),
         (
@@ -89,7 +89,7 @@ def test_a_population_holds_everybody_of_the_table(asked: Any, stars: str, peopl
 @pytest.mark.parametrize("words", [("--suda", 2), ("--log-linear", "two-way", "--sampling-fraction", 0.5)])
 def test_true_values_are_needed(asked: Any, words: tuple[object, ...]) -> None:
     said = asked("coarse.csv", "--stars", "wildcard", *words)
-    assert "2 column(s) have cells that stand for several: 'age', 'sex'. Give the original table, or count" in said
+    assert "2 column(s) have cells that represent several: 'age', 'sex'. Give the original table, or count" in said
     assert "--stars own" in said
 
 

@@ -46,7 +46,7 @@ def test_labels(shoal, files):
     assert "Theorem 7" in again.out
     relaxed = shoal(*call[:-1], 10, "-o", files / "relaxed", "--method", "relaxed", "--eps", "1/2")
     assert relaxed.code == 0, relaxed.err
-    assert "no k-anonymity" in " ".join(relaxed.out.split())
+    assert "not k-anonymity" in " ".join(relaxed.out.split())
 
 
 def test_the_order_of_the_lines_changes_nothing(shoal, files):
@@ -105,7 +105,7 @@ def test_it_is_said_in_a_few_lines(shoal, files):
         ("labels", None, ("-k", 0), 2, "0 is not in the range x>=1"),
         ("labels", None, ("-k", 2, "--label", "nam"), 2, "Did you mean 'name'"),
         ("labels", None, ("-k", 2, "--method", "x"), 2, "must be one of 'best'"),
-        ("labels", None, ("-k", 2, "--eps", "none"), 2, "no number"),
+        ("labels", None, ("-k", 2, "--eps", "none"), 2, "not a number"),
         ("ordered", None, ("--column", "id", "-k", 2), 2, "have no order"),
         ("ordered", None, ("--column", "ages", "-k", 2), 2, "Did you mean 'age'"),
         ("ordered", ("44", ""), ("--column", "age", "-k", 2), 2, "1 of the 6 values of ordered are missing"),

@@ -52,7 +52,7 @@ def test_it_says_what_it_made_and_draws_a_map_by_coordinates(shoal, files):
         ({"nodes.csv": NODES.replace("01,3", "01,-3")}, (), 2, "at least 0: 1 of 5"),
         ({"nodes.csv": NODES.replace("01,3", "01,3.5")}, (), 2, "whole numbers: 1 of 5"),
         ({"nodes.csv": NODES.replace("01,3", "01,many")}, (), 2, "must hold numbers: 1 of 5"),
-        ({"nodes.csv": NODES.replace("05,3", "01,3")}, (), 2, "stand once"),
+        ({"nodes.csv": NODES.replace("05,3", "01,3")}, (), 2, "occur once"),
         ({}, ("--weight", "peple"), 2, "Did you mean 'people'"),
         ({}, ("--x", "lon"), 2, "both coordinates"),
         ({}, ("-k", "16"), 1, "largest k that can be met is 15"),

@@ -62,5 +62,5 @@ def test_numbers(text: str | float, number: float) -> None:
 
 @pytest.mark.parametrize("wrong", ["four", "", "1/0", "1,5"])
 def test_what_is_no_number(wrong: str) -> None:
-    with pytest.raises(UsageError, match="is no number"):
+    with pytest.raises(UsageError, match="is not a number"):
         as_number("-l", wrong)

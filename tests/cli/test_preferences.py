@@ -151,7 +151,7 @@ def test_flags_and_keys(shoal: Any, tmp_path: Any) -> None:
         (("--weight", "age=0"), "--weight must be numbers > 0. Got 0."),
         (("--weight", "aeg=2"), "--weight names the column 'aeg', which is not a quasi-identifier."),
         (("--limit", "age=0:9"), "--limit names level 9 of 'age', whose levels go from 0"),
-        (("--limit", "age=x"), "--limit takes a column and two levels, NAME=LOW:HIGH, as in age=1:3. Got 'x'."),
+        (("--limit", "age=x"), "--limit takes a column and two levels, NAME=LOW:HIGH, such as age=1:3. Got 'x'."),
         (("--weight", "age=2", "--algorithm", "mondrian"), "it minimizes no loss in which attributes have weights."),
         (("--limit", "age=0:1", "--algorithm", "tp+"), "it chooses no levels, of which there could be limits."),
         (("--suppression-limit", "0.1", "--algorithm", "tp+"), "--suppression-limit needs an algorithm that has one"),

@@ -191,4 +191,4 @@ def test_who_is_vulnerable_goes_into_a_private_file_only(shoal: Any, folders: Pa
     assert '"c"' not in json.dumps(found.json)
     assert sorted(pl.read_csv(folders / "known.csv").iter_rows()) == [("c", "x", 1), ("d", "x", 1)]
     assert stat.S_IMODE((folders / "known.csv").stat().st_mode) == 0o600
-    assert "exists already" in shoal(*words).err
+    assert "exists and is not replaced" in shoal(*words).err

@@ -77,7 +77,7 @@ def test_everything_that_flags_can_say(shoal: Any, survey: Path, tmp_path: Path)
     assert stat.S_IMODE(records.stat().st_mode) == 0o600
     again = shoal("risk", survey, *QI, "--records", records)
     assert again.code == 2
-    assert "exists already and is kept" in again.err
+    assert "exists and is not replaced" in again.err
 
 
 def test_sentences_for_people(shoal: Any, survey: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_spec_names_the_columns(shoal: Any, survey: Path, tmp_path: Path) -> N
     [
         ((), "Name the quasi-identifiers with --qi"),
         ((*QI, "--sampling-fraction", "2"), "--sampling-fraction must be a number > 0 and <= 1. Got 2."),
-        ((*QI, "--sampling-fraction", "much"), "'much' is no number"),
+        ((*QI, "--sampling-fraction", "much"), "'much' is not a number"),
         ((*QI, "--suda", "0"), "--suda must be a whole number >= 1"),
         ((*QI, "--stars", "any"), "--stars must be one of 'own', 'wildcard'"),
         ((*QI, "--cells", "age=values"), "give --stars wildcard"),

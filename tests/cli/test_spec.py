@@ -379,7 +379,7 @@ def test_columns_override_the_file(write: Any) -> None:
         ("[privacy]\nk = [1]", "privacy.k: Expected"),
         ("[columns]\nquasi_identifiers = [1]", "columns.quasi_identifiers[0]: Expected `str`"),
         ("columns = 1", "columns: Expected"),
-        ("seed = ", "is no TOML"),
+        ("seed = ", "is not valid TOML"),
         ("seed = true", "seed: Expected"),
     ],
 )

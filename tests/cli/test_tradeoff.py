@@ -61,7 +61,7 @@ def test_a_spec_file_says_what_holds_at_every_level(shoal: Any, patients: Path, 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--k", "few"), 2, "no number"),
+        (("--k", "few"), 2, "not a number"),
         (("--k", "0"), 2, "-k must be"),
         (("--k", "2,500", "--choose", "500", "-o", "OUT"), 1, "500"),
         (("--k", "500"), 1, "500"),

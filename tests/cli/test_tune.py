@@ -67,11 +67,11 @@ def test_a_spec_file_asks_for_the_same(shoal: Any, patients: Path, tmp_path: Pat
     ("words", "code", "said"),
     [
         (("-l", 2, "--seconds", 0), 2, "seconds"),
-        (("-l", 2, "--seconds", "soon"), 2, "no number"),
+        (("-l", 2, "--seconds", "soon"), 2, "not a number"),
         (("-l", 2, "--loss", "stars"), 2, "kl_divergence"),
         (("-l", 40), 1, "l"),
         ((), 2, "privacy model"),
-        (("-l", 2, "--hierarchy", "disease=x.csv"), 2, "no quasi-identifier"),
+        (("-l", 2, "--hierarchy", "disease=x.csv"), 2, "not a quasi-identifier"),
         (("-l", 2, "--coarsen", "age=bins:9", "--coarsen", "gender=any", "--coarsen", "zip=any"), 2, "made coarser"),
     ],
 )

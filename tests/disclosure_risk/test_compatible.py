@@ -206,9 +206,9 @@ def test_masks_and_dates():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"suda": 2}, DataError, r"true values, and 1 column\(s\) have cells that stand for several: 'age'"),
+        ({"suda": 2}, DataError, r"exact values, and 1 column\(s\) have cells that represent several: 'age'"),
         ({"log_linear": "independence", "sampling_fraction": 0.1}, DataError, "'age'.*original table"),
-        ({"cells": {"ag": "values"}}, ColumnError, "'ag' of cells is no quasi-identifier. Did you mean 'age'"),
+        ({"cells": {"ag": "values"}}, ColumnError, "'ag' of cells is not a quasi-identifier. Did you mean 'age'"),
         ({"stars": "own", "cells": {"age": "values"}}, ParameterError, "give stars='wildcard'"),
         ({"population": pl.DataFrame({"age": [25], "sex": ["f"]})}, DataError, "The population has 1 row"),
         (

@@ -221,7 +221,7 @@ def test_what_is_wrong_with_a_population_is_said():
     refused(both, ParameterError, "must be given the same population table")
     with pytest.raises(ParameterError, match="cannot be tuned"):
         shoal.tune(TABLE, privacy=KMap(5, population=PEOPLE), **REQUEST)
-    with pytest.raises(ParameterError, match="asks about a population only"):
+    with pytest.raises(ParameterError, match="only if a model needs a population"):
         shoal.audit(TABLE, quasi_identifiers=QIS, privacy=KAnonymity(2), cells={"age": "values"})
     with pytest.raises(ParameterError, match=r"needs to know the population.*Got none of the two"):
         KMap(5)

@@ -88,7 +88,7 @@ def test_what_is_wrong_is_said() -> None:
     data = visits().drop("admitted")
     with pytest.raises(ParameterError, match="identifies persons with"):
         shoal.anonymize(data, quasi_identifiers=["age"], direct_identifiers=["id", "disease"], k=2, rows_per_person=1)
-    with pytest.raises(ParameterError, match="ordered by with"):
+    with pytest.raises(ParameterError, match="orders the rows of a person with"):
         shoal.anonymize(data, **ASKED, k=2, rows_per_person=1, kept_rows="first")
     with pytest.raises(DataError, match="'disease' gives rows no order"):
         shoal.anonymize(data, **ASKED, k=2, rows_per_person=1, kept_rows="first", order="disease")

@@ -63,7 +63,7 @@ def test_a_bound_says_what_it_bounds() -> None:
         ({"hierarchy": {}}, ParameterError, "Did you mean 'hierarchies'"),
         ({"algorithm": "tp"}, ParameterError, "Did you mean 'algorithms'"),
         ({"loss": "l2"}, ParameterError, "The 'loss' parameter of compare must be one of 'gcp'"),
-        ({"coarsen": {"disease": shoal.Bins(2)}}, ColumnError, "no quasi-identifier"),
+        ({"coarsen": {"disease": shoal.Bins(2)}}, ColumnError, "not a quasi-identifier"),
         ({"recoding": "none"}, ParameterError, "recoding"),
     ],
 )

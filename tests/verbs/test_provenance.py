@@ -48,7 +48,7 @@ def test_what_is_wrong(private: Path, tmp_path: Path) -> None:
     shoal.anonymize(source, **REQUEST).save(tmp_path / "plain")
     with pytest.raises(ParameterError, match="This one has none"):
         shoal.provenance(source, tmp_path / "plain", salt="0" * 64)
-    with pytest.raises(ParameterError, match=r"no salt\.txt beside the certificate"):
+    with pytest.raises(ParameterError, match=r"no salt\.txt in the folder of the certificate"):
         shoal.provenance(source, tmp_path / "out")
     with pytest.raises(ParameterError, match="64 hexadecimal digits"):
         shoal.provenance(source, private, salt="salt")
@@ -73,7 +73,7 @@ def test_from_the_command_line(private: Path, tmp_path: Path) -> None:
         return called.exit_code, called.output
 
     code, said = call(tmp_path / "in.csv", private)
-    assert (code, said.strip()) == (0, "The release was made of this table.")
+    assert (code, said.strip()) == (0, "The release was made from this table.")
     TABLE.with_columns(s=pl.Series(list("yxxy"))).write_csv(tmp_path / "other.csv")
     code, said = call(tmp_path / "other.csv", private, "--json")
     assert (code, json.loads(said)) == (3, {"same": False})

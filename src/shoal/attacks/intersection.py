@@ -48,7 +48,20 @@ _WORD = 64
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class IntersectionAttack:
-    """The result of an intersection attack on several releases."""
+    """The result of an intersection attack on several releases.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.attacks import intersection_attack
+    >>> people = pl.DataFrame({"name": ["Ann", "Bob"], "age": [21, 35]})
+    >>> release = pl.DataFrame({"age": ["[20, 39]", "[20, 39]"], "disease": ["flu", "ulcer"]})
+    >>> found = intersection_attack(
+    ...     [release, release], [people, people], identifier="name", quasi_identifiers=["age"], sensitive="disease"
+    ... )
+    >>> found.releases, found.single_release
+    (2, (0, 0))
+    """
 
     releases: int
     """Number of releases."""

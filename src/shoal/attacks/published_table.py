@@ -43,7 +43,17 @@ __all__ = [
 
 
 class Reading(TypedDict, total=False):
-    """How to read a published table: the keyword arguments that all attacks share."""
+    """How to read a published table: the keyword arguments that all attacks share.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.attacks import Reading, homogeneity_attack
+    >>> reading: Reading = {"quasi_identifiers": ["age"], "sensitive": "disease"}
+    >>> release = pl.DataFrame({"age": ["[20, 39]", "[20, 39]"], "disease": ["flu", "flu"]})
+    >>> homogeneity_attack(release, **reading).to_dict()["successes"]
+    2
+    """
 
     quasi_identifiers: Sequence[str]
     """Columns that the adversary knows; by default those of the certificate."""

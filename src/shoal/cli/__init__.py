@@ -1,3 +1,3 @@
-"""The command line: one module per command, shared options in one place; nothing else prints."""
+"""The command line: one module per command and one for shared options; only these modules print."""
 
 __all__: list[str] = []

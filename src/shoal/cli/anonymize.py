@@ -1,4 +1,4 @@
-"""`shoal anonymize`."""
+"""The command `shoal anonymize`."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ __all__ = ["anonymize", "publish", "save"]
     "json",
 )
 def anonymize(terminal: Terminal, words: Words) -> None:
-    """Make a release of a table that meets a privacy requirement, with a certificate and a report.
+    """Make a release of a table that satisfies a privacy requirement, with a certificate and a report.
 
     Example: shoal anonymize patients.csv --qi age,gender,zip --sensitive disease --id name -l 4 -k 10 -o out
 
-    All of out may be published: the table, and a certificate and a report that tell
-    no more than it does. out.private has the full ones, for you alone.
+    All of out may be published: the table, with a certificate and a report that reveal
+    no more than the table. out.private has the full versions, for you alone.
 
-    Every column needs a role: --qi, --sensitive, --id (dropped) or --insensitive (published as it is).
+    Every column needs a role: --qi, --sensitive, --id (never published) or --insensitive (published unchanged).
 
     The same request as a file, for --spec release.toml:
 
@@ -60,36 +60,37 @@ def anonymize(terminal: Terminal, words: Words) -> None:
     coarsen.zip = "prefix:3"
     seed = 7
 
-    Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
+    Exit codes: 0 done; 1 the request is infeasible; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """  # noqa: D301 - the character keeps the lines of the example apart
-    source, request = source_of(words), request_in(words)  # who named no columns is told of them first
+    source, request = source_of(words), request_in(words)  # fails first if no columns are named
     publish(terminal, source, folder_of(words), words, request)
 
 
 def publish(terminal: Terminal, data: Any, folder: Path, words: Words, request: Request) -> None:
-    """Anonymize a table, save the release and summarize it.
+    """Anonymize a table, save the release and print its summary.
 
     Parameters
     ----------
     terminal : Terminal
-        Where the summary goes.
+        The terminal for the summary.
     data : str or frame
-        The table, as `shoal.anonymize` takes it.
+        The table, as for `shoal.anonymize`.
     folder : Path
-        Where the release goes.
+        The folder of the release.
     words : Words
-        How to save it.
+        The options of saving.
     request : Request
-        What is requested.
+        The request.
 
     Raises
     ------
     OutputError
-        Where a folder exists and must not be replaced: said before the work rather than after it.
+        If the folder exists and must not be replaced. The check precedes the work.
     """
     from shoal.io import check_free
     from shoal.verbs.anonymize import anonymize as make_release
 
+    # Check the output first: the work may take long.
     check_free(folder, force=bool(words.get("force")))
     with engine_ready(words), terminal.progress() as progress:
         facts = save(terminal, make_release(data, replace(request, output=None), progress=progress), folder, words)
@@ -104,14 +105,16 @@ def publish(terminal: Terminal, data: Any, folder: Path, words: Words, request: 
 def save(terminal: Terminal, release: Release, folder: Path, words: Words) -> dict[str, Any]:
     """Save a release, and return its certificate.
 
-    A signal that comes when the folder has its name already cannot undo that: the call succeeds, and says so.
+    A signal that arrives when the folder is in place cannot undo the release, so the call succeeds with a note.
     """
     from shoal.io import private_folder
 
+    # A signal may arrive after the rename that puts the folder in place.
     before = _identity(folder)
     try:
         facts = release.save(folder, **saving_of(words)).to_dict()
     except (KeyboardInterrupt, SystemExit):
+        # Compare the folder before and after: if it changed, the release is in place.
         terminal.published = _identity(folder) not in (None, before)
         if terminal.published and terminal.json:
             terminal.result(loads((private_folder(folder) / "certificate.json").read_bytes()))
@@ -121,7 +124,7 @@ def save(terminal: Terminal, release: Release, folder: Path, words: Words) -> di
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Return what tells a folder from another one of the same name; None where there is none."""
+    """Return the device and inode of a folder, which identify it; None if there is no folder."""
     try:
         found = os.stat(folder)
     except (OSError, ValueError):

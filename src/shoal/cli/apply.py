@@ -1,4 +1,4 @@
-"""`shoal apply`."""
+"""The command `shoal apply`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["apply"]
 
 _SHOWN = 20
-"""Forms of a plan that the terminal shows."""
+"""Forms of a plan that the terminal shows at most."""
 
 PlanFile = Annotated[
     Path,
@@ -32,7 +32,8 @@ Misfits = Annotated[
     option(
         "--misfits",
         metavar="refuse|suppress",
-        help="Rows that no form covers, and groups that do not satisfy the models: an error, unless given, or stars.",
+        help="Rows that no form covers, and groups that do not satisfy the models: refuse (default) is an error, "
+        "suppress publishes stars.",
         panel=options.METHOD_PANEL,
     ),
 ]
@@ -40,56 +41,61 @@ Misfits = Annotated[
 
 @takes("input", "model", "seed", "keep_order", "output", "reading", "json")
 def apply(terminal: Terminal, words: Words, *, plan: PlanFile, misfits: Misfits = None) -> None:
-    """Publish another table, or a later one, in the published forms of a release. Without INPUT: look at the plan.
+    """Publish another table in the published forms of a release. Without INPUT: show the plan.
 
     Example: shoal apply out.private/plan.json next.csv -o next
 
-    A plan says which published form each class of quasi-identifiers became. The
-    new rows get these forms, and the result is verified like any release; where
-    the plan does not hold for the table, nothing is published.
+    A plan records the published form of each class of quasi-identifiers. The new
+    rows get these forms, and the result is verified like any release. If the plan
+    does not suit the table, nothing is published.
 
-    The models are those of the plan's release, unless others are named. A table
-    with the same people is a second release of them: see shoal republish.
+    By default, the models are those of the plan's release. If the table has the
+    same people, it is a second release of them: see shoal republish.
 
-    Exit codes: 0 done; 1 the plan does not hold; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
+    Exit codes: 0 done; 1 the plan does not fit; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """
     from shoal.io import check_free
     from shoal.release.plan import ReleasePlan
     from shoal.verbs.apply import apply as apply_plan
 
+    # Without an input, the command only describes the plan.
     opened = ReleasePlan.load(plan)
     if words.get("input") is None:
         if words.get("output") is not None:
             raise UsageError("Name the table to publish: shoal apply PLAN.json INPUT -o OUT.")
-        _look_at(terminal, opened)
+        _show_plan(terminal, opened)
         return
+    # Check the output first, then apply the plan to the table.
     folder = folder_of(words)
     check_free(folder, force=bool(words.get("force")))
-    said = {"misfits": misfits, "seed": words.get("seed"), "keep_order": words.get("keep_order"), **reading_of(words)}
-    arguments: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+    own = {"misfits": misfits, "seed": words.get("seed"), "keep_order": words.get("keep_order"), **reading_of(words)}
+    arguments: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+    # Models of the call replace those of the plan.
     models = words.models()
     if models:
         arguments["privacy"] = models
     with terminal.progress() as progress:
         release = apply_plan(opened, words.get("input"), progress=progress, **arguments)
         facts = save(terminal, release, folder, words)
+    # The certificate is the result for programs, the summary the one for people.
     if terminal.json:
         terminal.result(facts)
         return
     from shoal.cli.summary import summary_of
     from shoal.report.sentences import number
 
+    # The certificate counts rows that the plan does not fit.
     details = facts["details"]
     terminal.say(
         *summary_of(facts, folder),
-        f"{number(details['rows_of_unknown_classes'])} rows have quasi-identifiers that the plan does not know; "
-        f"{number(details['rows_that_became_stars'])} rows became stars because they do not fit it.",
+        f"{number(details['rows_of_unknown_classes'])} rows have quasi-identifiers that are unknown to the plan; "
+        f"{number(details['rows_that_became_stars'])} rows were suppressed because they do not fit it.",
         "",
     )
 
 
-def _look_at(terminal: Terminal, plan: ReleasePlan) -> None:
-    """Say what a plan is: its columns, its models and its most frequent forms."""
+def _show_plan(terminal: Terminal, plan: ReleasePlan) -> None:
+    """Print the description of a plan: its columns, its models and its most frequent forms."""
     if terminal.json:
         terminal.result({"sentences": list(plan.sentences()), "forms": plan.to_frame().to_dicts()})
         return
@@ -102,6 +108,7 @@ def _forms_of(plan: ReleasePlan) -> RenderableType:
 
     from shoal.report.sentences import number
 
+    # The most frequent forms come first, a line of dots marks the omission.
     forms = plan.to_frame()
     names = list(plan.schema.quasi_identifiers)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)

@@ -1,4 +1,4 @@
-"""What a call asks for: its table, its folder, its request, and the session that its engine needs."""
+"""Helpers that read the table, the folder and the request of a call, and open the session of its engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def source_of(words: Words, command: str = "anonymize") -> str:
     Raises
     ------
     UsageError
-        None is named.
+        If there is none.
     """
     source = words.get("input")
     if source is None:
@@ -40,7 +40,7 @@ def folder_of(words: Words) -> Path:
     Raises
     ------
     UsageError
-        None is named.
+        If there is none.
     """
     if words.get("output") is None:
         raise UsageError("Name the folder for the release with -o OUT (or output = ... in the spec file).")
@@ -48,22 +48,23 @@ def folder_of(words: Words) -> Path:
 
 
 def request_in(words: Words, *, models: list[PrivacyModel] | None = None, algorithm: str | None = None) -> Request:
-    """Build the request, as `Words.request` does; the columns of the table are named if no role is."""
+    """Build the request, as `Words.request` does; if no role is given, the error lists the columns of the table."""
     _check_named(words, None, ())
     return words.request(models=models, algorithm=algorithm)
 
 
 def reading_of(words: Words) -> dict[str, Any]:
-    """Return how the table is to be read, as arguments of a call."""
+    """Return the options of reading a table, as arguments of a call."""
     from shoal.request.request import fields_in
 
     return {name: words.said[name] for name in fields_in("forms", "reading") if name in words.said}
 
 
 def saving_of(words: Words) -> dict[str, Any]:
-    """Return how to save a release, as arguments of `Release.save`."""
+    """Return the options of saving a release, as arguments of `Release.save`."""
     from shoal.request.request import fields_in
 
+    # The folder is passed separately.
     given = {name: words.said[name] for name in fields_in("output") if name in words.said and name != "output"}
     return {**given, "about": words.about()}
 
@@ -71,41 +72,43 @@ def saving_of(words: Words) -> dict[str, Any]:
 def arguments_for(
     words: Words, function: Callable[..., Any], *, source: str | None = None, named: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the words that are parameters of a function which judges a table.
+    """Return the words that are parameters of a function which measures a table.
 
     Parameters
     ----------
     words : Words
     function : callable
-        `shoal.audit`, for example.
+        The function, such as `shoal.audit`.
     source : str, optional
-        The table, if it is not the input of the words; its columns are named if no quasi-identifier is.
+        The table, if it is not the input of the words. The error lists its columns if there are no quasi-identifiers.
     named : sequence of str
-        The quasi-identifiers by the certificate of the table, for words that name none.
+        The quasi-identifiers in the certificate of the table, used if the words have none.
 
     Raises
     ------
     UsageError
-        No quasi-identifiers are named.
+        If there are no quasi-identifiers.
     """
     _check_named(words, source, named)
+    # A spec file may hold more than the function needs.
     taken = inspect.signature(function).parameters
     return {name: value for name, value in words.fields().items() if name in taken}
 
 
 @contextmanager
 def engine_ready(words: Words) -> Iterator[None]:
-    """Keep a Spark session open for the engine that needs one.
+    """Keep a Spark session open if the engine needs one.
 
     Raises
     ------
     UsageError
-        A master is named for another engine, or Spark is missing.
+        If a master is given for another engine, or Spark is missing.
     """
+    # The session stays open during the work, because Spark is lazy.
     master = words.get("master")
     if words.get("engine") != "spark":
         if master is not None:
-            raise UsageError("--master is for --engine spark. Name that, or leave --master out.")
+            raise UsageError("--master is for --engine spark. Add --engine spark, or leave --master out.")
         yield
         return
     from shoal.io import open_session
@@ -123,9 +126,10 @@ def _check_named(words: Words, source: str | None, named: Sequence[str]) -> None
 
 
 def _columns_to_choose_from(words: Words, source: str | None) -> str:
-    """Return the end of a message to somebody who named no columns: which there are, and what to do."""
+    """Return the end of an error message that lists the columns of the table and names the next step."""
     from shoal.io.readers import STANDARD_INPUT, read_table
 
+    # Read the columns of the table, unless it cannot be read or is standard input.
     source = source or words.get("input")
     if source is None or source == STANDARD_INPUT:
         return " shoal inspect INPUT proposes a role for each column."

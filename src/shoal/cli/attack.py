@@ -1,4 +1,4 @@
-"""`shoal attack`: what published tables, whoever made them, give away."""
+"""The command group `shoal attack`: attacks on published tables by any tool."""
 
 from __future__ import annotations
 
@@ -23,30 +23,28 @@ if TYPE_CHECKING:
 
 __all__ = ["attack"]
 
-attack = Group(
-    "attack", help="Attack published tables, whoever made them, to learn what they give away.", no_args_is_help=True
-)
+attack = Group("attack", help="Attack published tables (by any tool) to learn what they reveal.", no_args_is_help=True)
 
 
 Releases = Annotated[
     list[str],
-    argument(metavar="RELEASE...", help="The releases in their order: folders that shoal wrote, or files."),
+    argument(metavar="RELEASE...", help="The releases in order: folders written by shoal, or files."),
 ]
 Population = Annotated[
     list[str],
     option(
         "--population",
         metavar="FILE",
-        help="Who is in the releases, with true quasi-identifiers: one file for all, or the option once per release.",
+        help="People in the releases, with true quasi-identifiers: one file for all, or the option once per release.",
     ),
 ]
-Identifier = Annotated[str, option("--id", metavar="NAME", help="The column that names each person.")]
+Identifier = Annotated[str, option("--id", metavar="NAME", help="The column that identifies each person.")]
 Present = Annotated[
     str | None,
     option(
         "--present",
         metavar="NAME",
-        help="With one population: the column that says in which releases a person is (1-3 5); all unless given.",
+        help="With one population: the column with the releases of each person, such as 1-3 5. Default: all releases.",
     ),
 ]
 Persons = Annotated[
@@ -54,7 +52,7 @@ Persons = Annotated[
     option(
         "--persons",
         metavar="FILE.csv",
-        help="Write who is vulnerable, with the value that is known. Keep it as secret as the microdata.",
+        help="Write the vulnerable people with their disclosed value. Keep the file as secret as the microdata.",
     ),
 ]
 
@@ -77,26 +75,29 @@ def intersection(
     encoding: options.Encoding = None,
     json: options.Json = None,
 ) -> None:
-    """Intersect what several releases of one table tell of each person.
+    """Intersect what several releases of one table reveal about each person.
 
     Example: shoal attack intersection q1/ q2/ --population people.csv --id patient_id --present releases
 
-    An adversary knows everybody's quasi-identifiers and who is in which release.
-    Exit code 0, whatever is found; 2 where cells are not understood, with how to
-    say what they are.
+    The adversary knows the quasi-identifiers of all people and the releases that
+    contain them. Exit code 0 for any result; 2 if cells are ambiguous, with advice
+    how to declare their meaning.
     """
     from shoal.attacks import intersection_attack
     from shoal.io import read
     from shoal.verification.published_folder import read_published
 
     terminal: Terminal = context.obj
+    # Read the releases; the first certificate provides the names of the columns.
     releases = [read_published(source, delimiter=delimiter, encoding=encoding) for source in sources]
+    # Options take precedence over the certificate of the first release.
     names = names_in("--qi", quasi_identifiers) or releases[0].columns("quasi_identifiers")
     secrets = names_in("--sensitive", sensitive) or releases[0].columns("sensitive")
     if not names or not secrets:
-        raise ColumnError("No certificate says what the columns are. Name them with --qi and --sensitive.")
+        raise ColumnError("No certificate names the columns. Name them with --qi and --sensitive.")
+    # The list of persons is private, so an existing file is never replaced.
     if persons is not None and persons.exists():
-        raise OutputError(f"'{persons}' exists already and is kept. Choose another name.")
+        raise OutputError(f"'{persons}' exists and is not replaced. Choose another name.")
     people = [read(one, delimiter=delimiter, encoding=encoding) for one in population]
     with terminal.progress() as progress:
         found = intersection_attack(
@@ -113,22 +114,24 @@ def intersection(
         )
     if persons is not None:
         write_private(persons, found.disclosed())
+    # Results are printed as facts, then as sentences.
     facts = found.to_dict()
     if terminal.json:
         terminal.result(facts)
         return
     from shoal.attacks import ATTACKS
 
-    said = [plain(sentence) for sentence in ATTACKS["intersection"].sentences(facts)]
-    terminal.say("", lines_of(_lines(facts)), "", *said)
+    sentences = [plain(sentence) for sentence in ATTACKS["intersection"].sentences(facts)]
+    terminal.say("", lines_of(_lines(facts)), "", *sentences)
     terminal.say(*([] if persons is None else [path_line("persons", persons)]), "")
     for number, count in enumerate(facts["not_covered"], start=1):
         if count:
-            terminal.note(f"No group of release {number} covers {count:,} of the people who are said to be in it.")
+            terminal.note(f"No group of release {number} covers {count:,} of the people who should be in it.")
 
 
 def _populations(people: Sequence[pl.DataFrame], releases: int, present: str | None) -> list[pl.DataFrame]:
-    """Return who is in each release."""
+    """Return the people in each release."""
+    # Either one population per release, or one with a column of releases.
     if len(people) == releases and present is None:
         return list(people)
     if len(people) != 1:
@@ -141,30 +144,31 @@ def _populations(people: Sequence[pl.DataFrame], releases: int, present: str | N
 
     if present not in people[0].columns:
         raise ColumnError(
-            f"There is no column '{present}' in the population: it says which of the releases each person is in, "
-            f"'1-3 5' for example. {near_matches(present, people[0].columns)}"
+            f"There is no column '{present}' in the population. It must list the releases of each person, "
+            f"such as '1-3 5'. {near_matches(present, people[0].columns)}"
         )
-    told = people[0].get_column(present).cast(pl.String).fill_null("")
-    numbers = {text: _numbers(text, releases) for text in told.unique().to_list()}
+    cells = people[0].get_column(present).cast(pl.String).fill_null("")
+    numbers = {text: _numbers(text, releases) for text in cells.unique().to_list()}
     return [
-        people[0].filter(told.is_in([text for text, listed in numbers.items() if number in listed]))
+        people[0].filter(cells.is_in([text for text, listed in numbers.items() if number in listed]))
         for number in range(1, releases + 1)
     ]
 
 
 def _numbers(text: str, releases: int) -> set[int]:
-    """Return the releases that a cell such as `1-3 5` or `1,2,3,5` names."""
+    """Parse the release numbers in a cell such as `1-3 5` or `1,2,3,5`."""
     found: set[int] = set()
     for part in text.replace(",", " ").replace(";", " ").split():
         first, _, last = part.partition("-")
         if not first.isdigit() or not (last or first).isdigit():
-            raise DataError("A cell that says in which releases a person is must read like '1-3 5' or '1,2,3,5'.")
+            raise DataError("A cell with the releases of a person must have the form '1-3 5' or '1,2,3,5'.")
         found.update(range(int(first), min(int(last or first), releases) + 1))
     return found
 
 
 def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what the attack found, one line each."""
+    """Return the results of the attack as lines of a name and a text."""
+    # With several sensitive attributes, the figures are those of the worst.
     confidence = facts["confidence"]
     several = [("worst of", f"{len(facts['each'])}: {plain(' & '.join(facts['sensitive']))}")] if facts["each"] else []
     lines = [

@@ -1,4 +1,4 @@
-"""`shoal attack` with all attacks."""
+"""The group `shoal attack` with all its commands."""
 
 from __future__ import annotations
 

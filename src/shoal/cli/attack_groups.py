@@ -1,4 +1,4 @@
-"""`shoal attack homogeneity`, `background`, `skewness`, `similarity`, `inference`: what the groups of a release say."""
+"""Attacks on the groups of a release, such as `shoal attack homogeneity` and `skewness`."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 __all__ = ["background", "homogeneity", "inference", "similarity", "skewness"]
 
-J = Annotated[int, option("-j", metavar="NUMBER", help="How many sensitive values the adversary can exclude.")]
+# Options of the attacks on groups.
+J = Annotated[int, option("-j", metavar="NUMBER", help="Number of sensitive values that the adversary can exclude.")]
 T = Annotated[
     str | None,
-    option("-t", metavar="NUMBER", help="Count the records in groups with a larger distance; 0.2 unless given."),
+    option("-t", metavar="NUMBER", help="Count the records in groups with a larger distance. Default: 0.2."),
 ]
 Distance = Annotated[
     str | None,
     option(
         "--t-distance",
         metavar="HOW",
-        help="How far apart sensitive values are: equal (unless given), ordered, file:METRIC.csv or "
-        "hierarchy:TREE.csv.",
+        help="The distance between sensitive values: equal (default), ordered, file:METRIC.csv or hierarchy:TREE.csv.",
     ),
 ]
 Tree = Annotated[
@@ -34,35 +34,35 @@ Tree = Annotated[
     option(
         "--sensitive-hierarchy",
         metavar="FILE",
-        help="The hierarchy of the sensitive values: a line per value, from the value to the root.",
+        help="The hierarchy of the sensitive values: one line per value, from the value to the root.",
     ),
 ]
 Height = Annotated[
     int,
-    option("--level", metavar="NUMBER", help="The level of that hierarchy whose nodes mean nearly the same."),
+    option("--level", metavar="NUMBER", help="The level of that hierarchy whose nodes have one meaning each."),
 ]
 Within = Annotated[
     str | None,
-    option("--within", metavar="NUMBER", help="How far apart numbers may be that mean nearly the same."),
+    option("--within", metavar="NUMBER", help="Numbers have nearly the same meaning up to this distance."),
 ]
 People = Annotated[
     str,
     option("--targets", metavar="FILE", help="People who are in the release, with true quasi-identifiers and values."),
 ]
-Others = Annotated[str, option("--controls", metavar="FILE", help="The same of people who are not in it.")]
+Others = Annotated[str, option("--controls", metavar="FILE", help="The same for people who are not in the release.")]
 Seed = Annotated[
     int | None,
-    option("--seed", metavar="NUMBER", help="Of the classifier; from the operating system unless given."),
+    option("--seed", metavar="NUMBER", help="Seed of the classifier. Default: from the operating system."),
 ]
 
 
 def homogeneity(asked: AskedRelease, *, targets: Targets = None, controls: Controls = None) -> AttackResult:
-    """Count the records whose sensitive value is certain: all rows that may be the person's have the same.
+    """Count the records whose sensitive value is certain: all rows that match the person have the same value.
 
     Example: shoal attack homogeneity release.csv --qi age,zip --sensitive disease
 
-    Exit code 0, whatever is found; 2 where cells are not understood, with how to
-    say what they are.
+    Exit code 0 for any result; 2 if cells are ambiguous, with advice how to declare
+    their meaning.
     """
     from shoal.attacks import homogeneity_attack
 
@@ -76,12 +76,12 @@ def homogeneity(asked: AskedRelease, *, targets: Targets = None, controls: Contr
 
 
 def background(asked: AskedRelease, *, j: J = 1, targets: Targets = None, controls: Controls = None) -> AttackResult:
-    """Count the records whose sensitive value is certain to somebody who can exclude some other values.
+    """Count the records whose sensitive value is certain if the adversary can exclude some other values.
 
     Example: shoal attack background release.csv --qi age,zip --sensitive disease -j 2
 
-    Exit code 0, whatever is found; 2 where cells are not understood, with how to
-    say what they are.
+    Exit code 0 for any result; 2 if cells are ambiguous, with advice how to declare
+    their meaning.
     """
     from shoal.attacks import background_knowledge_attack
 
@@ -107,8 +107,8 @@ def skewness(
 
     Example: shoal attack skewness release.csv --qi age,zip --sensitive disease -t 0.3
 
-    Exit code 0, whatever is found; 2 where cells are not understood, with how to
-    say what they are.
+    Exit code 0 for any result; 2 if cells are ambiguous, with advice how to declare
+    their meaning.
     """
     from shoal.attacks import skewness_attack
     from shoal.request.model_words import ground_distance
@@ -133,12 +133,12 @@ def similarity(
     targets: Targets = None,
     controls: Controls = None,
 ) -> AttackResult:
-    """Count the records for which it is certain what the sensitive value means, whichever it is.
+    """Count the records whose sensitive value is certain up to similar values.
 
     Example: shoal attack similarity release.csv --qi zip --sensitive salary --within 2000
 
-    Exit code 0, whatever is found; 2 where cells are not understood, with how to
-    say what they are.
+    Exit code 0 for any result; 2 if cells are ambiguous, with advice how to declare
+    their meaning.
     """
     from shoal.attacks import similarity_attack
     from shoal.hierarchy import Hierarchy
@@ -156,12 +156,12 @@ def similarity(
 
 
 def inference(asked: AskedRelease, *, targets: People, controls: Others, seed: Seed = None) -> AttackResult:
-    """Learn the sensitive value from a release, and predict it of people in it and of others.
+    """Learn to predict the sensitive value from a release, and test it on people inside and outside.
 
     Example: shoal attack inference release.csv --targets members.csv --controls others.csv
 
-    It needs scikit-learn, which the extra 'learn' of shoal-privacy installs. Exit code 0, whatever is
-    found; 2 where cells are not understood, with how to say what they are.
+    Needs: pip install 'shoal-privacy[learn]'. Exit code 0 for any result; 2 if cells
+    are ambiguous, with advice how to declare their meaning.
     """
     from shoal.attacks import inference_attack
 

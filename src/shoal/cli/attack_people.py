@@ -1,4 +1,4 @@
-"""`shoal attack linking` and `minimality`: what a release says to somebody who knows all people."""
+"""Attacks with known people: `shoal attack linking` and `minimality`."""
 
 from __future__ import annotations
 
@@ -18,41 +18,40 @@ if TYPE_CHECKING:
 
 __all__ = ["linking", "minimality"]
 
+# Options of the attacks with known people.
 Population = Annotated[
     str,
     option("--population", metavar="FILE", help="People with an identifier and their true quasi-identifiers."),
 ]
-Identifier = Annotated[str, option("--id", metavar="NAME", help="The column that names each person.")]
+Identifier = Annotated[str, option("--id", metavar="NAME", help="The column that identifies each person.")]
 Truth = Annotated[
     str | None,
     option(
         "--truth",
         metavar="FILE",
-        help="For each row of the release, in order, the identifier of its person, in a column of the same name; only "
-        "the publisher has it.",
+        help="For each row of the release, in order, the identifier of its person, in a column of the same name. Only "
+        "the publisher has this file.",
     ),
 ]
 Incomplete = Annotated[
-    bool, option("--incomplete", help="The population may lack people of the release: their rows match nobody.")
+    bool, option("--incomplete", help="The population may lack people of the release: their rows have no match.")
 ]
 People = Annotated[
     str,
-    option(
-        "--people", metavar="FILE", help="The true quasi-identifiers of exactly those people who are in the release."
-    ),
+    option("--people", metavar="FILE", help="The true quasi-identifiers of exactly the people in the release."),
 ]
-L = Annotated[int, option("-l", metavar="NUMBER", help="Nobody should be linked to a value with a belief above 1 / l.")]
+L = Annotated[int, option("-l", metavar="NUMBER", help="The belief in any value of a person should be at most 1 / l.")]
 Protected = Annotated[
     list[str] | None,
-    option("--protected", metavar="VALUES", help="The sensitive values that are protected; all unless given."),
+    option("--protected", metavar="VALUES", help="The sensitive values that are protected. Default: all."),
 ]
 Algorithm = Annotated[
     str | None,
     option(
         "--algorithm",
         metavar="NAME",
-        help="What made the release for l-diversity: it is run on all tables that the release could come from. Without "
-        "it, the formula for algorithms that coarsen no more than they must.",
+        help="The algorithm that made the release for l-diversity: it runs on all tables that the release could "
+        "come from. Default: a formula for algorithms that coarsen no more than necessary.",
     ),
 ]
 Recoding = Annotated[str, option("--recoding", metavar="HOW", help="With --algorithm: suppression or generalization.")]
@@ -70,23 +69,25 @@ def linking(
     truth: Truth = None,
     incomplete: Incomplete = False,
 ) -> AttackResult:
-    """Join a release with a table that names people, on cells that may be theirs.
+    """Join a release with a table that identifies people, on all matching cells.
 
     Example: shoal attack linking release.csv --population voters.csv --id name --qi age,zip
 
-    Exit code 0, whatever is found; 2 where cells are not understood, with how to
-    say what they are.
+    Exit code 0 for any result; 2 if cells are ambiguous, with advice how to declare
+    their meaning.
     """
     from shoal.attacks import linking_attack
 
-    told = asked.table(truth)
-    if told is not None and identifier not in told.columns:
-        raise ColumnError(f"There is no column '{identifier}' in the truth. {near_matches(identifier, told.columns)}")
+    # The truth is only used to count the successes.
+    persons = asked.table(truth)
+    if persons is not None and identifier not in persons.columns:
+        near = near_matches(identifier, persons.columns)
+        raise ColumnError(f"There is no column '{identifier}' in the truth. {near}")
     return linking_attack(
         asked.frame,
         asked.table(population),
         identifier=identifier,
-        truth=None if told is None else told.get_column(identifier),
+        truth=None if persons is None else persons.get_column(identifier),
         incomplete=incomplete,
         progress=asked.progress,
         **asked.reading,
@@ -104,12 +105,12 @@ def minimality(
     seed: Seed = 0,
     limit: Limit = 5_000,
 ) -> AttackResult:
-    """Ask what knowing how a release was made adds to what it tells.
+    """Measure how much knowledge of the algorithm adds to what a release reveals.
 
     Example: shoal attack minimality release.csv --people people.csv --qi age,zip --sensitive disease -l 2
 
-    Exit code 0, whatever is found; 2 where cells are not understood, with how to
-    say what they are.
+    Exit code 0 for any result; 2 if cells are ambiguous, with advice how to declare
+    their meaning.
     """
     from shoal.attacks import minimality_attack
 
@@ -128,7 +129,7 @@ def minimality(
 def _publisher(
     asked: AskedRelease, l: int, algorithm: str, recoding: str, seed: int
 ) -> Callable[[pl.DataFrame], pl.DataFrame | None]:
-    """Return what makes an l-diverse release with an algorithm."""
+    """Return a function that makes an l-diverse release of a table with the algorithm, or None if it is infeasible."""
     from shoal.models import LDiversity
     from shoal.verbs.anonymize import anonymize
 
@@ -136,6 +137,7 @@ def _publisher(
 
     def publish(original: pl.DataFrame) -> pl.DataFrame | None:
         try:
+            # The adversary runs the same algorithm with the same seed on each candidate.
             made = anonymize(
                 original,
                 quasi_identifiers=asked.reading["quasi_identifiers"],

@@ -1,4 +1,4 @@
-"""What the attacks on one release have in common at the command line: the release, its reading, and what is said."""
+"""Common parts of the attacks on one release: options, reading, and output."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 __all__ = ["Controls", "Targets", "attacks_release"]
 
 Released = Annotated[
-    str, argument(metavar="RELEASE", help="The release: a folder that shoal wrote, or a file by any tool.")
+    str, argument(metavar="RELEASE", help="The release: a folder written by shoal, or a file by any tool.")
 ]
 Targets = Annotated[
     str | None,
     option(
         "--targets",
         metavar="FILE",
-        help="People who are in the release, with true quasi-identifiers and sensitive values; each row of the release "
-        "unless given.",
+        help="People in the release, with true quasi-identifiers and sensitive values. Default: the rows of the "
+        "release.",
     ),
 ]
 Controls = Annotated[
@@ -46,39 +46,43 @@ Controls = Annotated[
     option(
         "--controls",
         metavar="FILE",
-        help="The same of people who are not in the release: what an attack learns of them is no disclosure.",
+        help="The same for people who are not in the release: what an attack learns about them is no disclosure.",
     ),
 ]
-Explain = Annotated[bool, option("--explain", help="Say what the attack assumes, its formula and its reference.")]
+Explain = Annotated[
+    bool, option("--explain", help="Show the assumptions, the formula and the reference of the attack.")
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AskedRelease:
-    """A release, and how its cells are read."""
+    """A release, and the options that interpret its cells."""
 
     frame: pl.DataFrame
     """The table."""
     reading: Reading
-    """What is said of its cells."""
+    """The roles of the columns and the meanings of the cells."""
     progress: Progress
-    """Who is told of long work."""
+    """Callback for the progress of long work."""
     delimiter: str | None
-    """Of CSV files."""
+    """Delimiter of CSV files."""
     encoding: str | None
 
     def table(self, path: str | None) -> pl.DataFrame | None:
-        """Return another table of the call."""
+        """Read another table of the call."""
         from shoal.io import read
 
         return None if path is None else read(path, delimiter=self.delimiter, encoding=self.encoding)
 
 
 def attacks_release(function: Callable[..., AttackResult]) -> Callable[..., None]:
-    """Make a command of a function that takes an attacked release and options of its own, and returns what it found."""
+    """Make a command from a function that takes a release and its own options, and returns the result of an attack."""
+    # The command combines the options of the attack with the shared ones.
     own = [one for one in inspect.signature(function).parameters.values() if one.kind == one.KEYWORD_ONLY]
     shared = [one for one in inspect.signature(_shared).parameters.values() if one.kind == one.KEYWORD_ONLY]
     kinds = {**_kinds(_shared, shared), **_kinds(function, own)}
 
+    # Read the release, run the attack, write the page, print the results.
     def command(context: click.Context, **given: Any) -> None:
         terminal: Terminal = context.obj
         check_page(given["output"], force=bool(given["force"]))
@@ -89,10 +93,11 @@ def attacks_release(function: Callable[..., AttackResult]) -> Callable[..., None
         if terminal.json:
             terminal.result(found.to_dict())
             return
-        said = [plain(sentence) for sentence in found.sentences()]
-        terminal.say("", lines_of(_lines(found)), "", *said, *_explained(found, explain=given["explain"]), "")
+        sentences = [plain(sentence) for sentence in found.sentences()]
+        terminal.say("", lines_of(_lines(found)), "", *sentences, *_explained(found, explain=given["explain"]), "")
         terminal.say(*(path_line("written", path) for path in written), *([""] if written else []))
 
+    # The signature lists the release first, then the options of the attack, then the shared options.
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=click.Context)]
     first = [one for one in shared if one.name == "source"]
     parameters += [
@@ -125,7 +130,7 @@ def _shared(
     force: options.Force = None,
     json: options.Json = None,
 ) -> None:
-    """Take the options of every attack on one release."""
+    """Declare the options that every attack on one release has."""
 
 
 def _asked(
@@ -143,6 +148,7 @@ def _asked(
 ) -> AskedRelease:
     from shoal.verification.published_folder import read_published
 
+    # Options take precedence over the certificate of the release.
     release = read_published(source, delimiter=delimiter, encoding=encoding)
     names = names_in("--qi", quasi_identifiers) or release.columns("quasi_identifiers")
     reading: Reading = {
@@ -157,30 +163,33 @@ def _asked(
 
 
 def _written(found: AttackResult, given: Mapping[str, Any]) -> list[Path]:
-    """Write what an attack found as a page."""
+    """Write the result of an attack as a page."""
     import json
 
     from shoal.attacks import ATTACKS
     from shoal.report import render_attack
 
+    # The page contains the description of the attack, its figures and its sentences.
     attack, source = ATTACKS[found.attack], Path(given["source"])
-    told = {name: getattr(attack, name) for name in ("title", "meaning", "assumptions", "formula", "reference")}
+    description = {name: getattr(attack, name) for name in ("title", "meaning", "assumptions", "formula", "reference")}
     title = f"{attack.title}: {source.name or source.resolve().name}"
-    page = render_attack(found.to_dict(), title=title, said=found.sentences(), attack=told)
+    page = render_attack(found.to_dict(), title=title, said=found.sentences(), attack=description)
     facts = json.dumps(found.to_dict(), indent=2, ensure_ascii=False, default=float)
     return write_page(given["output"], "report", page, facts, force=bool(given["force"]))
 
 
 def _lines(found: AttackResult) -> list[tuple[str, str]]:
-    """Return the rates, one a line."""
+    """Return the rates as lines of a name and a text."""
     from shoal._core.words import number, percent
 
     def rate(figures: Mapping[str, Any]) -> str:
+        # A rate is shown with its confidence interval.
         if figures["rate"] is None:
             return "not measured"
         return f"{percent(figures['rate'])} ({percent(figures['low'])} to {percent(figures['high'])})"
 
     facts = found.to_dict()
+    # With several sensitive attributes, the figures are those of the worst.
     worst = [("worst of", f"{len(found.each)}: {plain(' & '.join(found.sensitive))}")] if found.each else []
     lines = [
         *worst,

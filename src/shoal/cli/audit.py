@@ -1,4 +1,4 @@
-"""`shoal audit`."""
+"""The command `shoal audit`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 _SHOWN = 10
-"""Failing groups that are listed for each model."""
+"""Failing groups listed per model."""
 
 
 @takes(
@@ -52,29 +52,31 @@ def audit(
     cells: Cells = None,
     output: options.Page = None,
 ) -> None:
-    """Measure the privacy that a table has, whoever made it, and check it against a requirement if one is given.
+    """Measure the privacy of any published table, and check it against a requirement if one is given.
 
     Example: shoal audit out/release.csv --qi age,gender,zip --sensitive disease -l 4
 
-    Of the folder of a release, shoal audit OUT, its certificate names the columns.
+    For the folder of a release (shoal audit OUT), the certificate provides the columns.
 
-    Exit codes: 0 the table meets the requirement, or there was none; 3 it does not; 2 wrong usage or bad input.
+    Exit codes: 0 the table satisfies the requirement, or there is none; 3 it does not; 2 wrong usage or bad input.
     """
     from shoal.verbs.audit import audit as judge
 
+    # The models, and the columns from options, spec file or certificate.
     models, force = words.models(), bool(words.get("force"))
     check_page(output, force=force)
     named = named_by_certificate(source)
-    asked = arguments_for(words, judge, source=source, named=named)
-    names = asked.get("quasi_identifiers", named)
-    asked.pop("hierarchies", None)  # those of a spec file are for anonymizing
+    arguments = arguments_for(words, judge, source=source, named=named)
+    names = arguments.get("quasi_identifiers", named)
+    arguments.pop("hierarchies", None)  # hierarchies of a spec file are for anonymizing
     given = click.get_current_context().params
     for name in ("person", "units"):  # a release does not have them
         if not given.get(name):
-            asked.pop(name, None)
-    asked |= {"hierarchies": trees_of_cells(hierarchies, names), "cells": cells_of(cells, names)}
+            arguments.pop(name, None)
+    arguments |= {"hierarchies": trees_of_cells(hierarchies, names), "cells": cells_of(cells, names)}
     with engine_ready(words):
-        judged = judge(source, privacy=models or None, **asked)
+        judged = judge(source, privacy=models or None, **arguments)
+    # Facts as JSON, or as lines with a verdict and remarks; failing groups are notes.
     facts = judged.to_dict()
     written = [] if output is None else _written(output, judged, facts, source, force=force)
     if terminal.json:
@@ -99,22 +101,24 @@ def _written(output: Path, judged: Audit, facts: Mapping[str, Any], source: str,
 
 
 def _verdict(judged: Audit) -> list[str]:
-    """Return which of the requested models the table meets, and which it does not; nothing where none was."""
+    """Return the requested models that the table satisfies and those that it does not; empty without a request."""
     from shoal.report.sentences import model_title
 
+    # Models are compared by their declared parameters.
     failed = [failure.model.to_dict() for failure in judged.failures]
     unmet = "; ".join(dict.fromkeys(model_title(model) for model in failed))
     met = "; ".join(model_title(model) for model in judged.requested if model not in failed)
-    said = (f"It meets {met}." if met else "", f"It does not meet {unmet}." if unmet else "")
-    return [plain(sentence) for sentence in said if sentence]
+    verdicts = (f"It satisfies {met}." if met else "", f"It does not satisfy {unmet}." if unmet else "")
+    return [plain(sentence) for sentence in verdicts if sentence]
 
 
 def _groups_of(failure: Failure) -> str:
-    """Return the failing groups by number and size, the first ones where they are many; empty where none is listed."""
+    """Return the first failing groups with their sizes as text; empty if none is listed."""
     from shoal.report.sentences import number
 
     if not len(failure.numbers):
         return ""
+    # Each group is listed with its size and its first row.
     columns = zip(failure.numbers.tolist(), failure.sizes.tolist(), failure.first_rows.tolist(), strict=True)
     shown = [f"{number(which)} ({number(size)}; row {number(row)})" for which, size, row in list(columns)[:_SHOWN]]
     more = "" if len(failure.numbers) <= _SHOWN else ", ... (--json lists more)"
@@ -122,7 +126,7 @@ def _groups_of(failure: Failure) -> str:
 
 
 def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    """Return every measured quantity with its value; one line each."""
+    """Return every measured quantity as a line of a name and a value."""
     from shoal.report.sentences import found, number, percent
 
     lines: list[tuple[str, str]] = []
@@ -142,9 +146,10 @@ def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None) -> list[
 
 
 def _remarks(facts: Mapping[str, Any]) -> list[str]:
-    """Return what the measured quantities mean, worst news first."""
+    """Return sentences about the measured quantities, the most serious first."""
     from shoal.report.sentences import number
 
+    # Unique records first, because they are the most serious finding.
     achieved = facts["achieved"]
     diversity = (achieved.get("l") or {}).get("frequency")
     remarks: list[str] = []
@@ -152,7 +157,7 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
         unique = facts.get("unique_rows")
         who = "Some records are" if unique is None else f"{number(unique)} record{' is' if unique == 1 else 's are'}"
         remarks.append(
-            f"Warning: k = 1. {who} unique: whoever knows their quasi-identifiers of a person finds the record."
+            f"Warning: k = 1. {who} unique: anyone who knows these quasi-identifiers of a person finds the record."
         )
     else:
         company = achieved["k"] - 1
@@ -160,7 +165,7 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
         remarks.append(f"Every record shares its quasi-identifiers with at least {others}.")
     if diversity == 1:
         remarks.append(
-            "Warning: l = 1. In some group all records have the same sensitive value: it is known of each of them."
+            "Warning: l = 1. In some group all records have the same sensitive value: it is certain for each of them."
         )
     elif diversity is not None:
         most = _share(achieved["alpha"])
@@ -170,7 +175,7 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _share(confidence: float) -> str:
-    """Return a confidence as a percentage, rounded up: it must not be told lower than it is."""
+    """Return a confidence as a percentage, rounded up so that it is not understated."""
     from shoal.report.sentences import number
 
     return f"{number(ceil(round(confidence * 1000, 6)) / 10)}%"

@@ -1,4 +1,4 @@
-"""What users say of published cells that do not say it themselves: hierarchies, and how values were coarsened."""
+"""Options that declare the meaning of published cells: hierarchies, and earlier coarsenings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Nodes = Annotated[
     option(
         "--hierarchy",
         metavar="NAME=FILE",
-        help="The hierarchy of a column whose cells are its nodes: a line per value, from the value to the root; "
+        help="The hierarchy of a column whose cells are its nodes: one line per value, from the value to the root; "
         "repeat it for other columns.",
     ),
 ]
@@ -30,15 +30,15 @@ Cells = Annotated[
     option(
         "--cells",
         metavar="NAME=HOW",
-        help="What the cells of a column are, where neither they nor a certificate say it: values (as they stand), "
-        "order:A,B,C (all values in their order), or how they were coarsened, as --coarsen has it: prefix:3, "
+        help="The meaning of the cells of a column, if neither they nor a certificate determine it: values (as "
+        "they stand), order:A,B,C (all values in their order), or a coarsening in the syntax of --coarsen: prefix:3, "
         "date:year, round:5, top:90, ...",
     ),
 ]
 
 
 def named_by_certificate(source: str) -> tuple[str, ...]:
-    """Return the quasi-identifiers of a release by the certificate in its folder, or beside its file; empty if none."""
+    """Return the quasi-identifiers in the certificate of a release, in its folder or next to its file; may be empty."""
     from shoal.verification.published_folder import columns_with_role, find_published
 
     _, certificate = find_published(source)
@@ -46,42 +46,42 @@ def named_by_certificate(source: str) -> tuple[str, ...]:
 
 
 _HOW = (
-    "Write values (as they stand), order:A,B,C (all values in their order), or how they were coarsened: "
+    "Write values (as they stand), order:A,B,C (all values in their order), or a coarsening: "
     f"{', '.join(KINDS.values())}."
 )
 
 
 def trees_of_cells(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, Hierarchy]:
-    """Return the hierarchies of columns, read from their files.
+    """Read the hierarchies of columns from their files.
 
     Raises
     ------
     UsageError
-        Where a column or a file is not there.
+        If a column or a file does not exist.
     """
     from shoal.hierarchy import as_hierarchy
 
-    said = columns_and_words("--hierarchy", given) or {}
-    _check("--hierarchy", said, names)
-    return {name: as_hierarchy(f"The hierarchy of '{name}'", path) for name, path in said.items()}
+    given_files = columns_and_words("--hierarchy", given) or {}
+    _check("--hierarchy", given_files, names)
+    return {name: as_hierarchy(f"The hierarchy of '{name}'", path) for name, path in given_files.items()}
 
 
 def cells_of(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, object]:
-    """Return what is said of the cells of columns, as `shoal.verification.Meaning.of` takes it.
+    """Parse the declared meanings of columns, in the form that `shoal.verification.Meaning.of` accepts.
 
     Raises
     ------
     UsageError
-        Where a column is not there, or the words mean nothing.
+        If a column does not exist, or its meaning is invalid.
 
     Examples
     --------
     >>> cells_of(["size=order:S,M,L", "zip=values"], ["size", "zip"])
     {'size': ('S', 'M', 'L'), 'zip': 'values'}
     """
-    said = columns_and_words("--cells", given) or {}
-    _check("--cells", said, names)
-    return {name: _cells(name, words) for name, words in said.items()}
+    declared = columns_and_words("--cells", given) or {}
+    _check("--cells", declared, names)
+    return {name: _cells(name, words) for name, words in declared.items()}
 
 
 def _cells(name: str, words: str) -> object:
@@ -93,13 +93,15 @@ def _cells(name: str, words: str) -> object:
         if order is None:
             raise UsageError(f"--cells {name}=order:... takes all values in their order, separated by commas.")
         return order
+    # Regions are not determined by a name, so their hierarchy is needed.
     if kind == "regions":
         raise UsageError(
-            f"--cells {name}=regions says too little: give --hierarchy {name}=FILE, place;region;* a line."
+            f"--cells {name}=regions is incomplete: give --hierarchy {name}=FILE, one line place;region;* per place."
         )
     if kind not in KINDS:
         near = did_you_mean(kind, ("values", "order", *KINDS))
-        raise UsageError(" ".join(filter(None, (f"--cells {name}={words} does not say what cells are.", near, _HOW))))
+        wrong = f"--cells {name}={words} does not declare a meaning of cells."
+        raise UsageError(" ".join(filter(None, (wrong, near, _HOW))))
     try:
         from shoal.request.coarsening_words import coarsenings_of
 
@@ -109,7 +111,7 @@ def _cells(name: str, words: str) -> object:
     return coarsening
 
 
-def _check(option: str, said: Mapping[str, str], names: Sequence[str]) -> None:
-    for name in said:
+def _check(option: str, declared: Mapping[str, str], names: Sequence[str]) -> None:
+    for name in declared:
         if name not in names:
-            raise ColumnError(f"{option} names '{name}', which is no quasi-identifier. {near_matches(name, names)}")
+            raise ColumnError(f"{option} names '{name}', which is not a quasi-identifier. {near_matches(name, names)}")

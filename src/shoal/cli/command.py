@@ -1,8 +1,8 @@
-"""Commands of click: options are annotations of parameters, or words of a request; help has two tiers.
+"""Click commands whose options are annotations of parameters, or words of a request, with help in two tiers.
 
 A parameter of a command is annotated with its type and an `option` or an `argument`. A command that takes a request
-names its words (`takes`): they are declared with `shoal.Request`, models and algorithms, and are made into options when
-the command is run or its help is shown, because other commands start without them.
+lists its words (`takes`), which are declared with `shoal.Request`, models and algorithms. They become options when the
+command runs or its help is shown, so that other commands start faster.
 """
 
 from __future__ import annotations
@@ -26,52 +26,54 @@ if TYPE_CHECKING:
 __all__ = ["Command", "Group", "argument", "command_of", "option", "takes"]
 
 _FEW = 20
-"""A command with no more options than that shows all of them at once."""
+"""Commands with at most this many options always show all of them."""
 _ALWAYS_WHOLE = 8
-"""A command with no more options than that has no --help-all."""
+"""Commands with at most this many options have no --help-all."""
 _EVERYDAY = (
     *("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "person", "k", "l", "recoding"),
     *("hierarchies", "coarsen", "output", "force", "spec", "algorithms", "chart", "seconds"),
     *("population", "sampling_fraction", "weights", "suda", "explain"),
 )
-"""What --help shows of a command with many options, by the names of the parameters; --help-all shows all."""
+"""Parameters that --help shows for commands with many options; --help-all shows all."""
 _WHOLE = "shoal.cli.command.whole"
-"""The key in a context's `meta` of whether its help shows all options."""
+"""The key in a context's `meta` that is set if the help shows all options."""
 _SPEC = "Read the request from a TOML file; flags override it, and relative paths in it start from its folder."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """What the annotation of a parameter declares of its option or argument."""
+    """The declaration of an option or argument in the annotation of a parameter."""
 
     flags: tuple[str, ...] = ()
-    """The names of the option; none for an argument."""
+    """The names of the option; empty for an argument."""
     metavar: str | None = None
     help: str = ""
     panel: str = "Options"
-    """Where the help shows it."""
+    """The panel of the help that lists it."""
     min: float | None = None
     max: float | None = None
 
     def parameter(self, name: str, kind: Any, default: Any = None, *, required: bool = False) -> click.Parameter:
-        """Make the parameter of click.
+        """Build the click parameter.
 
         Parameters
         ----------
         name : str
-            What the function calls it.
+            The name of the function's parameter.
         kind : type
-            The type of its value, of a list of values, or of either or None.
+            The type of its value, of a list of values, or a union of either with None.
         default : object
-            Its default.
+            The default.
         required : bool
-            Whether it has none.
+            True if there is no default.
         """
+        # Optional values and lists are reduced to the type of a single value.
         kind = next((one for one in get_args(kind) if one is not type(None)), kind) if _optional(kind) else kind
         several = get_origin(kind) is list
         kind = get_args(kind)[0] if several else kind
         shared: dict[str, Any] = {"metavar": self.metavar, "required": required, "type": self._type(kind)}
         shared |= {} if required else {"default": default}
+        # A parameter without flags is an argument.
         if not self.flags:
             return click.Argument([name], help=self.help, nargs=-1 if several else 1, **shared)
         if kind is bool:
@@ -97,12 +99,12 @@ def option(
     min: float | None = None,  # noqa: A002
     max: float | None = None,  # noqa: A002
 ) -> Declared:
-    """Declare an option, in the annotation of a parameter; see `Declared`."""
+    """Declare an option in the annotation of a parameter; see `Declared`."""
     return Declared(flags=flags, metavar=metavar, help=help, panel=panel, min=min, max=max)
 
 
 def argument(*, metavar: str | None = None, help: str = "") -> Declared:  # noqa: A002
-    """Declare an argument, in the annotation of a parameter; see `Declared`."""
+    """Declare an argument in the annotation of a parameter; see `Declared`."""
     return Declared(metavar=metavar, help=help)
 
 
@@ -111,7 +113,7 @@ def _optional(kind: Any) -> bool:
 
 
 class Option(click.Option):
-    """An option that the help shows in a panel."""
+    """An option that belongs to a panel of the help."""
 
     def __init__(self, *declared: Any, panel: str = "Options", **more: Any) -> None:
         super().__init__(*declared, **more)
@@ -119,7 +121,7 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command that shows the options of every day by --help, and all options by --help-all."""
+    """A command that shows everyday options with --help, and all options with --help-all."""
 
     def __init__(self, *declared: Any, words: tuple[str, ...] = (), panel: str = "Commands", **more: Any) -> None:
         super().__init__(*declared, **more)
@@ -128,10 +130,11 @@ class Command(click.Command):
 
     @cached_property
     def whole(self) -> list[click.Parameter]:
-        """All parameters: its own, those of the words of a request, and the one that shows the rest of the help."""
+        """All parameters: the command's own, those of the request, and --help-all."""
+        # Options of the command itself replace words of the same name.
         own = {str(one.name): one for one in self.params}
         shared = [] if not self.words else [one for one in _of_words(self.words) if one.name not in own]
-        # The input of a request comes before its options, like the arguments of a command's own.
+        # The input of a request precedes its options, like the arguments of the command itself.
         found: list[click.Parameter] = sorted([*self.params, *shared], key=lambda one: isinstance(one, click.Option))
         if sum(isinstance(one, click.Option) for one in found) > _ALWAYS_WHOLE:
             show: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
@@ -149,18 +152,21 @@ class Command(click.Command):
             return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options panel by panel; without the rare ones, unless all are to be shown."""
+        """Write the options panel by panel, without rare ones unless all are requested."""
+        # Group the options by panel, in order of first occurrence.
         panels: dict[str, list[tuple[str, str]]] = {}
         for one in self.get_params(ctx):
             record = None if isinstance(one, click.Argument) else one.get_help_record(ctx)
             if record is not None and one not in self._hidden(ctx):
                 panels.setdefault(getattr(one, "panel", "Options"), []).append(record)
+        # Write one section per panel.
         for title, records in panels.items():
             with formatter.section(title):
                 formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write how many options are not shown, and where they are."""
+        """Write the number of hidden options, and how to show them."""
+        # The last paragraph tells how to see the hidden options.
         rare = self._hidden(ctx)
         if rare:
             name = ctx.command_path.partition(" ")[2] or ctx.info_name
@@ -171,38 +177,39 @@ class Command(click.Command):
             )
 
     def _hidden(self, ctx: click.Context) -> list[click.Parameter]:
+        # Few options are always shown, all of them after --help-all.
         options = [one for one in self.whole if isinstance(one, click.Option)]
         if len(options) <= _FEW or ctx.meta.get(_WHOLE):
             return []
         return [one for one in options if one.name not in (*_EVERYDAY, "help_all")]
 
 
-def _show_all(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
+def _show_all(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
+    if requested:
         ctx.meta[_WHOLE] = True
         click.echo(ctx.get_help())
         ctx.exit()
 
 
 class Group(click.Group):
-    """A group of commands, which the help shows panel by panel in the order in which they were added."""
+    """A group of commands, listed panel by panel in the order of their addition."""
 
     def __init__(self, *declared: Any, panel: str = "Commands", **more: Any) -> None:
         super().__init__(*declared, **more)
         self.panel = panel
 
     def add(self, function: Callable[..., Any]) -> Command:
-        """Add a command that is made of a function, as `command_of` makes it."""
+        """Add a command made from a function by `command_of`."""
         made = command_of(function)
         self.add_command(made)
         return made
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in their order."""
+        """Return the names of the commands in their order."""
         return list(self.commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what each command does."""
+        """Write a summary of each command."""
         panels: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             command: Any = self.get_command(ctx, name)
@@ -213,10 +220,11 @@ class Group(click.Group):
 
 
 def command_of(function: Callable[..., Any], name: str | None = None) -> Command:
-    """Make a command of a function whose parameters are annotated with an `option` or an `argument`.
+    """Make a command from a function whose parameters are annotated with an `option` or an `argument`.
 
-    The function gets the context as `context` if it takes one.
+    The function receives the context as `context` if it has such a parameter.
     """
+    # Click's context is passed only to functions that ask for it.
     wants_context = "context" in inspect.signature(function).parameters
     parameters = list(_annotated(function))
 
@@ -228,13 +236,14 @@ def command_of(function: Callable[..., Any], name: str | None = None) -> Command
 
 
 def takes(*names: str) -> Callable[[Callable[..., None]], Command]:
-    """Make a command of a function that takes the terminal, the words of a request, and options of its own.
+    """Make a command from a function that takes the terminal, the words of a request, and its own options.
 
     Parameters
     ----------
     *names : str
-        Words of `shoal.request.words.WORDS`, or groups of them, that the command takes, but for those that are called
-        like options of its own; "spec" is the spec file.
+        Words of `shoal.request.words.WORDS`, or groups of them. Words with the name of one of the function's own
+        options
+        are left out; "spec" is the spec file.
 
     Examples
     --------
@@ -246,11 +255,13 @@ def takes(*names: str) -> Callable[[Callable[..., None]], Command]:
 
     def made(function: Callable[..., None]) -> Command:
         parameters = list(_annotated(function))
+        # The function receives its own options by name, all others as words.
         own = {str(one.name) for one in parameters}
 
         def callback(**given: Any) -> None:
             from shoal.request.words import Words
 
+            # Words of the request are separated from the function's own options.
             context = click.get_current_context()
             values = {key: _listed(value) for key, value in given.items()}
             words = Words.of_options({key: value for key, value in values.items() if key not in own})
@@ -274,6 +285,7 @@ def _command(
 
 
 def _annotated(function: Callable[..., Any]) -> Iterator[click.Parameter]:
+    # Type hints are resolved with placeholders for types that are not imported at run time.
     kinds: Mapping[str, Any] = get_type_hints(function, include_extras=True, localns={"Terminal": Any, "Words": Any})
     for name, one in inspect.signature(function).parameters.items():
         notes = get_args(kinds.get(name, one.annotation))[1:]
@@ -284,7 +296,7 @@ def _annotated(function: Callable[..., Any]) -> Iterator[click.Parameter]:
 
 
 def _of_words(names: tuple[str, ...]) -> Iterator[click.Parameter]:
-    """Yield the options of words: those that are named, and those of the groups that are named."""
+    """Yield the options of words, given by name or by group."""
     from shoal.request.words import WORDS
 
     for name in names:
@@ -301,5 +313,5 @@ def _of_word(word: Word) -> click.Parameter:
 
 
 def _listed(value: Any) -> Any:
-    """Return several values as a list; None for none."""
+    """Convert a tuple of values to a list, or to None if it is empty."""
     return (list(value) or None) if isinstance(value, tuple) else value

@@ -1,4 +1,4 @@
-"""`shoal compare`."""
+"""The command `shoal compare`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 _BAR, _NARROWEST = 20, 72
-"""How long the bars of the chart are, and how wide a terminal has to be for them."""
+"""The length of the chart's bars, and the minimum width of a terminal that shows them."""
 
 
 @takes("input", "columns", "model", "seed", "recoding", "preferences", "algorithms", "forms", "reading", "spec", "json")
@@ -35,20 +35,22 @@ def compare(
     loss: options.ComparedLoss = None,
     chart: options.Chart = None,
 ) -> None:
-    """Anonymize a table with several algorithms and compare what each one costs. No release is written.
+    """Anonymize a table with several algorithms and compare their losses. No release is written.
 
     Example: shoal compare patients.csv --qi age,zip --sensitive disease -l 4 --chart chart.svg
 
-    All algorithms that can serve the request run, but for those that prove an
-    optimum: name these with --algorithms. An algorithm that finds no release has
-    a line that says why.
+    By default, all algorithms that support the request run, except those that prove an
+    optimum: request these with --algorithms. An algorithm that finds no release has
+    a line with the reason.
 
-    The first run of each algorithm compiles it, which counts in its seconds.
+    The first run of each algorithm includes its compilation.
     """
     from shoal.verbs.compare import compare as run_algorithms
     from shoal.verbs.compare import fitting_algorithms
 
+    # The request is validated without an algorithm, because several follow.
     request = request_in(words, algorithm="auto")
+    # Without names, all suitable algorithms run.
     names = names_in("--algorithms", algorithms)
     if names is None:
         names = tuple(fitting_algorithms(request))
@@ -68,7 +70,7 @@ def compare(
 
 
 def _table_of(comparison: Comparison) -> RenderableType:
-    """Return the comparison as a table; an algorithm that could not run has no figures."""
+    """Return the comparison as a table; an algorithm that failed has no figures."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -82,13 +84,14 @@ def _table_of(comparison: Comparison) -> RenderableType:
 
 
 def _chart_of(comparison: Comparison) -> list[RenderableType]:
-    """Return loss and time of each algorithm as bars, where there is something to compare and the terminal has room."""
+    """Return losses and times as bars, if there are several algorithms and the terminal is wide enough."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     from shoal.metrics import METRICS
     from shoal.report.sentences import number
 
+    # Bars need at least two algorithms and enough width.
     rows = comparison.measured
     if len(rows) < 2 or shutil.get_terminal_size().columns < _NARROWEST:
         return []
@@ -104,17 +107,17 @@ def _chart_of(comparison: Comparison) -> list[RenderableType]:
 
 
 def _bar(value: float, most: float) -> str:
-    """Return a bar in proportion; in plain letters where the terminal has no others."""
+    """Return a bar in proportion to a value; in ASCII if the terminal needs it."""
     block = "█" if (sys.stdout.encoding or "").lower().startswith("utf") else "#"
     return block * max(round(_BAR * value / most) if most else 0, 1)
 
 
 def _remarks(comparison: Comparison, audience: Audience) -> list[str]:
-    """Return what each algorithm promises, or why it could not run."""
+    """Return the guarantee of each algorithm, or the reason why it failed."""
     remarks = []
     for row in comparison.rows:
         name = row["algorithm"]
         error = comparison.errors.get(name)
-        said = error.render(audience) if error is not None else row["guarantee"] or "promises nothing of its cost"
-        remarks.append(plain(f"{name}: {said}"))
+        remark = error.render(audience) if error is not None else row["guarantee"] or "no guarantee of its cost"
+        remarks.append(plain(f"{name}: {remark}"))
     return [*remarks, *warning_lines(comparison.warnings, audience)]

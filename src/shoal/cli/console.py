@@ -1,4 +1,4 @@
-"""What the command line says, and where: results on standard output, everything else on standard error."""
+"""Output of the command line: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def plain(text: object) -> str:
-    r"""Return a text in which no character can steer a terminal: column names come from files that others made.
+    r"""Escape characters that could control a terminal; column names come from untrusted files.
 
     Examples
     --------
@@ -49,14 +49,14 @@ def plain(text: object) -> str:
 
 @dataclass(kw_only=True)
 class Terminal:
-    """Where one call of the command line speaks to its user."""
+    """The output of one call of the command line."""
 
     json: bool = False
-    """Whether standard output carries one JSON object and nothing else."""
+    """If True, standard output carries one JSON object and nothing else."""
     published: bool = False
-    """Whether the call did what it was for: its release is in place, and an interrupt can undo nothing."""
+    """True if the release is in place, so that an interrupt can no longer undo it."""
     audience: Audience = PYTHON
-    """What the user calls the parameters of the library."""
+    """The audience, which determines the names of parameters in messages."""
 
     @contextmanager
     def speaking(self, audience: Audience) -> Iterator[None]:
@@ -67,21 +67,22 @@ class Terminal:
 
     def result(self, facts: Mapping[str, Any]) -> None:
         """Print the one JSON object of a call."""
-        # ASCII, so that no locale can spoil it.
+        # ASCII output is independent of the locale.
         sys.stdout.write(json.dumps(facts, indent=2, allow_nan=False, default=_as_json) + "\n")
         sys.stdout.flush()
 
     def say(self, *parts: RenderableType) -> None:
-        """Print a part of the result for people; nothing when a program is listening."""
+        """Print a part of the result for people; nothing with --json."""
         if not self.json:
+            # A closed terminal must not change the exit code.
             console = _console(stderr=False)
             with _discarded_if_closed(sys.stdout):
                 for part in parts:
-                    # A path is copied or clicked: the terminal may wrap it, we must not break it.
+                    # Paths are copied or clicked, so the terminal may wrap them but rich must not break them.
                     console.print(part, soft_wrap=isinstance(part, PathLine))
 
     def note(self, text: str) -> None:
-        """Tell something that is not the result, on standard error; nobody has to read it."""
+        """Print a note that is not part of the result on standard error."""
         with suppress(BrokenPipeError), _discarded_if_closed(sys.stderr):
             _console(stderr=True).print(_text(text))
 
@@ -93,20 +94,20 @@ class Terminal:
         show: Callable[[], None] | None = None,
         facts: Mapping[str, Any] | None = None,
     ) -> int:
-        """Say why a call failed, on standard error and to a listening program, and return its exit code.
+        """Print the reason of a failure on standard error, and as JSON if requested; return the exit code.
 
         Parameters
         ----------
         message : str
-            What went wrong and what to do next.
+            The error and the next step.
         code : int
             The exit code.
         show : callable, optional
-            Prints the message on standard error in another way (with the usage, say).
+            Prints the message on standard error in another form, such as with the usage.
         facts : mapping, optional
-            What else a listening program is told.
+            Additional entries of the JSON object.
         """
-        # The code says that the call failed, also where nobody reads why (rich leaves with SystemExit then).
+        # The exit code reports the failure even if standard error is closed (rich raises SystemExit then).
         with suppress(BrokenPipeError, SystemExit), _discarded_if_closed(sys.stderr):
             if show is not None:
                 show()
@@ -119,18 +120,20 @@ class Terminal:
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:
-        """Draw a bar for each step of the work while it lasts; none where standard error is no terminal.
+        """Draw a progress bar for each step; none if standard error is not a terminal.
 
-        Either way it is said when the work is new to this machine and must be compiled.
+        In both cases a notice is printed if kernels must be compiled first.
         """
         from shoal.cli.compilation import announced_compilation
 
+        # Without a terminal there are no bars, only the notice of compilation.
         if not sys.stderr.isatty():
             with announced_compilation(self.note):
                 yield None
             return
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+        # Bars are transient, so that only results stay on the screen.
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         console = _console(stderr=True)  # lines appear above the bars
         with (
@@ -139,32 +142,33 @@ class Terminal:
         ):
             tasks: dict[str, Any] = {}
 
-            def told(step: str, done: int, total: int, /) -> None:
+            def draw(step: str, done: int, total: int, /) -> None:
                 if step not in tasks:
                     tasks[step] = bars.add_task(step)
                 bars.update(tasks[step], completed=done, total=total)
 
-            yield told
+            yield draw
 
 
 @contextmanager
 def logged_notes(terminal: Terminal) -> Iterator[None]:
-    """Say what the library logs, once each, while it works: how it reads a file, and what is odd about it."""
+    """Print the log messages of the library during a call, each once: how a file is read, and its irregularities."""
 
     class Notes(logging.Handler):
         """Passes each record on to the terminal."""
 
-        said: frozenset[str] = frozenset()
+        printed: frozenset[str] = frozenset()
 
         def emit(self, record: logging.LogRecord) -> None:
             if logging.getLogger(record.name).handlers:
-                return  # its command says it
-            said: object = record.msg
-            text = said.render(terminal.audience) if isinstance(said, Phrase) else record.getMessage()
-            if text not in self.said:
-                self.said |= {text}
+                return  # the command prints it itself
+            message: object = record.msg
+            text = message.render(terminal.audience) if isinstance(message, Phrase) else record.getMessage()
+            if text not in self.printed:
+                self.printed |= {text}
                 terminal.note(f"Warning: {text}" if record.levelno >= logging.WARNING else text)
 
+    # Log records of the library become notes until the call ends.
     logger, handler = logging.getLogger("shoal"), Notes(level=logging.INFO)
     level, onwards = logger.level, logger.propagate
     logger.addHandler(handler)
@@ -190,14 +194,15 @@ def warning_lines(warnings: Iterable[Remark], audience: Audience) -> list[str]:
 
 
 def path_line(name: str, path: object) -> PathLine:
-    """Return a line like those of `lines_of`, with a path that stays in one piece."""
+    """Return a line like those of `lines_of`, with an unbroken path."""
     return PathLine(f"  {name:<8}  {plain(path)}")
 
 
 def folder_lines(folder: Path) -> list[PathLine]:
-    """Return where a release was written: what may be published, what may not, and the page that tells all of it."""
+    """Return lines with the folders of a release: the public one, the private one, and the page to open first."""
     from shoal.io import private_folder
 
+    # Relative folders are shown relative to the current one.
     private = private_folder(folder.resolve())
     if not folder.is_absolute():
         private = Path(os.path.relpath(private))
@@ -209,9 +214,10 @@ def folder_lines(folder: Path) -> list[PathLine]:
 
 
 def lines_of(facts: Sequence[tuple[str, str]]) -> RenderableType:
-    """Return facts as lines with their names in a column of their own."""
+    """Format facts as lines, with their names in a separate column."""
     from rich.table import Table
 
+    # Two columns without borders: names and facts.
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -221,14 +227,14 @@ def lines_of(facts: Sequence[tuple[str, str]]) -> RenderableType:
 
 
 def _text(text: str) -> Any:
-    """Return a text that means nothing but itself: no markup, no colours of its own."""
+    """Return a text without markup and highlighting."""
     from rich.text import Text
 
     return Text(plain(text))
 
 
 def discard_if_unread(stream: TextIO) -> None:
-    """Write what is left in a stream or, where its reader has left, drop it: the interpreter flushes once more."""
+    """Flush a stream; if its reader is gone, discard the rest, because the interpreter flushes once more."""
     try:
         stream.flush()
     except BrokenPipeError:
@@ -237,7 +243,7 @@ def discard_if_unread(stream: TextIO) -> None:
 
 @contextmanager
 def _discarded_if_closed(stream: TextIO) -> Iterator[None]:
-    """Drop what is written to a terminal that was closed, now and later: the call has its own exit code."""
+    """Discard output to a terminal that was closed, now and later, so that the call keeps its exit code."""
     try:
         yield
     except OSError as error:
@@ -250,7 +256,7 @@ def _console(*, stderr: bool) -> Console:
     from rich.console import Console
 
     class Piped(Console):
-        """A console that tells when its reader has left, rather than ending the process with a code of its own."""
+        """A console that raises if its reader is gone, instead of ending the process with its own exit code."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
@@ -259,5 +265,5 @@ def _console(*, stderr: bool) -> Console:
 
 
 def _as_json(value: Any) -> Any:
-    """Return numbers of other kinds (numpy's, fractions) as plain ones."""
+    """Convert other numeric types (numpy scalars, fractions) to plain numbers."""
     return value.item() if hasattr(value, "item") else float(value)

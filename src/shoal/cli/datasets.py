@@ -1,4 +1,4 @@
-"""`shoal datasets`."""
+"""The command `shoal datasets`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["datasets"]
 
 Names = Annotated[
     list[str] | None,
-    argument(metavar="[NAME.csv ...]", help="The tables to write; all are listed where none is named."),
+    argument(metavar="[NAME.csv ...]", help="The tables to write. Without a name, all are listed."),
 ]
-Folder = Annotated[Path, option("--output", "-o", metavar="FOLDER", help="Where to write them.")]
+Folder = Annotated[Path, option("--output", "-o", metavar="FOLDER", help="The folder for the tables.")]
 
 
 def datasets(
@@ -31,16 +31,17 @@ def datasets(
     force: options.Force = None,
     json: options.Json = None,
 ) -> None:
-    """Write tables to try things on: those that the documentation works with.
+    """Write the example tables of the documentation.
 
     Example: shoal datasets patients.csv
 
-    A file that is there already and holds something else is kept, unless --force is given.
+    An existing file with other contents is replaced only with --force.
     """
     from shoal.datasets import FILES, write_dataset
 
     terminal: Terminal = context.obj
     terminal.json = bool(json)
+    # Without names, the tables are only listed.
     if not names:
         listed = {name: file.title for name, file in FILES.items()}
         terminal.result({"datasets": listed}) if json else terminal.say("", lines_of(list(listed.items())), "")

@@ -1,4 +1,4 @@
-"""`shoal demo`."""
+"""The command `shoal demo`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def demo(
     force: options.Force = None,
     json: options.Json = None,
 ) -> None:
-    """Anonymize a real table that comes along, and say what was achieved."""
+    """Anonymize a bundled real table, and show the result."""
     from shoal.datasets import demo as demo_table
     from shoal.models import LDiversity
     from shoal.request.request import Request
@@ -32,6 +32,7 @@ def demo(
     words = Words.of_options(context.params)
     table = demo_table()
     terminal.say("", plain(table.description))
+    # The roles and the level of protection come with the table.
     request = Request(
         quasi_identifiers=table.quasi_identifiers,
         sensitive=table.sensitive,

@@ -1,4 +1,4 @@
-"""`shoal group`: one attribute's values in classes of at least k records, the largest as small as possible."""
+"""The command group `shoal group`: classes of values with at least k records, the largest as small as possible."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ group = Group(
 ClassSize = Annotated[int, option("-k", metavar="NUMBER", help="Every class has at least k records.", min=1)]
 OutputFolder = Annotated[
     Path,
-    option("--output", "-o", metavar="OUT", help="Folder for the classes; it appears whole or not at all."),
+    option("--output", "-o", metavar="OUT", help="Folder for the classes, written completely or not at all."),
 ]
 
 
 def check_output(folder: Path, *, force: bool | None) -> None:
-    """Say that a folder exists before the work rather than after it."""
+    """Raise OutputError before the work if the folder exists and must not be replaced."""
     if os.path.exists(folder) and not force:
         raise OutputError(f"The output '{folder}' exists. Name another one with -o, or replace it with --force.")
 
@@ -47,25 +47,26 @@ def deliver(
     picture: str = "picture.svg",
     force: bool | None = None,
 ) -> None:
-    """Save a grouping and say what it is.
+    """Save a grouping and print its summary.
 
     Parameters
     ----------
     terminal : Terminal
-        Where to say it.
+        The terminal for the summary.
     grouping : Grouping
-        What was made.
+        The result.
     folder : Path
-        Where it goes.
+        The output folder.
     tables, more
-        What `save_grouping` writes beside `result.json` and the picture.
+        Further files that `save_grouping` writes, in addition to `result.json` and the picture.
     picture : str
-        The name of the picture, in .svg or .png.
+        The file name of the picture, in .svg or .png.
     force : bool, optional
-        Whether an existing folder is replaced.
+        Whether to replace an existing folder.
     """
     from shoal.grouping.folder import make_result, save_grouping
 
+    # Write the files, then print a summary or the JSON of the result.
     save_grouping(grouping, folder, tables=tables, more=more, picture=picture, force=bool(force))
     facts = make_result(grouping)
     if terminal.json:
@@ -75,16 +76,17 @@ def deliver(
 
 
 def column_of(frame: pl.DataFrame, name: str | None, option: str, place: int = 0) -> pl.Series:
-    """Return the column that an option names, or the one at a place where it was not given.
+    """Return the column that an option names, or the one at a position by default.
 
     Raises
     ------
     ColumnError
-        There is none.
+        If there is no such column.
     """
+    # Without a name, the position decides.
     if name is None:
         if frame.width <= place:
-            raise ColumnError(f"The table has {frame.width} column(s) only. Name one of them with {option}.")
+            raise ColumnError(f"The table has only {frame.width} column(s). Name one of them with {option}.")
         return frame.to_series(place)
     if name not in frame.columns:
         raise ColumnError(f"There is no column '{name}' ({option}). {near_matches(name, frame.columns)}")
@@ -92,15 +94,16 @@ def column_of(frame: pl.DataFrame, name: str | None, option: str, place: int = 0
 
 
 def whole_numbers(column: pl.Series) -> pl.Series:
-    """Return counts that were written as text.
+    """Parse counts, which may be text.
 
     Raises
     ------
     DataError
-        Some cells are no whole numbers; the message says how many.
+        If some cells are not whole numbers; the message counts them.
     """
     import polars as pl
 
+    # Floats must be integral, text must parse as integers.
     if column.dtype.is_float():
         numbers = column.cast(pl.Int64, strict=False).set(column != column.floor(), None)
     else:
@@ -115,13 +118,14 @@ def whole_numbers(column: pl.Series) -> pl.Series:
 def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     from shoal.report.sentences import number, percent
 
+    # Rate the largest class: optimal, within a proven gap, or not k-anonymous.
     guarantee = facts["guarantee"]
     best = (
         "the smallest possible"
         if facts["optimal"]
         else f"at most {percent(facts['gap'])} above the smallest possible"
         if facts["k_anonymous"]
-        else "classes may be smaller than k: this is no k-anonymity"
+        else "classes may be smaller than k: this is not k-anonymity"
     )
     return [
         (
@@ -130,7 +134,7 @@ def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ),
         ("k", number(facts["k"])),
         ("largest", f"{facts['overfull_ratio']:.4g} times k; {best}"),
-        ("bound", plain(f"none can do with less than {number(facts['lower_bound'])}: {facts['lower_bound_why']}")),
+        ("bound", plain(f"no grouping has less than {number(facts['lower_bound'])}: {facts['lower_bound_why']}")),
         ("method", ": ".join(filter(None, [facts["method"], (guarantee or {}).get("text")]))),
         ("time", f"{facts['seconds']:.2f} s"),
     ]

@@ -1,4 +1,4 @@
-"""`shoal group` with all kinds of values."""
+"""The group `shoal group` with all its commands."""
 
 from __future__ import annotations
 

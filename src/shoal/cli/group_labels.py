@@ -1,4 +1,4 @@
-"""`shoal group labels`."""
+"""The command `shoal group labels`."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from shoal.request.texts import as_number
 __all__ = ["labels"]
 
 Counts = Annotated[
-    str, argument(metavar="COUNTS", help="A table with a line for each label: CSV, Parquet, Arrow, a database.")
+    str, argument(metavar="COUNTS", help="A table with one line per label: CSV, Parquet, Arrow, a database.")
 ]
 Label = Annotated[
-    str | None, option("--label", metavar="COLUMN", help="The column with the labels; the first unless given.")
+    str | None, option("--label", metavar="COLUMN", help="The column with the labels. Default: the first.")
 ]
-Count = Annotated[str | None, option("--count", metavar="COLUMN", help="The column with their records; the second.")]
+Count = Annotated[
+    str | None,
+    option("--count", metavar="COLUMN", help="The column with their numbers of records. Default: the second."),
+]
 Method = Annotated[
     str,
     option(
         "--method",
         metavar="best|fold|spread|...",
-        help="best; the paper's fold, spread or spread-simplified; scheme or relaxed for a dozen labels.",
+        help="best; the paper's fold, spread or spread-simplified; scheme or relaxed for up to about twelve labels.",
     ),
 ]
 Order = Annotated[
@@ -73,13 +76,14 @@ def labels(
     table = read(source, delimiter=delimiter, encoding=encoding)
     values = column_of(table, label, "--label").cast(pl.String)
     counts = whole_numbers(column_of(table, count, "--count", 1))
+    # Repeated labels would be separate classes.
     if values.null_count() or values.n_unique() < len(values):
         repeated = len(values) - values.n_unique()
         raise DataError(
             f"Every label must have one line: {values.null_count()} are missing and {repeated} repeated. Add the "
             "counts of equal labels first."
         )
-    # The order of the lines changes nothing.
+    # Sort the lines, so that the result does not depend on their order.
     lines = pl.DataFrame({"value": values, "count": counts}).sort("value")
     fineness = as_number("--eps", eps)
     with terminal.progress():

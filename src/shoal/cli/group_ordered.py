@@ -1,4 +1,4 @@
-"""`shoal group ordered`."""
+"""The command `shoal group ordered`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ __all__ = ["ordered"]
 Values = Annotated[
     str, argument(metavar="VALUES", help="A table with numbers or dates: CSV, Parquet, Arrow, a database.")
 ]
-Column = Annotated[
-    str | None, option("--column", metavar="COLUMN", help="The column to group; the first unless given.")
-]
+Column = Annotated[str | None, option("--column", metavar="COLUMN", help="The column to group. Default: the first.")]
 Count = Annotated[
-    str | None, option("--count", metavar="COLUMN", help="A column with the records of each line; one each.")
+    str | None,
+    option("--count", metavar="COLUMN", help="A column with the number of records of each line. Default: one each."),
 ]
 
 
@@ -55,10 +54,11 @@ def ordered(
     check_output(output, force=force)
     table = read(source, delimiter=delimiter, encoding=encoding)
     values = column_of(table, column, "--column")
+    # Lines may stand for several records each.
     counts = None if count is None else whole_numbers(column_of(table, count, "--count")).to_numpy()
     with terminal.progress():
         made = group_them(values, k, counts=counts)
-    # One line for each distinct value, in their order.
+    # One line for each distinct value, in ascending order.
     _, first = np.unique(made.codes, return_index=True)
     classes = pl.DataFrame({"value": values.gather(first), "class": made.classes[first]})
     intervals = pl.DataFrame(

@@ -1,4 +1,4 @@
-"""`shoal group points`."""
+"""The command `shoal group points`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from shoal.errors import DataError
 __all__ = ["points"]
 
 _MOST_DRAWN = 5_000
-"""Rectangles of a picture whose lines stay lines; of more it is an image."""
+"""Pictures of more rectangles are bitmaps."""
 
 Source = Annotated[
-    str, argument(metavar="POINTS", help="A table with a line for each point: CSV, Parquet, Arrow, a database.")
+    str, argument(metavar="POINTS", help="A table with one line per point: CSV, Parquet, Arrow, a database.")
 ]
-X = Annotated[str, option("--x", metavar="COLUMN", help="The column with x, or the longitude.")]
-Y = Annotated[str, option("--y", metavar="COLUMN", help="The column with y, or the latitude.")]
+X = Annotated[str, option("--x", metavar="COLUMN", help="The column with x or the longitude.")]
+Y = Annotated[str, option("--y", metavar="COLUMN", help="The column with y or the latitude.")]
 Multiplicity = Annotated[
-    str | None, option("--count", metavar="COLUMN", help="A column with the records of each point; one each.")
+    str | None,
+    option("--count", metavar="COLUMN", help="A column with the number of records of each point. Default: one each."),
 ]
 Geographic = Annotated[
     bool | None,
     option(
         "--geographic/--projected",
-        help="Whether x and y are longitude and latitude in degrees; as the columns are called unless given.",
+        help="Whether x and y are longitude and latitude in degrees. Default: by the names of the columns.",
     ),
 ]
 Method = Annotated[
@@ -37,7 +38,7 @@ Method = Annotated[
     option(
         "--method",
         metavar="best|even|median",
-        help="Where rectangles are cut: so that classes get even, in the middle, or the better of these.",
+        help="Where rectangles are cut: into even classes, in the middle, or the better of these (best).",
     ),
 ]
 
@@ -58,7 +59,7 @@ def points(
     force: options.Force = None,
     json: options.Json = None,
 ) -> None:
-    """Group points in the plane into rectangles that share no point.
+    """Group points in the plane into disjoint rectangles.
 
     Example: shoal group points POINTS.csv --x lon --y lat -k 50 -o out
 
@@ -77,6 +78,7 @@ def points(
     terminal.json = bool(json)
     check_output(output, force=force)
     table = read(source, delimiter=delimiter, encoding=encoding)
+    # Coordinates may be text; every cell must be a number.
     coordinates = []
     for name, flag in ((x, "--x"), (y, "--y")):
         column = column_of(table, name, flag)

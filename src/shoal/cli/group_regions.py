@@ -1,4 +1,4 @@
-"""`shoal group regions`."""
+"""The command `shoal group regions`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Edges = Annotated[
     str,
     argument(
         metavar="EDGES|POLYGONS",
-        help="A table with two columns, the regions that are neighbours; or polygons: GeoJSON, TopoJSON, GeoPackage.",
+        help="A table with two columns, the pairs of adjacent regions; or polygons: GeoJSON, TopoJSON, GeoPackage.",
     ),
 ]
 Weights = Annotated[
@@ -38,31 +38,35 @@ Weights = Annotated[
     option(
         "--weights",
         metavar="NODES",
-        help="A table with the regions and their records; for polygons it may be left out.",
+        help="A table with the regions and their records; optional for polygons.",
     ),
 ]
-Node = Annotated[str | None, option("--node", metavar=_COLUMN, help="The column of NODES with the regions; the first.")]
+Node = Annotated[
+    str | None, option("--node", metavar=_COLUMN, help="The column of NODES with the regions. Default: the first.")
+]
 Weight = Annotated[
     str | None,
     option("--weight", metavar=_COLUMN, help="The column of NODES, or of the polygons, with the records."),
 ]
 Name = Annotated[
-    str | None, option("--name", metavar=_COLUMN, help="What the polygons are called; by default by number.")
+    str | None, option("--name", metavar=_COLUMN, help="The column with the names of the polygons. Default: numbers.")
 ]
-X = Annotated[str | None, option("--x", metavar=_COLUMN, help="The column of NODES to draw the map by, across.")]
-Y = Annotated[str | None, option("--y", metavar=_COLUMN, help="The column of NODES to draw the map by, upwards.")]
-Layer = Annotated[str | None, option("--layer", metavar="NAME", help="Of a file of polygons with several.")]
+X = Annotated[str | None, option("--x", metavar=_COLUMN, help="The column of NODES with the x coordinate for the map.")]
+Y = Annotated[str | None, option("--y", metavar=_COLUMN, help="The column of NODES with the y coordinate for the map.")]
+Layer = Annotated[
+    str | None, option("--layer", metavar="NAME", help="The layer of a polygon file with several layers.")
+]
 Method = Annotated[
     str,
     option(
         "--method",
         metavar="best|tree|exact",
-        help="Refined; the paper's algorithm alone; or refined and, where the graph is small, to the proven optimum.",
+        help="best: refined; tree: the paper's algorithm alone; exact: refined, and for small graphs proven optimal.",
     ),
 ]
 SuppressSmall = Annotated[
     bool,
-    option("--suppress-small", help="Leave out what is connected to less than k records; else it is an error."),
+    option("--suppress-small", help="Leave out components with fewer than k records; otherwise they are an error."),
 ]
 
 
@@ -90,7 +94,7 @@ def regions(
     Example: shoal group regions EDGES.csv --weights NODES.csv -k 5000 -o out
 
     OUT has classes.csv (value, class), result.json, picture.svg, and
-    classes.geojson where polygons came in.
+    classes.geojson if the input has polygons.
     """
     from shoal.grouping import regions as group_them
 
@@ -99,12 +103,14 @@ def regions(
     check_output(output, force=force)
     from shoal.io.edges import EDGE_TABLES
 
+    # Edges come from a table, or from the shared borders of polygons.
     polygons = Path(source.removesuffix(".gz")).suffix.lower() not in EDGE_TABLES
     arguments = _of_polygons(source, weights, node, weight, name, layer) if polygons else {}
     if not polygons:
         arguments = _of_tables(source, weights, node, weight, x, y)
     with terminal.progress() as progress:
         made = group_them(**arguments, k=k, method=method, suppress_small=suppress_small, seed=seed, progress=progress)
+    # Polygons are written as outlines of the classes.
     more: dict[str, Callable[[Path], object]] = {}
     if made.graph.polygons is not None:
         more["classes.geojson"] = lambda path: _write_outlines(made, path)
@@ -114,14 +120,15 @@ def regions(
 def _of_tables(
     source: str, weights: str | None, node: str | None, weight: str | None, x: str | None, y: str | None
 ) -> dict[str, Any]:
-    """Read edges and nodes; names are text, so that both files mean the same by them."""
+    """Read edges and nodes as text, so that names match between the files."""
     from shoal.io import read
     from shoal.io.edges import edges_of
 
     if weights is None:
-        raise ParameterError("A list of edges says nothing of the records: name a table of the regions with --weights.")
+        raise ParameterError("A list of edges has no numbers of records: name a table of the regions with --weights.")
     if (x is None) != (y is None):
         raise ParameterError("A map needs both coordinates: --x and --y.")
+    # Names are compared as text in both files.
     edges = edges_of(source)
     nodes = read(weights)
     names, counts = _node_and_weight(nodes, node, weight)
@@ -139,7 +146,7 @@ def _of_tables(
 def _of_polygons(
     source: str, weights: str | None, node: str | None, weight: str | None, name: str | None, layer: str | None
 ) -> dict[str, Any]:
-    """Read polygons, with the records in one of their columns or in a table of their own."""
+    """Read polygons, with the numbers of records in one of their columns or in a separate table."""
     if weights is None:
         if weight is None:
             raise ParameterError("Name the column of the polygons with the records (--weight), or a table (--weights).")
@@ -147,8 +154,9 @@ def _of_polygons(
     from shoal.grouping.regions.polygons import read_polygons
     from shoal.io import read
 
+    # A separate table is linked to the polygons by the names of regions.
     if name is None:
-        raise ParameterError("Name the column of the polygons that the table of --weights speaks of: --name.")
+        raise ParameterError("Name the column of the polygons that the table of --weights refers to: --name.")
     polygons = read_polygons(source, layer=layer)
     if name not in polygons.columns:
         raise ColumnError(f"There is no column '{name}'. {near_matches(name, map(str, polygons.columns))}")
@@ -161,15 +169,15 @@ def _of_polygons(
 
 
 def _node_and_weight(nodes: pl.DataFrame, node: str | None, weight: str | None) -> tuple[list[str], list[float]]:
-    """Return the regions of a table as text, and their records."""
+    """Return the regions of a table as text, and their numbers of records."""
     import polars as pl
 
     if nodes.width < 2:
-        raise DataError("The table of regions must have two columns at least: the region and its records.")
+        raise DataError("The table of regions must have at least two columns: the region and its records.")
     names = nodes.get_column(_known(nodes, node) if node else nodes.columns[0]).cast(pl.String)
     counts = _numbers(nodes.get_column(_known(nodes, weight) if weight else nodes.columns[1]))
     if names.null_count() or names.n_unique() < len(names):
-        raise DataError("Every region must stand once in the table of regions: some are missing or repeated.")
+        raise DataError("Every region must occur once in the table of regions: some are missing or repeated.")
     return names.to_list(), counts.to_list()
 
 
@@ -191,8 +199,9 @@ def _known(frame: pl.DataFrame, column: str) -> str:
 
 
 def _write_outlines(made: RegionGrouping, path: Path) -> None:
+    # Dissolve the polygons of each class.
     outlines = made.dissolved()
-    # GeoJSON is longitude and latitude; without a reference system the coordinates stay as they are, and it is said.
+    # GeoJSON requires longitude and latitude. Without a reference system the coordinates are kept, with a note.
     if outlines.crs is not None:
         write_private_text(path, outlines.to_crs(4326).to_json(drop_id=True) + "\n")
         return

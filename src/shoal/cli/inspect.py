@@ -1,4 +1,4 @@
-"""`shoal inspect`."""
+"""The command `shoal inspect`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["inspect"]
 
 _WIDE_ENOUGH = 22
-"""Characters of the names of columns that are not broken."""
+"""Column names up to this length are not broken."""
 _PAIRS = 5
 """Pairs of columns that the terminal shows."""
 
@@ -35,11 +35,11 @@ SpecOut = Annotated[
     option(
         "--spec-out",
         metavar="FILE.toml",
-        help="Write the proposal as a spec file, in which every line has a comment, for shoal anonymize --spec.",
+        help="Write the proposal as a spec file with a comment on every line, for shoal anonymize --spec.",
     ),
 ]
 ShowValues = Annotated[
-    bool, option("--show-values", help="Show the most frequent values of each column; no cell otherwise.")
+    bool, option("--show-values", help="Show the most frequent values of each column. Default: no cell is shown.")
 ]
 
 
@@ -52,16 +52,17 @@ def inspect(
     output: options.Page = None,
     show_values: ShowValues = False,
 ) -> None:
-    """Look at a table first: what its columns hold and tell, and a proposal of their roles. No role is needed.
+    """Inspect a table before anything else: the contents of its columns, and a proposal of their roles.
 
     Example: shoal inspect patients.csv --spec-out release.toml
 
-    Then look at every line of release.toml, and: shoal anonymize --spec release.toml -o out
+    Then check every line of release.toml, and run: shoal anonymize --spec release.toml -o out
     """
     from shoal.verbs.inspect import inspect as look
 
     k: Any = 5 if words.get("k") is None else as_number("-k", words.get("k"))
     force = bool(words.get("force"))
+    # Check both outputs first.
     for path in (spec_out, output):
         check_page(path, force=force)
     with terminal.progress() as progress:
@@ -77,7 +78,7 @@ def inspect(
 
 
 def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k: int, force: bool) -> list[Path]:
-    """Write what was asked for, and return the files."""
+    """Write the requested files, and return their paths."""
     files: list[Path] = []
     if spec is not None:
         try:
@@ -91,33 +92,36 @@ def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k:
 
 
 def _summary_of(inspection: Inspection, facts: Mapping[str, Any], audience: Audience) -> list[RenderableType]:
-    """Return what was found: how the file was read, the columns, the reasons, what pairs tell, the risk, warnings."""
+    """Return the findings: the format of the file, the columns, the reasons, pairs of columns, risk, and warnings."""
     from shoal.report.inspection_page import how_it_was_read, pairs_of, person_sentences, risk_sentences
     from shoal.report.sentences import number
 
+    # How the file was read, the question about persons, and the columns.
     read = how_it_was_read(facts)
-    asked = person_sentences(facts)
+    question = person_sentences(facts)
     lines: list[RenderableType] = [
         plain(
             f"{number(inspection.rows)} records with {len(inspection.columns)} columns"
             + "".join(f"; {one}" for one in read)
         ),
-        plain(" ".join(asked)),
+        plain(" ".join(question)),
         _table_of(inspection),
         "Why:",
         lines_of([(column.name, _why(column)) for column in inspection.columns]),
         "",
     ]
+    # Values are listed only on request.
     if inspection.columns[0].values is not None:
         shown = [
             (column.name, ", ".join(f"{value} ({number(count)})" for value, count in column.values or ()))
             for column in inspection.columns
         ]
         lines += ["Most frequent values:", lines_of(shown), ""]
+    # Pairs of columns that distinguish most records, then the risk and the warnings.
     pairs = pairs_of(facts, _PAIRS)
     if pairs:
-        told = [(" + ".join(one["columns"]), _told_by(one)) for one in pairs]
-        lines += ["Together:", lines_of(told), ""]
+        lines_of_pairs = [(" + ".join(one["columns"]), _describe_pair(one)) for one in pairs]
+        lines += ["Together:", lines_of(lines_of_pairs), ""]
     lines += [plain(" ".join(risk_sentences(facts["risk"]))), ""]
     lines += warning_lines(inspection.warnings, audience)
     if inspection.warnings:
@@ -131,7 +135,9 @@ def _table_of(inspection: Inspection) -> RenderableType:
 
     from shoal.report.sentences import number, percent
 
+    # Names of columns are folded, all other cells stay on one line.
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    # Short names stay on one line.
     longest = max(len(column.name) for column in inspection.columns)
     table.add_column("column", overflow="fold", min_width=min(longest, _WIDE_ENOUGH))
     for title in ("kind", "role", "coarser"):
@@ -145,10 +151,10 @@ def _table_of(inspection: Inspection) -> RenderableType:
 
 
 def _why(column: InspectedColumn) -> str:
-    return column.why if column.date_format is None else f"{column.why}; written like {column.date_format}"
+    return column.why if column.date_format is None else f"{column.why}; date format {column.date_format}"
 
 
-def _told_by(pair: Mapping[str, Any]) -> str:
+def _describe_pair(pair: Mapping[str, Any]) -> str:
     from shoal.report.sentences import percent
 
     apart = f"tell {percent(pair['separation'] or 0)} of all pairs of records apart"

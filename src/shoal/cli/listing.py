@@ -1,4 +1,4 @@
-"""`shoal list`: what there is to choose from."""
+"""The command `shoal list`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ What = Annotated[str, argument(metavar="|".join(_TABLES), help="What to list.")]
 
 
 def tables(context: click.Context, *, what: What, json: options.Json = None) -> None:
-    """List what there is: algorithms with their parameters, models, metrics, measures of risk, attacks or warnings.
+    """List the algorithms with their parameters, the models, metrics, measures of risk, attacks or warnings.
 
     Example: shoal list algorithms
     """
@@ -32,6 +32,7 @@ def tables(context: click.Context, *, what: What, json: options.Json = None) -> 
         raise click.BadParameter(f"'{what}' is none of {', '.join(_TABLES)}.", param_hint="what")
     terminal: Terminal = context.obj
     terminal.json = bool(json)
+    # One function per list; each returns plain facts.
     made = {
         "algorithms": _algorithms,
         "models": _models,
@@ -44,12 +45,13 @@ def tables(context: click.Context, *, what: What, json: options.Json = None) -> 
     if terminal.json:
         terminal.result({what: found})
         return
+    # Each entry has a description, and algorithms also have measurements and parameters.
     lines = []
     for one in found:
         lines.append((one["name"], one["help"]))
         if one.get("minimality"):
             lines.append(("", _minimality(one["minimality"])))
-        lines.extend(("", f"{name}: {told}") for name, told in one.get("parameters", {}).items())
+        lines.extend(("", f"{name}: {text}") for name, text in one.get("parameters", {}).items())
     terminal.say("", lines_of(lines), "")
 
 
@@ -62,20 +64,20 @@ def _algorithms() -> list[dict[str, Any]]:
             "name": entry.algorithm.name,
             "help": entry.help,
             "minimality": None if entry.minimality is None else asdict(entry.minimality),
-            "parameters": _told(parameters_of(entry.algorithm), "--param {}=..."),
+            "parameters": _describe_parameters(parameters_of(entry.algorithm), "--param {}=..."),
         }
         for entry in CATALOGUE
     ]
 
 
 def _minimality(measured: Mapping[str, float]) -> str:
-    """Return what knowing an algorithm adds to its releases, as a line below it."""
+    """Describe how much knowledge of an algorithm adds to what its releases reveal."""
     from shoal._core.words import percent
 
     return (
-        f"Who knows the algorithm believed a value of somebody with more than 1/2 in {percent(measured['share'])} of "
-        f"the originals of four tables of six people with l = 2, with at most {percent(measured['belief'])}; other "
-        "tables can give more away (see shoal attack minimality)."
+        f"Knowing the algorithm gave a belief above 1/2 in a person's value for {percent(measured['share'])} of "
+        f"the originals of four tables of six people with l = 2, and at most {percent(measured['belief'])}; other "
+        "tables can reveal more (see shoal attack minimality)."
     )
 
 
@@ -87,7 +89,7 @@ def _models() -> list[dict[str, Any]]:
         {
             "name": name,
             "help": str(model.__doc__).partition("\n")[0],
-            "parameters": _told(parameters_of(model), "{} (in Python)"),
+            "parameters": _describe_parameters(parameters_of(model), "{} (in Python)"),
         }
         for name, model in MODELS.items()
     ]
@@ -117,6 +119,6 @@ def _warnings() -> list[dict[str, Any]]:
     return [{"name": one.code, "help": f"{one.title}. {one.when} {one.why}"} for one in WARNINGS.values()]
 
 
-def _told(declared: Mapping[str, Parameter], otherwise: str) -> dict[str, str]:
-    """Return what parameters do, by what they are called on the command line."""
+def _describe_parameters(declared: Mapping[str, Parameter], otherwise: str) -> dict[str, str]:
+    """Return the help of parameters, keyed by their names on the command line."""
     return {one.flag or otherwise.format(name): one.help for name, one in declared.items()}

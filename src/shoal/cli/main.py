@@ -1,4 +1,4 @@
-"""The entry point: the commands, and what becomes of whatever they raise."""
+"""The entry point: the commands, and the conversion of their exceptions to messages and exit codes."""
 
 from __future__ import annotations
 
@@ -32,44 +32,47 @@ _PANELS: Mapping[str, str] = {
     "group": _CLASSES,
     **dict.fromkeys(("datasets", "list", "warm-up", "version"), _ITSELF),
 }
-"""The commands and what each is for, in the order in which the help shows them; each is a module, and a name in it."""
+"""The commands by panel, in the order of the help; each is a module with a function of the same name."""
 _OTHERWISE: Mapping[str, str] = {"list": "listing.tables", "attack": "attack_all.attack", "group": "group_all.group"}
-"""Where those are that are called otherwise than their module."""
+"""The locations of commands with another name than their module."""
 
+# Exit codes of signals follow the convention of shells: 128 plus the number.
 INTERRUPTED = 130
 TERMINATED = 128 + signal.SIGTERM
 HUNG_UP = 128 + getattr(signal, "SIGHUP", 1)
-"""What a shell reports for a process whose terminal was closed."""
+"""The exit code that a shell reports for a process whose terminal was closed."""
 _STOPPED = {INTERRUPTED: "Interrupted", TERMINATED: "Terminated", HUNG_UP: "The terminal was closed"}
-"""How a call was stopped from outside, by its exit code."""
+"""Messages for exit codes of external signals."""
 READER_LEFT = 141
-"""What a shell reports for a process that wrote to a closed pipe."""
+"""The exit code that a shell reports for a process that wrote to a closed pipe."""
 
 _OBJECTS = 100_000
-"""New objects after which garbage is looked for: modules make many, none of which is any, and a call is short."""
+"""The garbage collector's threshold of new objects: imports create many objects, and a call is short."""
 
 
 class Commands(Group):
-    """The group of commands, which turns every failure into a message, an exit code and perhaps a JSON object."""
+    """The group of commands, which converts every failure to a message, an exit code and, with --json, an object."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the commands in the order of the help: what a beginner needs first."""
+        """Return the commands in the order of the help, for beginners first."""
         return list(_PANELS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command of a name; its module is imported now."""
+        """Return the command of a name, and import its module."""
         if cmd_name not in _PANELS:
             return None
+        # Import the module of a command only when it is needed.
         if cmd_name not in self.commands:
             called = cmd_name.replace("-", "_")
             module, _, function = _OTHERWISE.get(cmd_name, f"{called}.{called}").partition(".")
+            # Plain functions become commands here, groups and commands stay as they are.
             found = getattr(importlib.import_module(f"shoal.cli.{module}"), function)
             self.commands[cmd_name] = found if isinstance(found, click.Command) else command_of(found)
             self.commands[cmd_name].panel = _PANELS[cmd_name]  # type: ignore[attr-defined]
         return self.commands[cmd_name]
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command, and notice in time when its output cannot be written."""
+        """Run a command, and flush its output so that write errors are noticed in time."""
         result = super().invoke(ctx)
         sys.stdout.flush()
         return result
@@ -83,7 +86,8 @@ class Commands(Group):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
-        """Parse the words of a call, run its command and exit with the code of its outcome."""
+        """Parse the arguments of a call, run its command and exit with the code of its outcome."""
+        # The output mode is known before parsing, so that usage errors can be JSON.
         words = sys.argv[1:] if args is None else list(args)
         terminal = Terminal(json="--json" in words)
 
@@ -101,7 +105,7 @@ class Commands(Group):
 
 
 def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[], Mapping[str, str]]) -> int:
-    """Return the exit code of a command, having said what went wrong, in terms of its flags, if something did."""
+    """Run a command and return its exit code; report errors with the names of the command's flags."""
     try:
         with interruptible(), logged_notes(terminal):
             code = call() or 0
@@ -118,47 +122,48 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
     except click.ClickException as fault:
         return terminal.fail(fault.format_message(), fault.exit_code, show=fault.show)
     except SystemExit as leaving:
-        if isinstance(leaving.__context__, BrokenPipeError):  # how click leaves
+        if isinstance(leaving.__context__, BrokenPipeError):  # raised by click
             return READER_LEFT
         if leaving.code not in (TERMINATED, HUNG_UP):
             raise
         code = int(leaving.code)
-    except BaseException as bug:  # a panic of compiled code (Polars) is no Exception
+    except BaseException as bug:  # a panic of compiled code (Polars) is not an Exception
         if os.environ.get("SHOAL_DEBUG") == "1":
             import traceback
 
             traceback.print_exception(bug)
         return terminal.fail(_report_of(bug), 70)
+    # Signals are reported like errors, unless the release is in place.
     if code in _STOPPED:  # by a signal
         return _stopped(terminal, _STOPPED[code], code)
     return int(code)
 
 
 def _stopped(terminal: Terminal, how: str, code: int) -> int:
-    """Return the exit code of a call that a signal ended: that of success where its release is in place."""
+    """Return the exit code of a call that a signal ended: success if its release is in place."""
     if terminal.published:
-        terminal.note(f"{how} when the release was in place already.")
+        terminal.note(f"{how} after the release was in place.")
         return 0
     return terminal.fail(f"{how}. No unfinished release was left behind.", code)
 
 
 def _report_of(bug: BaseException) -> str:
-    """Return where a bug struck, without its message: that may quote a cell."""
+    """Describe the location of a bug without its message, which may quote a cell."""
     return (
         f"Internal error: {place_of(bug)}. This is a bug in shoal {__version__}: please report it "
         "with this line. Nothing was published. SHOAL_DEBUG=1 prints the traceback, which may quote cells of the data."
     )
 
 
-def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
+def _print_version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
+    if requested:
         sys.stdout.write(f"shoal {__version__}\n")
         ctx.exit()
 
 
 app = Commands(
     "shoal",
-    help="Publish a table about people without exposing anyone: anonymize it, prove what was achieved, audit releases.",
+    help="Publish a table about people without exposing anyone: anonymize it, verify the result, audit releases.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     params=[
@@ -168,7 +173,7 @@ app = Commands(
             is_eager=True,
             expose_value=False,
             callback=_print_version,
-            help="Print the version and leave.",
+            help="Print the version and exit.",
         )
     ],
 )
@@ -176,13 +181,14 @@ app = Commands(
 
 
 def _leave_on_signals() -> None:
-    """Leave like after Ctrl-C when the process is terminated or its terminal is closed: what is open is cleaned up."""
+    """Exit as after Ctrl-C if the process is terminated or its terminal is closed, so that files are cleaned up."""
+    # SIGHUP does not exist on Windows.
     ending = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
     def leave(number: int, frame: object) -> None:
         if (
             128 + number == HUNG_UP
-        ):  # the shell and the system both signal it: the second must not cut the cleanup short
+        ):  # the shell and the system both send it: the second signal must not interrupt the cleanup
             signal.signal(number, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
@@ -192,7 +198,7 @@ def _leave_on_signals() -> None:
 
 
 def _age() -> float:
-    """Return the seconds that this process lives; 0 where the system does not tell."""
+    """Return the age of this process in seconds; 0 if the system does not report it."""
     try:
         started = int(Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[19])
         return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
@@ -202,10 +208,12 @@ def _age() -> float:
 
 def run() -> None:
     """Run the command line of this process."""
+    # Count the start of the interpreter as part of the running time.
     count_time_from(time.perf_counter() - _age())
     gc.set_threshold(_OBJECTS)
     _leave_on_signals()
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where the caller closed it
+    # Closed streams are replaced, so that printing never fails.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None if the caller closed it
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     code: object = None
     try:
@@ -219,7 +227,8 @@ def run() -> None:
 
 
 def _leave(code: object) -> None:
-    """End the process: taking the interpreter down module by module takes a tenth of a second, for nothing."""
+    """End the process at once, because the regular shutdown of the interpreter takes a tenth of a second."""
+    # Profilers and tracers need the regular shutdown.
     if not isinstance(code, int | None) or sys.getprofile() is not None or sys.gettrace() is not None:
         sys.exit(code)  # type: ignore[arg-type]
     atexit._run_exitfuncs()

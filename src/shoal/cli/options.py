@@ -1,4 +1,4 @@
-"""Options of commands that are no words of a request, or are taken by commands without one."""
+"""Options of commands that are not words of a request, or belong to commands without one."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ __all__ = [
 _COLUMNS = "Columns"
 METHOD_PANEL = "Method"
 _FILES = "Files"
-_NAMES = "Separated by commas, or the option repeated; a name with a comma stands in double quotes."
-OUT_HELP = "Folder for the release: all of it may be published. What only you may see goes to OUT.private beside it."
-"""What -o says wherever a release is written."""
+_NAMES = "Separated by commas, or the option repeated. Put a name with a comma in double quotes."
+OUT_HELP = "Folder for the release: all of it may be published. Private files go to OUT.private in the same place."
+"""The help of -o for every command that writes a release."""
+# Arguments and outputs of several commands.
 Released = Annotated[
     str,
     argument(
-        metavar="FILE", help="The table to judge, whoever made it: what anonymize reads, or the folder of a release."
+        metavar="FILE", help="The table to measure, by any tool: any input of anonymize, or the folder of a release."
     ),
 ]
 DemoOutput = Annotated[
@@ -53,7 +54,7 @@ DemoOutput = Annotated[
 ]
 Page = Annotated[
     Path | None,
-    option("--output", "-o", metavar="OUT", help="Write a page: OUT.html, or OUT as a folder for it."),
+    option("--output", "-o", metavar="OUT", help="Write a page: the file OUT.html, or the folder OUT."),
 ]
 Force = Annotated[
     bool | None,
@@ -64,7 +65,7 @@ Format = Annotated[
     option(
         "--format",
         metavar="FORMAT",
-        help="Format of the release: csv, parquet, xlsx or ods; as the input's unless given.",
+        help="Format of the release: csv, parquet, xlsx or ods; by default that of the input.",
         panel=_FILES,
     ),
 ]
@@ -73,13 +74,13 @@ Delimiter = Annotated[
     option(
         "--delimiter",
         metavar="CHARACTER",
-        help="What separates the fields of a CSV input; detected unless given.",
+        help="The delimiter of a CSV input. Default: detected.",
         panel=_FILES,
     ),
 ]
 Encoding = Annotated[
     str | None,
-    option("--encoding", metavar="NAME", help="Encoding of a CSV input; detected unless given.", panel=_FILES),
+    option("--encoding", metavar="NAME", help="The encoding of a CSV input. Default: detected.", panel=_FILES),
 ]
 SpreadsheetSafe = Annotated[
     bool | None,
@@ -91,14 +92,15 @@ SpreadsheetSafe = Annotated[
 ]
 Json = Annotated[
     bool | None,
-    option("--json", help="Print one JSON object on standard output and nothing else there.", panel=_FILES),
+    option("--json", help="Print exactly one JSON object on standard output.", panel=_FILES),
 ]
+# Options about columns, for commands without a request.
 QuasiIdentifiers = Annotated[
     list[str] | None,
     option(
         "--qi",
         metavar="NAMES",
-        help=f"Quasi-identifiers: what an adversary may know of a person. {_NAMES}",
+        help=f"Quasi-identifiers: columns that an adversary may know. {_NAMES}",
         panel=_COLUMNS,
     ),
 ]
@@ -107,20 +109,21 @@ Sensitive = Annotated[
     option(
         "--sensitive",
         metavar="NAMES",
-        help="Sensitive attributes: what must not be linked to a person.",
+        help="Sensitive attributes: columns that must not be linked to a person.",
         panel=_COLUMNS,
     ),
 ]
 Star = Annotated[
     str | None,
-    option("--star", metavar="SYMBOL", help="The symbol of a suppressed cell, * unless given.", panel=_COLUMNS),
+    option("--star", metavar="SYMBOL", help="The symbol of a suppressed cell. Default: *.", panel=_COLUMNS),
 ]
+# Options about the method.
 Algorithms = Annotated[
     list[str] | None,
     option(
         "--algorithms",
         metavar="NAMES",
-        help="The algorithms to compare, separated by commas; all that fit and are quick unless given.",
+        help="The algorithms to compare, separated by commas; by default all that support the request and are fast.",
         panel=METHOD_PANEL,
     ),
 ]
@@ -129,7 +132,7 @@ ComparedLoss = Annotated[
     option(
         "--loss",
         metavar="NAME",
-        help="The metric that the chart shows against the time; gcp unless given. `shoal list metrics` tells them.",
+        help="The metric that the chart shows against the time; gcp by default. See `shoal list metrics`.",
         panel=METHOD_PANEL,
     ),
 ]
@@ -147,20 +150,20 @@ TunedLoss = Annotated[
     option(
         "--loss",
         metavar="NAME",
-        help="What to minimize: gcp unless given, kl_divergence or non_uniform_entropy.",
+        help="The loss to minimize: gcp (default), kl_divergence or non_uniform_entropy.",
         panel=METHOD_PANEL,
     ),
 ]
 Seconds = Annotated[
     str | None,
-    option("--seconds", metavar="NUMBER", help="How long to search; 30 unless given.", panel=METHOD_PANEL),
+    option("--seconds", metavar="NUMBER", help="The time limit of the search. Default: 30.", panel=METHOD_PANEL),
 ]
 Seed = Annotated[
     int | None,
     option(
         "--seed",
         metavar="NUMBER",
-        help="Make the release reproducible; from the operating system unless given.",
+        help="Makes the release reproducible. Default: randomness from the operating system.",
         panel=METHOD_PANEL,
     ),
 ]

@@ -1,4 +1,4 @@
-"""Pages for the publisher, as one file or as a folder with the facts for programs beside it."""
+"""Pages for the publisher, as one file or as a folder with the JSON of the same facts."""
 
 from __future__ import annotations
 
@@ -16,34 +16,35 @@ _SUFFIXES = (".html", ".htm")
 
 
 def check_page(path: Path | None, *, force: bool) -> None:
-    """Check that nothing is in the place of a page, before the work rather than after it.
+    """Check that a page does not exist before the work starts.
 
     Raises
     ------
     OutputError
-        Where something is, and must not be replaced.
+        If something exists at the path and must not be replaced.
     """
     if path is not None and os.path.exists(path) and not force:
         raise OutputError(f"'{path}' exists. Name another one, or replace it with ", Suggestion("force", True), ".")
 
 
 def write_page(path: Path, name: str, page: str, facts: str, *, force: bool) -> list[Path]:
-    """Write a page that only its owner can read, and return the files.
+    """Write a page that only its owner can read, and return the written files.
 
     Parameters
     ----------
     path : Path
-        A file that ends in .html, or a folder for the page and its facts.
+        A file that ends in .html, or a folder for the page and its JSON.
     name : str
-        What the page is called in a folder.
+        The name of the page in a folder.
     page, facts : str
-        The page, and the same as JSON.
+        The page, and the same facts as JSON.
     force : bool
-        Whether to replace a folder that is there.
+        Whether to replace an existing folder.
     """
     from shoal.io import write_folder
 
     try:
+        # A single file, or a folder with the page and its JSON.
         if path.suffix.lower() in _SUFFIXES:
             write_private_text(path, page)
             return [path]

@@ -1,4 +1,4 @@
-"""Files that only their owner can read: what is told of single people."""
+"""Files about individual people, readable by their owner only."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ __all__ = ["write_private"]
 
 
 def write_private(path: Path, frame: pl.DataFrame) -> None:
-    """Write a table to a new CSV file that nobody but its owner can read.
+    """Write a table to a new CSV file that only its owner can read.
 
     Raises
     ------
     OutputError
-        Where the file exists, or cannot be written.
+        If the file exists, or cannot be written.
     """
     try:
+        # The file is created with restricted permissions, never changed afterwards.
         with open_private(path, "wb", new=True) as file:
             frame.write_csv(file)
     except FileExistsError:
-        raise OutputError(f"'{path}' exists already and is kept. Choose another name.") from None
+        raise OutputError(f"'{path}' exists and is not replaced. Choose another name.") from None
     except OSError as error:
         raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error

@@ -1,4 +1,4 @@
-"""`shoal provenance`."""
+"""The command `shoal provenance`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Certificate = Annotated[
 ]
 Salt = Annotated[
     str | None,
-    option("--salt", metavar="DIGITS", help="The salt; that of salt.txt beside the certificate unless given."),
+    option("--salt", metavar="DIGITS", help="The salt. Default: salt.txt in the folder of the certificate."),
 ]
 
 
@@ -36,22 +36,23 @@ def provenance(
     encoding: options.Encoding = None,
     json: options.Json = None,
 ) -> None:
-    """Say whether a release was made of a table, by the salted hash in its private certificate.
+    """Check whether a release was made from a table, by the salted hash in its private certificate.
 
     Example: shoal provenance patients.csv out.private
 
-    Whoever has the certificate and the salt can try other tables, too: give them only
+    With the certificate and the salt, other tables can be tested, too: give them only
     to people who may see the table. Columns with direct identifiers may be missing.
 
-    Exit codes: 0 it was; 3 it was made of another table, or the salt is another one; 2 wrong usage or bad input.
+    Exit codes: 0 it was; 3 it was made from another table, or the salt is wrong; 2 wrong usage or bad input.
     """
     from shoal.verbs.provenance import provenance as shown
 
     terminal: Terminal = context.obj
+    # The exit code states the result, so that scripts need no output.
     same = shown(source, certificate, salt=salt, delimiter=delimiter, encoding=encoding)
     if terminal.json:
         terminal.result({"same": same})
     else:
-        terminal.say("The release was made of this table." if same else "The release was made of another table.")
+        terminal.say("The release was made from this table." if same else "The release was made from another table.")
     if not same:
         raise click.exceptions.Exit(ReleaseUnsafeError.exit_code)

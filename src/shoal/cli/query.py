@@ -1,4 +1,4 @@
-"""`shoal query`."""
+"""The command `shoal query`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shoal.request.texts import names_in
 __all__ = ["query"]
 
 Release = Annotated[
-    str, argument(metavar="RELEASE", help="A folder that shoal wrote, or a file with a published table.")
+    str, argument(metavar="RELEASE", help="A folder written by shoal, or a file with a published table.")
 ]
 Question = Annotated[
     str,
@@ -29,7 +29,7 @@ Domains = Annotated[
     option(
         "--domain",
         metavar="NAME=CELL",
-        help='What a star stands for: age="[17, 95]", gender="{f, m}"; anything unless given.',
+        help='The values that a star may represent: age="[17, 95]", gender="{f, m}". Default: any.',
     ),
 ]
 
@@ -48,22 +48,24 @@ def query(
     encoding: options.Encoding = None,
     json: options.Json = None,
 ) -> None:
-    """Count the people of a published table who fulfil some conditions; counterfeits are taken into account.
+    """Count the people of a published table who satisfy conditions, corrected for counterfeits.
 
     Example: shoal query q3/ "age in [30, 50) and disease = flu"
 
-    The estimate takes the people of a group as spread evenly over its intervals
-    and sets; the bounds hold for certain, whatever values the cells hide. Cells
-    that can be read in several ways are an error, which tells how to say what they are.
+    The estimate assumes that the people of a group are evenly distributed over its
+    intervals and sets. The bounds hold for all possible values of the cells. Ambiguous
+    cells are an error, with advice how to declare their meaning.
     """
     from shoal.republication.queries import PublishedGroups
     from shoal.verification.published_folder import read_published
 
     terminal: Terminal = context.obj
     release = read_published(source, delimiter=delimiter, encoding=encoding)
+    # Options take precedence over the certificate.
     names = names_in("--qi", quasi_identifiers) or release.columns("quasi_identifiers")
     if not names:
-        raise ColumnError("No certificate says which columns are quasi-identifiers. Name them with --qi.")
+        raise ColumnError("No certificate names the quasi-identifiers. Name them with --qi.")
+    # Meanings of cells, domains of stars and counterfeits determine the bounds.
     groups = PublishedGroups(
         release.frame,
         quasi_identifiers=names,
@@ -74,11 +76,12 @@ def query(
         empty_is_missing=release.empty_is_missing,
     )
     answer = groups.count(question)
+    # A misspelled value would silently count no one, so it is reported.
     for name in groups.find_unknown_values(question):
-        who = "only stars may hide it" if answer.at_most else "nobody has it"
+        who = "only stars may hide it" if answer.at_most else "no one has it"
         terminal.note(
-            f"The question names a value of '{name}' that is nowhere in the release or its domain: {who}. Is it "
-            "written as the release writes it?"
+            f"The question names a value of '{name}' that is not in the release or its domain: {who}. Check "
+            "that it is spelled as in the release."
         )
     if terminal.json:
         terminal.result({"question": question, **answer.to_dict()})

@@ -1,4 +1,4 @@
-"""`shoal report`."""
+"""The command `shoal report`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Attacks = Annotated[
     option(
         "--attack",
         metavar="FOLDER",
-        help="Show what `shoal attack NAME RELEASE -o FOLDER` found, in your report only; repeat it.",
+        help="Show the results of `shoal attack NAME RELEASE -o FOLDER` in your private report; repeat it for others.",
         panel="Files",
     ),
 ]
@@ -27,14 +27,14 @@ Attacks = Annotated[
 
 @takes("report", "spec", "json")
 def report(terminal: Terminal, words: Words, *, folder: Folder, attacks: Attacks = None) -> None:
-    """Write the reports of a release again: in another language, with other words, with what attacks found.
+    """Rewrite the reports of a release: in another language, with other texts, or with results of attacks.
 
     Example: shoal report out --title "Visits of 2025" --institution "St. Mary's" --signature "Head of research"
 
-    The original table is not needed. Both are written again where both are
-    there: out/report.html for readers, and out.private/report.html for you.
-    What is not said again stays as it was. A trade-off and pictures of
-    coarsenings stay in the language in which the release was written.
+    The original table is not needed. Both reports are rewritten if both exist:
+    out/report.html for readers, and out.private/report.html for you. Texts that are
+    not given stay unchanged. A trade-off and pictures of coarsenings stay in the
+    language in which the release was written.
     """
     from shoal.report import attack_result, render_again
 

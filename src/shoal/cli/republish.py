@@ -1,4 +1,4 @@
-"""`shoal republish`: publish a table that changes again and again, with a ledger of who was published how."""
+"""The command group `shoal republish`: releases of a changing table, with a ledger of all published persons."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["republish"]
 
 
 def _keep_quiet(**_: object) -> None:
-    logging.getLogger("shoal.republication").addHandler(logging.NullHandler())  # it is said here
+    logging.getLogger("shoal.republication").addHandler(logging.NullHandler())  # the commands print them
 
 
 republish = Group(
     "republish",
-    help="Publish a table that changes again and again (m-invariance), with a ledger of who was published how.",
+    help="Publish a changing table repeatedly (m-invariance), with a ledger of all published persons.",
     no_args_is_help=True,
     callback=_keep_quiet,
 )
@@ -37,47 +37,48 @@ keys = Group("key", help="Change the key of a ledger.", no_args_is_help=True)
 republish.add_command(keys)
 
 
+# Options of all commands about ledgers.
 LedgerAddress = Annotated[
     str, argument(metavar="LEDGER", help="The ledger: a file, or postgresql+psycopg://user@host/database.")
 ]
 SeriesName = Annotated[
     str | None,
-    option("--series", metavar="NAME", help="The series; may be left out where the ledger has only one."),
+    option("--series", metavar="NAME", help="The series. Default: the only one of the ledger."),
 ]
 Key = Annotated[
     Path | None,
-    option(
-        "--key", metavar="FILE", help="The file with the ledger's key; SHOAL_LEDGER_KEY or LEDGER.key unless given."
-    ),
+    option("--key", metavar="FILE", help="The file with the ledger's key. Default: SHOAL_LEDGER_KEY or LEDGER.key."),
 ]
 Anchor = Annotated[
     Path | None,
     option(
-        "--anchor", metavar="FILE", help="The file that says how far the series have come; beside the key unless given."
+        "--anchor", metavar="FILE", help="The file that records the progress of the series. Default: next to the key."
     ),
 ]
 Wait = Annotated[
-    float, option("--wait", metavar="SECONDS", help="How long to wait for another process that publishes.", min=0)
+    float, option("--wait", metavar="SECONDS", help="How long to wait while another process publishes.", min=0)
 ]
+# Options of a new series.
 Identifier = Annotated[
     str,
-    option("--id", metavar="NAME", help="The column that names each person, not a visit or a sample; never published."),
+    option("--id", metavar="NAME", help="The column that identifies each person (not each visit), never published."),
 ]
 Drop = Annotated[list[str] | None, option("--drop", metavar="NAMES", help="Further columns that are never published.")]
-M = Annotated[int, option("-m", metavar="NUMBER", help="Nobody learns a value with a confidence above 1/m.", min=2)]
+M = Annotated[int, option("-m", metavar="NUMBER", help="The confidence in a person's value is at most 1/m.", min=2)]
 Balancing = Annotated[
     str,
     option(
         "--counterfeits",
         metavar="independent|fewest|paper",
-        help="Counterfeits alone take the place of what is missing, so that nobody can conclude anything from them; "
-        "or as few as possible, or as in the paper.",
+        help="Counterfeits replace missing values independently of the data, so that they allow no conclusions; or "
+        "as few as possible; or as in the paper.",
     ),
 ]
 MissingSensitive = Annotated[
     str,
     option("--missing-sensitive", metavar="error|drop", help="Rows without a sensitive value: an error, or left out."),
 ]
+# Options of a release.
 Overlap = Annotated[
     str,
     option(
@@ -89,8 +90,8 @@ SignaturesOfNew = Annotated[
     option(
         "--signatures",
         metavar="any|near",
-        help="Sets of values for new people: any, or of values near each other, which answers queries for ranges of "
-        "values far better, and tells about how large a person's number is.",
+        help="Sets of values for new people: any values, or values near each other, which answer range queries on "
+        "values much better, but reveal the approximate size of a person's value.",
     ),
 ]
 MinReal = Annotated[
@@ -98,8 +99,8 @@ MinReal = Annotated[
     option(
         "--min-real",
         metavar="NUMBER",
-        help="At least so many real people stand behind the quasi-identifiers that a group shows; with 1, somebody "
-        "alone among counterfeits is shown with exact ones.",
+        help="The minimum number of real people behind the quasi-identifiers of a group. With 1, a person alone "
+        "among counterfeits is shown with exact values.",
         min=1,
     ),
 ]
@@ -107,36 +108,37 @@ Strict = Annotated[
     bool,
     option(
         "--strict",
-        help="Publish nothing if new people may be known ones under other ids, because they have the data of somebody "
-        "who left, or if ids differ only in how they are written.",
+        help="Publish nothing if new people may be known under other ids (with the data of a person who left), or if "
+        "ids differ only in spelling.",
     ),
 ]
+# Confirmations of actions that depend on facts outside the ledger.
 Anew = Annotated[
     bool,
-    option("--anew", help="Your word that releases of another series of this name are of other people."),
+    option("--anew", help="Confirm that the releases of an earlier series of this name are about other people."),
 ]
 Risk = Annotated[
     bool,
-    option("--risk", help="Your word that you know what it means for people whom the ledger forgot."),
+    option("--risk", help="Confirm that you accept the risk for people who are missing from the ledger."),
 ]
 Last = Annotated[
     int | None,
-    option("--last", metavar="NUMBER", help="The last release that was published, where the anchor is lost.", min=1),
+    option("--last", metavar="NUMBER", help="The last published release, if the anchor is lost.", min=1),
 ]
-Unpublished = Annotated[bool, option("--unpublished", help="Your word that nobody outside has seen the release.")]
+Unpublished = Annotated[bool, option("--unpublished", help="Confirm that no one outside has seen the release.")]
 Folders = Annotated[
     list[Path] | None,
-    argument(metavar="[OUT]...", help="Where the releases are now; where they were written unless given."),
+    argument(metavar="[OUT]...", help="The current folders of the releases. Default: where they were written."),
 ]
 NewKey = Annotated[
     Path | None,
-    option("--new-key", metavar="FILE", help="Where the new key is to be; in the place of the old one unless given."),
+    option("--new-key", metavar="FILE", help="The file for the new key. Default: it replaces the old one."),
 ]
 CertificateFile = Annotated[
     Path | None,
     option("--certificate", metavar="FILE", help="Write a certificate of the series, which may be published."),
 ]
-Input = Annotated[str, argument(metavar="INPUT", help="The table of today: any input that anonymize reads.")]
+Input = Annotated[str, argument(metavar="INPUT", help="The current table: any input of anonymize.")]
 Output = Annotated[
     Path,
     option(
@@ -166,13 +168,14 @@ def init(
     wait: Wait = 30.0,
     json: options.Json = None,
 ) -> None:
-    """Start a series of releases, and make the ledger, its key and its anchor where there is none.
+    """Start a series of releases; create the ledger, its key and its anchor if they do not exist.
 
     Example: shoal republish init releases.db --series admissions --id patient_id --qi age,zip --sensitive disease -m 4
     """
     from shoal.republication import Ledger
 
     terminal: Terminal = context.obj
+    # Creating a series also creates the ledger, its key and its anchor.
     with Ledger(address, key=key, anchor=anchor, create=True, wait=wait) as ledger:
         made = ledger.start(
             series,
@@ -194,8 +197,8 @@ def init(
         path_line("ledger", facts["ledger"]),
         *([path_line("key", facts["key"])] if facts["key"] else []),
         path_line("anchor", facts["anchor"]),
-        "  Back the ledger up after every release, and the key once, in another place. Leave the anchor out of it:",
-        "  it tells whether a ledger is the newest. Without the ledger or its key the series ends.",
+        "Back up the ledger after every release, and the key once, in another place. Leave the anchor out of it:  it "
+        "shows if a ledger is the newest. Without the ledger or its key the series ends.",
         "",
     )
 
@@ -224,10 +227,10 @@ def publish(
     force: options.Force = None,
     json: options.Json = None,
 ) -> None:
-    """Make the next release of a series: everybody in INPUT, each with the signature of the releases before.
+    """Make the next release of a series: all people in INPUT, each with the signature of earlier releases.
 
-    INPUT has one row for each person. If too many new people share a sensitive value, nothing is written: let none of
-    them wait for a later release, because that betrays them; the message names what is safe.
+    INPUT has one row for each person. If too many new people share a sensitive value, nothing is written. Do not
+    postpone some of them to a later release, because that reveals them; the message names what is safe.
 
     Example: shoal republish publish releases.db --series admissions q3.csv -o q3
 
@@ -237,6 +240,7 @@ def publish(
     from shoal.io import check_free
 
     terminal: Terminal = context.obj
+    # The old folder is kept until the new release is in place.
     check_free(output, force=bool(force), remove=False)
     with _opened(terminal, address, key, anchor, wait) as ledger, terminal.progress() as progress:
         made = _chosen(ledger, series).publish(
@@ -276,6 +280,7 @@ def history(
     """List the releases of a series, or of all series of a ledger."""
     terminal: Terminal = context.obj
     with _opened(terminal, address, key, anchor, 30.0) as ledger:
+        # Read everything before the ledger is closed.
         names = [series] if series is not None else list(ledger.names)
         found = {name: ledger.series(name) for name in names}
         releases = {name: one.history() for name, one in found.items()}
@@ -289,6 +294,7 @@ def history(
             }
         )
         return
+    # One block per series, one line per release.
     for name, one in found.items():
         terminal.say("", plain(f"{name} (m = {one.m})"), lines_of([_line(release) for release in releases[name]]))
         if not releases[name]:
@@ -308,15 +314,16 @@ def verify(
     certificate: CertificateFile = None,
     json: options.Json = None,
 ) -> None:
-    """Check a whole series again: the ledger's seals, the files' hashes, and the published cells.
+    """Verify a whole series: the ledger's seals, the files' hashes, and the published cells.
 
-    Folders of the series that lie beside the known ones, and that the ledger does not know, are found. A certificate is
-    written only where nothing is wrong.
+    Folders next to the known ones that belong to the series but are missing from the ledger are found, too. A
+    certificate is written only if there are no problems.
 
-    Exit codes: 0 the series is as it should be; 3 it is not, and what is wrong is named; 2 the ledger cannot be used.
+    Exit codes: 0 the series is valid; 3 it is not (the problems are listed); 2 the ledger cannot be used.
     """
     terminal: Terminal = context.obj
     with _opened(terminal, address, key, anchor, 30.0) as ledger:
+        # Verify first; a certificate of the series is written only without problems.
         chosen = _chosen(ledger, series)
         audit = chosen.verify(folders or None)
         if certificate is not None and not audit.problems:
@@ -326,7 +333,7 @@ def verify(
     else:
         terminal.say("")
         for one in audit.releases:
-            state = "wrong" if one.problems else "as published" if one.checked else "not looked at: no folder is known"
+            state = "wrong" if one.problems else "as published" if one.checked else "not checked: no folder is known"
             terminal.say(PathLine(plain(f"  release {one.number:<4} {state}{f': {one.folder}' if one.folder else ''}")))
         terminal.say(
             ""
@@ -351,9 +358,10 @@ def rollback(
     wait: Wait = 30.0,
     json: options.Json = None,
 ) -> None:
-    """Take back the last release of a series, which nobody outside may have seen."""
+    """Take back the last release of a series, which must be unpublished."""
     terminal: Terminal = context.obj
     with _opened(terminal, address, key, anchor, wait) as ledger:
+        # The published folders are not removed, because they may be elsewhere.
         taken = _chosen(ledger, series).rollback(unpublished=unpublished)
     if terminal.json:
         terminal.result(taken.to_dict())
@@ -376,14 +384,14 @@ def recover(
     wait: Wait = 30.0,
     json: options.Json = None,
 ) -> None:
-    """Finish or take back what a crash interrupted, and say what became of it. Every publish does this first."""
+    """Complete or undo what a crash interrupted, and report the result. Every publish does this first."""
     terminal: Terminal = context.obj
     with _opened(terminal, address, key, anchor, wait) as ledger:
-        told = ledger.recover()
+        results = ledger.recover()
     if terminal.json:
-        terminal.result({"recovered": told})
+        terminal.result({"recovered": results})
     else:
-        terminal.say(*([plain(sentence) for sentence in told] or ["Nothing was interrupted."]))
+        terminal.say(*([plain(sentence) for sentence in results] or ["Nothing was interrupted."]))
 
 
 @republish.add
@@ -399,17 +407,17 @@ def accept(
     wait: Wait = 30.0,
     json: options.Json = None,
 ) -> None:
-    """Go on with a ledger from a backup though releases were published since, or with a lost anchor.
+    """Continue with a ledger from a backup although releases were published since, or without its anchor.
 
-    Without --risk it says what that means, and does nothing.
+    Without --risk it only explains the consequences.
     """
     terminal: Terminal = context.obj
     with _opened(terminal, address, key, anchor, wait) as ledger:
-        told = ledger.accept(risk=risk, last=None if last is None else {_chosen(ledger, series).name: last})
+        results = ledger.accept(risk=risk, last=None if last is None else {_chosen(ledger, series).name: last})
     if terminal.json:
-        terminal.result({"accepted": told})
+        terminal.result({"accepted": results})
     else:
-        terminal.say(*([plain(sentence) for sentence in told] or ["Nothing was amiss."]))
+        terminal.say(*([plain(sentence) for sentence in results] or ["No problems."]))
 
 
 @keys.add
@@ -423,9 +431,9 @@ def rotate(
     wait: Wait = 30.0,
     json: options.Json = None,
 ) -> None:
-    """Give a ledger another key, and encrypt everything in it anew; the anchor stays beside the key.
+    """Give a ledger a new key, and encrypt all of it again; the anchor stays next to the key.
 
-    Who has the old key and an old copy of the ledger can read that copy for good, and nothing newer.
+    Anyone with the old key and an old copy of the ledger can still read that copy, but nothing newer.
     """
     terminal: Terminal = context.obj
     with _opened(terminal, address, key, anchor, wait) as ledger:
@@ -435,7 +443,7 @@ def rotate(
         terminal.result(facts)
         return
     terminal.say(
-        "The ledger has another key. Back it up, and destroy the copies of the old one.",
+        "The ledger has a new key. Back it up, and destroy the copies of the old one.",
         path_line("key", facts["key"]),
         path_line("anchor", facts["anchor"]),
     )
@@ -454,6 +462,7 @@ def _chosen(ledger: Ledger, name: str | None) -> Series:
     """Return the series of that name, or the only one."""
     if name is not None:
         return ledger.series(name)
+    # Without a name, the ledger must have exactly one series.
     names = ledger.names
     if len(names) != 1:
         listed = ", ".join(f"'{one}'" for one in names[:20])
@@ -466,6 +475,7 @@ def _chosen(ledger: Ledger, name: str | None) -> Series:
 def _summary(made: Publication) -> Iterator[tuple[str, str]]:
     from shoal.report.sentences import number, percent
 
+    # Counterfeits are rows without a person.
     counts, cost = made.counts, made.certificate.cost
     people = made.frame.height - cost["counterfeits"]
     yield "release", plain(f"{made.number} of '{made.certificate.series}'")
@@ -495,10 +505,10 @@ def _line(release: RecordedRelease) -> tuple[str, str]:
     from shoal.report.sentences import number
 
     if release.state == "lost":
-        return str(release.number), "lost: it was published, and the ledger does not know whom it showed"
+        return str(release.number), "lost: it was published, but its persons are missing from the ledger"
     where = f", {release.folder}" if release.folder else ""
     if release.state == "withdrawn":
-        stays = f"; its folder is not removed: {release.folder}" if release.folder else ""
+        stays = f"; its folder still exists: {release.folder}" if release.folder else ""
         return str(release.number), plain(f"withdrawn: its number is not given again{stays}")
     return (
         str(release.number),

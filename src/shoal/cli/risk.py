@@ -1,4 +1,4 @@
-"""`shoal risk`: what somebody could find out from a table, whoever made it."""
+"""The command `shoal risk`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ __all__ = ["risk"]
 _KNOWN, _MEASURES = "What is known", "Measures"
 _SHOWN_COMBINATIONS = 10
 
+# Knowledge about the population.
 Population = Annotated[
     str | None,
     option(
         "--population",
         metavar="FILE",
-        help="Everybody who may be meant, the people of the table among them, with the same quasi-identifiers: "
+        help="A table of the population, including the people of the table, with the same quasi-identifiers: "
         "journalist and marketer risk, k-map, delta-presence.",
         panel=_KNOWN,
     ),
@@ -40,7 +41,7 @@ SamplingFraction = Annotated[
     option(
         "--sampling-fraction",
         metavar="SHARE",
-        help="The share of the population that is in the table (0.01, 1/100): population uniques, estimated k-map.",
+        help="The share of the population that is in the table, such as 1/100: population uniques, estimated k-map.",
         panel=_KNOWN,
     ),
 ]
@@ -58,7 +59,7 @@ Household = Annotated[
     option(
         "--household",
         metavar="NAME",
-        help="With --weights: the column with the household of each person.",
+        help="With --weights: the column that identifies the household of each person.",
         panel=_KNOWN,
     ),
 ]
@@ -67,17 +68,18 @@ Stars = Annotated[
     option(
         "--stars",
         metavar="own|wildcard",
-        help="A star (an interval, a set) is a value of its own, unless given, or stands for any of its values, as "
-        "somebody assumes who joins tables.",
+        help="own (default): a star (an interval, a set) is a value of its own; wildcard: it matches any of its "
+        "values, as in a join of tables.",
         panel=_KNOWN,
     ),
 ]
+# Parameters of the measures.
 Threshold = Annotated[
     str | None,
     option(
         "--threshold",
         metavar="NUMBER",
-        help="The risk of re-identification that is still acceptable, up to 1; 0.2 unless given.",
+        help="The acceptable risk of re-identification, up to 1. Default: 0.2.",
         panel=_MEASURES,
     ),
 ]
@@ -86,7 +88,7 @@ L = Annotated[
     option(
         "-l",
         metavar="NUMBER",
-        help="A confidence of 1 in l in a sensitive value is still acceptable; l = 2 unless given.",
+        help="The acceptable confidence in a sensitive value is 1 / l. Default: l = 2.",
         panel=_MEASURES,
     ),
 ]
@@ -95,7 +97,7 @@ Significance = Annotated[
     option(
         "--significance",
         metavar="NUMBER",
-        help="The error that the estimated k-map is allowed for a class; 0.01 unless given.",
+        help="The error probability of the estimated k-map for a class. Default: 0.01.",
         panel=_MEASURES,
     ),
 ]
@@ -104,7 +106,7 @@ Suda = Annotated[
     option(
         "--suda",
         metavar="SIZE",
-        help="Look for special uniques of up to so many columns.",
+        help="Find special uniques of up to this many columns.",
         panel=_MEASURES,
     ),
 ]
@@ -122,7 +124,7 @@ Combinations = Annotated[
     option(
         "--combinations",
         metavar="SIZE",
-        help="Rank combinations of up to so many columns; 3 unless given, or fewer where there are very many.",
+        help="Rank combinations of up to this many columns. Default: 3, fewer for very many columns.",
         panel=_MEASURES,
     ),
 ]
@@ -130,10 +132,11 @@ Explain = Annotated[
     bool,
     option(
         "--explain",
-        help="Say of each measure what it assumes, its formula and its reference.",
+        help="Show the assumptions, the formula and the reference of each measure.",
         panel=_MEASURES,
     ),
 ]
+# Private output.
 Records = Annotated[
     Path | None,
     option(
@@ -170,27 +173,27 @@ def risk(
     output: options.Page = None,
     force: Force = False,
 ) -> None:
-    """Measure and estimate the disclosure risk of a table, whoever made it.
+    """Measure and estimate the disclosure risk of any table, original or published.
 
     Example: shoal risk survey.csv --qi age,gender,zip --sensitive disease --sampling-fraction 0.01 --suda 3
 
-    Cells are compared as they stand, unless stars are wildcards: a star, an
-    interval and a missing value are values like any other. `shoal list measures`
-    says what is measured.
+    Cells are compared as they stand, unless stars are wildcards: a star, an interval and
+    a missing value are ordinary values. `shoal list measures` explains the measures.
 
-    Exit code 0, however high the risk is.
+    Exit code 0 for any risk.
     """
     from shoal.verbs.risk import risk as assess
 
     check_page(output, force=force)
     if records is not None and records.exists():
-        raise OutputError(f"'{records}' exists already and is kept. Choose another name.")
+        raise OutputError(f"'{records}' exists and is not replaced. Choose another name.")
     named = named_by_certificate(source)
-    asked = arguments_for(words, assess, source=source, named=named)
-    names = asked.get("quasi_identifiers", named)
+    arguments = arguments_for(words, assess, source=source, named=named)
+    names = arguments.get("quasi_identifiers", named)
     if stars != "wildcard":
-        asked.pop("hierarchies", None)  # those of a spec file are for anonymizing
-    asked |= {"hierarchies": trees} if (trees := trees_of_cells(hierarchies, names)) else {}
+        arguments.pop("hierarchies", None)  # hierarchies of a spec file are for anonymizing
+    arguments |= {"hierarchies": trees} if (trees := trees_of_cells(hierarchies, names)) else {}
+    # Options of the command, with numbers parsed as exact values.
     texts = {
         "population": population,
         "weights": weights,
@@ -198,7 +201,7 @@ def risk(
         "log_linear": log_linear,
         "stars": stars,
     }
-    said: dict[str, Any] = {name: text for name, text in texts.items() if text is not None}
+    own: dict[str, Any] = {name: text for name, text in texts.items() if text is not None}
     numbers = {
         "sampling_fraction": ("--sampling-fraction", sampling_fraction),
         "threshold": ("--threshold", threshold),
@@ -207,10 +210,11 @@ def risk(
         "suda": ("--suda", suda),
         "combinations": ("--combinations", combinations),
     }
-    said |= {name: as_number(flag, text) for name, (flag, text) in numbers.items() if text is not None}
+    own |= {name: as_number(flag, text) for name, (flag, text) in numbers.items() if text is not None}
     with terminal.progress() as progress:
-        found = assess(source, progress=progress, cells=cells_of(cells, names), **said, **asked)
+        found = assess(source, progress=progress, cells=cells_of(cells, names), **own, **arguments)
     facts = found.to_dict()
+    # Files are written before anything is printed.
     pages = [] if output is None else _page(output, facts, source, force=force)
     if records is not None:
         write_private(records, found.records)
@@ -219,14 +223,14 @@ def risk(
         return
     written = [("records", records)] if records is not None else []
     written += [("written", page) for page in pages]
-    terminal.say("", lines_of(_lines(facts)), "", *_said(facts, explain=explain))
+    terminal.say("", lines_of(_lines(facts)), "", *_sentences(facts, explain=explain))
     terminal.say("", _ranking(facts["quasi_identifiers"]), "", *(path_line(name, path) for name, path in written))
     for one in facts["identifiers"]:
         terminal.note(f"Warning: {one['text']}")
 
 
 def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the figures, one measure a line."""
+    """Return the figures as lines of a measure and its values."""
     from shoal._core.words import number, percent
 
     def probabilities(figures: Mapping[str, Any]) -> str:
@@ -235,6 +239,7 @@ def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{percent(figures['threshold'])}: {percent(figures['records_above'])} of the rows"
         )
 
+    # Counts first, then the risks that the available knowledge allows.
     rows, classes, smallest = (number(facts[name]) for name in ("rows", "classes", "smallest_class"))
     lines = [
         ("rows", f"{rows} in {classes} classes, the smallest of {smallest}"),
@@ -246,8 +251,8 @@ def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         lines.append(("journalist risk", probabilities(facts["journalist"])))
         lines.append(("marketer risk", percent(facts["marketer"]["average"])))
     if facts["k_map"] is not None:
-        told = {"counted": facts["k_map"]["k"], "estimated": facts["k_map"]["estimated"]}
-        lines.append(("k-map", ", ".join(f"{number(k)} {how}" for how, k in told.items() if k is not None)))
+        levels = {"counted": facts["k_map"]["k"], "estimated": facts["k_map"]["estimated"]}
+        lines.append(("k-map", ", ".join(f"{number(k)} {how}" for how, k in levels.items() if k is not None)))
     if facts["population_uniques"] is not None:
         estimates = {name: share for name, share in facts["population_uniques"].items() if share is not None}
         lines.append(("alone outside", ", ".join(f"{percent(share)} ({name})" for name, share in estimates.items())))
@@ -260,47 +265,49 @@ def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def _said(facts: Mapping[str, Any], *, explain: bool) -> list[str]:
-    """Return what the figures mean, in sentences, and where asked for what each measure rests on."""
+def _sentences(facts: Mapping[str, Any], *, explain: bool) -> list[str]:
+    """Return sentences about the figures, and the basis of each measure if requested."""
     from shoal.disclosure_risk import MEASURES
 
-    said = []
+    sentences: list[str] = []
+    # Possible identifiers are printed as warnings instead.
     for measure in MEASURES:
         sentence = None if measure.name == "identifiers" else measure.sentence(facts)
         if sentence is None:
             continue
-        said.append(plain(f"- {sentence}"))
+        sentences.append(plain(f"- {sentence}"))
         if explain:
-            said += [
+            sentences += [
                 f"  {measure.title}: {measure.meaning}",
                 f"  Assumptions: {measure.assumptions}",
                 f"  Formula: {measure.formula}",
                 f"  Reference: {measure.reference}",
                 "",
             ]
-    return said
+    return sentences
 
 
 def _ranking(ranked: Sequence[Mapping[str, Any]]) -> Any:
-    """Return the combinations that tell most rows apart, as a table."""
+    """Return the combinations that distinguish most rows, as a table."""
     from rich.table import Table
 
     from shoal._core.words import percent
 
+    # Single columns first, then combinations.
     table = Table(title="Which columns identify", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for header, right in (("columns", False), ("pairs told apart", True), ("distinct", True)):
         table.add_column(header, justify="right" if right else "left", overflow="fold")
     shown = [one for one in ranked if len(one["columns"]) == 1] + [one for one in ranked if len(one["columns"]) > 1]
     for one in shown[:_SHOWN_COMBINATIONS]:
-        told = "-" if one["separation"] is None else percent(one["separation"])
+        apart = "-" if one["separation"] is None else percent(one["separation"])
         distinct = "-" if one["distinction"] is None else percent(one["distinction"])
         within = f" (± {100 * one['error']:.1f})" if one["error"] else ""
-        table.add_row(plain(", ".join(one["columns"])), told + within, distinct)
+        table.add_row(plain(", ".join(one["columns"])), apart + within, distinct)
     return table
 
 
 def _page(output: Path, facts: Mapping[str, Any], source: str, *, force: bool) -> list[Path]:
-    """Write the figures as JSON and as a page, for the publisher: what they are made of is no release yet."""
+    """Write the figures as JSON and as a page; they are for the publisher, because the table may be an original."""
     import json
 
     from shoal.report import render_risk

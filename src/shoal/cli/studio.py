@@ -1,4 +1,4 @@
-"""`shoal studio`."""
+"""The command `shoal studio`."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from shoal.cli.console import Terminal, plain
 
 __all__ = ["studio"]
 
-Table = Annotated[Path | None, argument(metavar="FILE", help="A table to begin with; any other may be opened there.")]
+Table = Annotated[Path | None, argument(metavar="FILE", help="The first table; others can be opened in the studio.")]
 Allowed = Annotated[
     list[Path] | None,
     option(
         "--allow",
         metavar="FOLDER",
-        help="A folder outside this one whose tables may be opened, too; repeat it for others.",
+        help="A further folder whose tables may be opened; repeat it for others.",
     ),
 ]
 Browser = Annotated[bool, option("--browser/--no-browser", help="Open the address in a browser.")]
-Port = Annotated[int, option("--port", metavar="NUMBER", min=0, max=65535, help="0 (unless given): a free one.")]
+Port = Annotated[int, option("--port", metavar="NUMBER", min=0, max=65535, help="The port. Default: 0, a free one.")]
 Upload = Annotated[
     int,
-    option("--max-upload", metavar="MEGABYTES", min=1, help="How large a file that is dropped into it may be."),
+    option("--max-upload", metavar="MEGABYTES", min=1, help="The maximum size of a file dropped into the page."),
 ]
 
 
@@ -50,6 +50,7 @@ def studio(
     """
     from shoal._core.optional import require
 
+    # Fail early if the optional dependencies are missing.
     for library in ("starlette", "uvicorn"):
         require(library, extra="studio", purpose="The studio")
     from shoal.studio import serve

@@ -1,4 +1,4 @@
-"""A release in a few lines."""
+"""The summary of a release in a few lines."""
 
 from __future__ import annotations
 
@@ -26,33 +26,34 @@ if TYPE_CHECKING:
 __all__ = ["summary_of"]
 
 _SAID_WHEN_FOUND = ("unread_dates",)
-"""Codes of warnings that were said when the file was read."""
+"""Codes of warnings that are printed when the file is read."""
 
 
 def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableType]:
-    """Return what a saved release is worth: asked, achieved, its cost, the best that can exist, and where it is.
+    """Return the summary of a saved release: request, achieved privacy, cost, best possible cost, and location.
 
     Parameters
     ----------
     certificate : mapping
         The full certificate as a dictionary.
     folder : Path
-        Where the release was saved.
+        The folder of the release.
     """
-    source, cost, achieved, asked = (certificate[key] for key in ("input", "cost", "achieved", "requested"))
+    source, cost, achieved, requested = (certificate[key] for key in ("input", "cost", "achieved", "requested"))
+    # Shares refer to all cells of quasi-identifiers.
     cells = source["rows"] * len(source["quasi_identifiers"])
     word, changed, touched, _ = counted(cost)
     share = (changed or 0) / cells if cells else 0
     lost = f", {percent(cost['gcp'])} of the information (normalized certainty penalty)" if word != "stars" else ""
-    reached = dict.fromkeys(achieved_for(request, achieved) for request in asked)
+    reached = dict.fromkeys(achieved_for(request, achieved) for request in requested)
     facts = [
-        ("asked", "; ".join(model_title(request) for request in asked)),
+        ("asked", "; ".join(model_title(request) for request in requested)),
         (
             "achieved",
             f"{'; '.join(reached)} in {number(achieved['groups'])} groups, checked again from the published cells",
         ),
         *(("persons", _of_units(figures)) for figures in certificate.get("persons", ())),
-        ("means", " ".join(promise(request, source["sensitive"]) for request in asked)),
+        ("means", " ".join(promise(request, source["sensitive"]) for request in requested)),
         (
             "cost",
             f"{number(changed)} {word}, {percent(share)} of the cells, in {number(touched)} records{lost}",
@@ -65,18 +66,19 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
         ),
         ("time", f"{certificate['seconds']['total']:.2f} s"),
     ]
+    # The input, the facts, the folders, and the warnings.
     about = f"{number(source['rows'])} records, quasi-identifiers {listed(source['quasi_identifiers'])}"
     if source["sensitive"]:
         about += f"; sensitive {listed(source['sensitive'])}"
     warned = [
         plain(f"Warning: {one['text']}") for one in certificate["warnings"] if one["code"] not in _SAID_WHEN_FOUND
     ]
-    told = lines_of([(name, said) for name, said in facts if said])
-    return ["", plain(about), told, *folder_lines(folder), "", *warned, *([""] if warned else [])]
+    lines = lines_of([(name, text) for name, text in facts if text])
+    return ["", plain(about), lines, *folder_lines(folder), "", *warned, *([""] if warned else [])]
 
 
 def _of_units(figures: Mapping[str, Any]) -> str:
-    """Summarize what was measured of one kind of unit, such as persons."""
+    """Summarize the figures of one kind of unit, such as persons."""
     most, share = number(figures["most_records"]), percent(figures["largest_share"])
     return (
         f"{number(figures['units'])} ({plain(figures['unit'])}) with {number(figures['records'])} records, at most "

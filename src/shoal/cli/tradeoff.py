@@ -1,4 +1,4 @@
-"""`shoal tradeoff`."""
+"""The command `shoal tradeoff`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ __all__ = ["tradeoff"]
 
 _LEVELS = "Levels of protection"
 
+# Levels and the choice of one.
 Ks = Annotated[
     str | None,
     option(
         "--k",
         "-k",
         metavar="NUMBERS",
-        help="Levels of k, separated by commas; 3,5,10,20,50 unless levels of k or l are given.",
+        help="Levels of k, separated by commas. Default: 3,5,10,20,50 if no level is given.",
         panel=_LEVELS,
     ),
 ]
@@ -41,7 +42,7 @@ Ls = Annotated[
         "--l",
         "-l",
         metavar="NUMBERS",
-        help="Levels of l, separated by commas; 1 asks for none. Each level of k is combined with each of l.",
+        help="Levels of l, separated by commas; 1 means none. Each level of k is combined with each level of l.",
         panel=_LEVELS,
     ),
 ]
@@ -50,16 +51,17 @@ Choose = Annotated[
     option(
         "--choose",
         metavar="K[,L]",
-        help="With -o: publish the release of this level, as it was measured.",
+        help="With -o: publish the measured release of this level.",
         panel=_LEVELS,
     ),
 ]
+# Private output.
 Chart = Annotated[
     Path | None,
     option(
         "--chart",
         metavar="FILE",
-        help="Draw risk and loss side by side into a file, .svg or .png; it is replaced if it exists.",
+        help="Write a chart of risk and loss, .svg or .png; an existing file is replaced.",
         panel="Files",
     ),
 ]
@@ -68,7 +70,7 @@ Page = Annotated[
     option(
         "--page",
         metavar="FILE.html",
-        help="Write a page with the picture and all figures, for you alone; it is replaced if it exists.",
+        help="Write a private page with the chart and all figures; an existing file is replaced.",
         panel="Files",
     ),
 ]
@@ -99,28 +101,29 @@ def tradeoff(
     chart: Chart = None,
     page: Page = None,
 ) -> None:
-    """Compare levels of protection: the risk that each leaves, and what it loses. Choose one to publish it.
+    """Compare the risk and the loss of several levels of protection, and choose one to publish.
 
     Example: shoal tradeoff patients.csv --qi age,zip --sensitive disease --k 3,5,10,20 --choose 10 -o out
 
-    Each level is released and verified. Other models (-t, --alpha, ...) hold at
-    every level. The knee, where there is one, says where the curve bends; which
-    risk is acceptable, you say.
+    Each level is released and verified. Other models (-t, --alpha, ...) hold at every
+    level. The knee marks the bend of the curve if there is one; the acceptable risk is
+    your decision.
 
-    All figures are for you alone: those of levels that are not published tell
-    more than the release that is.
+    All figures are for you alone: those of unpublished levels reveal more than the
+    published release.
 
-    Exit codes: 0 done; 1 no level can be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
+    Exit codes: 0 done; 1 no level is feasible; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """
     from shoal.io import check_free
     from shoal.verbs.tradeoff import tradeoff as compare_levels
 
+    # A level can only be published to a folder, and a folder needs a level.
     level = _chosen_level(choose, k, l)
     if (choose is None) != (words.get("output") is None):
         raise UsageError(
             "Name the folder for the chosen release with -o OUT."
             if choose is not None
-            else "Say which level to publish with --choose, or leave -o out to look first."
+            else "Name the level to publish with --choose, or leave -o out to compare first."
         )
     if chart is not None:
         check_picture_name(chart)
@@ -137,9 +140,10 @@ def tradeoff(
             l=_numbers("--l", l),
             progress=progress,
         )
+    # Print the table, write the requested files, publish the chosen level.
     facts = found.to_dict()
     if not terminal.json:
-        terminal.say("", _table_of(found), *(plain(sentence) for sentence in _said(found, terminal)), "")
+        terminal.say("", _table_of(found), *(plain(sentence) for sentence in _sentences(found, terminal)), "")
     for write, path in ((found.save_plot, chart), (found.report, page)):
         if path is not None:
             write(path)
@@ -151,7 +155,7 @@ def tradeoff(
 
 
 def _published(terminal: Terminal, found: TradeOff, level: dict[str, Any], words: Words) -> dict[str, Any]:
-    """Save the release of a level, say what it is, and return its certificate."""
+    """Save the release of a level, print its summary, and return its certificate."""
     folder = folder_of(words)
     facts = save(terminal, found.choose(**level), folder, words)
     if not terminal.json:
@@ -162,7 +166,7 @@ def _published(terminal: Terminal, found: TradeOff, level: dict[str, Any], words
 
 
 def _chosen_level(choose: str | None, k: str | None, l: str | None) -> dict[str, Any]:
-    """Return the level that --choose names: its k and its l, or the l alone where only levels of l are given."""
+    """Return the level of --choose: its k and its l, or the l alone if only levels of l are given."""
     if choose is None:
         return {}
     names = ("l",) if k is None and l is not None else ("k", "l")
@@ -173,9 +177,10 @@ def _chosen_level(choose: str | None, k: str | None, l: str | None) -> dict[str,
 
 
 def _other_models(words: Words, k: str | None, l: str | None) -> list[PrivacyModel]:
-    """Return the models that hold at every level; those with a k or an l have some, which the levels' replace."""
+    """Return the models that hold at every level, with placeholders for k and l, which the levels replace."""
     from shoal.verbs.tradeoff import USUAL
 
+    # Models need some k and l to be built; the levels replace them.
     levels = {name: _numbers(f"--{name}", given) for name, given in (("k", k), ("l", l))}
     highest = {name: max(numbers) for name, numbers in levels.items() if numbers is not None}
     if not highest and words.get("k") is None:
@@ -184,12 +189,12 @@ def _other_models(words: Words, k: str | None, l: str | None) -> list[PrivacyMod
 
 
 def _numbers(option: str, given: str | None) -> list[Any] | None:
-    """Return the numbers that an option lists."""
+    """Parse the numbers of an option."""
     return None if given is None else [as_number(option, one.strip()) for one in given.split(",")]
 
 
-def _said(found: TradeOff, terminal: Terminal) -> list[str]:
-    """Return the sentences, and why levels have no release in the words of the call."""
+def _sentences(found: TradeOff, terminal: Terminal) -> list[str]:
+    """Return the sentences of the result, and the errors of levels without a release."""
     failed = [choice for choice in found.choices if choice.error is not None]
     return [
         *found.sentences(),
@@ -199,7 +204,7 @@ def _said(found: TradeOff, terminal: Terminal) -> list[str]:
 
 
 def _table_of(found: TradeOff) -> RenderableType:
-    """Return the choices as a table: the knee is bold, levels that another one beats are dim."""
+    """Return the choices as a table: the knee is bold, beaten levels are dim."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 

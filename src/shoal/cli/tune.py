@@ -1,4 +1,4 @@
-"""`shoal tune`."""
+"""The command `shoal tune`."""
 
 from __future__ import annotations
 
@@ -49,29 +49,31 @@ def tune(
     loss: options.TunedLoss = None,
     seconds: options.Seconds = None,
 ) -> None:
-    """Search for the coarsening of the quasi-identifiers that loses the least once the table is anonymized.
+    """Search for the coarsening of the quasi-identifiers with the lowest loss after anonymization.
 
     Example: shoal tune patients.csv --qi age,zip --sensitive disease -l 4 --seconds 60 -o out
 
-    Coarser columns need fewer stars. What both lose together is measured against
-    the original table, and the search is never worse than no coarsening.
+    Coarser columns need fewer stars. The total loss is measured against the original
+    table, and the result is never worse than no coarsening.
 
-    Columns with --hierarchy are coarsened to its levels, others to what fits
-    their values; those with --coarsen are coarsened like that in any case.
+    Columns with --hierarchy are coarsened to its levels, others to suitable bins,
+    prefixes or classes; those with --coarsen keep that coarsening.
 
     With -o the best release is published, and its private report shows the
-    trade-off; Ctrl-C ends the search and keeps what it found.
+    trade-off. Ctrl-C ends the search and keeps the best result so far.
 
-    Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
+    Exit codes: 0 done; 1 the request is infeasible; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """
     from shoal.io import check_free
     from shoal.verbs.tune import tune as search
 
+    # Options of the search, in addition to the request.
     request, arguments = request_in(words), dict[str, Any]()
     if loss is not None:
         arguments["loss"] = loss
     if seconds is not None:
         arguments["seconds"] = as_number("--seconds", seconds)
+    # Without an output folder, the command only searches.
     folder = None if words.get("output") is None else folder_of(words)
     if folder is not None:
         check_free(folder, force=bool(words.get("force")))
@@ -87,7 +89,7 @@ def tune(
 
 
 def _published(terminal: Terminal, tuning: Tuning, folder: Path, words: Words) -> dict[str, Any]:
-    """Save the best release, say what it is, and return its certificate."""
+    """Save the best release, print its summary, and return its certificate."""
     with terminal.progress() as progress:
         facts = save(terminal, tuning.release(progress=progress), folder, words)
     if not terminal.json:
@@ -98,10 +100,11 @@ def _published(terminal: Terminal, tuning: Tuning, folder: Path, words: Words) -
 
 
 def _summary_of(tuning: Tuning, audience: Audience) -> list[RenderableType]:
-    """Return what was found: sentences, a table of the trade-off, and the words that ask for the best setting."""
+    """Return the result: sentences, a table of the trade-off, and the options for the best setting."""
     lines: list[RenderableType] = [plain(sentence) for sentence in tuning.sentences()]
     lines += [_table_of(tuning), *warning_lines(tuning.warnings, audience)]
-    words = [f"--coarsen '{name}={said}'" for name, said in tuning.words.items()]
+    # Coarsenings without a text form can only be used in Python.
+    words = [f"--coarsen '{name}={text}'" for name, text in tuning.words.items()]
     if words:
         lines.append(path_line("best", " ".join(words)))
     lines.append("")
@@ -109,7 +112,7 @@ def _summary_of(tuning: Tuning, audience: Audience) -> list[RenderableType]:
 
 
 def _table_of(tuning: Tuning) -> RenderableType:
-    """Return the settings that no other one beats in both kinds of loss, as a table."""
+    """Return the trade-off as a table."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -128,7 +131,8 @@ def _table_of(tuning: Tuning) -> RenderableType:
 
 
 def _shown(tuning: Tuning) -> set[int]:
-    """Return which settings of the trade-off are shown, spread evenly where they are many; the best is among them."""
+    """Return the settings of the trade-off to show, evenly spread if there are many; the best is always one of them."""
+    # Keep the ends, spread the others evenly, and add the best.
     front = list(tuning.trade_off)
     if len(front) <= _SHOWN:
         return set(range(len(front)))

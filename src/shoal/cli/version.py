@@ -1,4 +1,4 @@
-"""`shoal version`."""
+"""The command `shoal version`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audience of the command line: errors of the library told in flags, where Python has parameters."""
+"""The audience of the command line: error messages with flags instead of Python parameters."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["Flags", "flags_in", "flags_of"]
 
 
 class Flags:
-    """What users of a command call the parameters of the library; see `shoal._messages.Audience`.
+    """The flags of a command for the parameters of the library; see `shoal._messages.Audience`.
 
     Parameters
     ----------
     flags : mapping of str to str
-        The flags of the command by the names of its parameters, as `flags_of` returns them.
+        The flags of the command by the names of its parameters, as returned by `flags_of`.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Flags:
         self._flags = flags
 
     def called(self, parameter: str, owner: str = "") -> str | None:
-        """Return the flag of a parameter; None where the command has none for it."""
+        """Return the flag of a parameter; None if the command has none for it."""
         if not owner:
             return self._flags.get(parameter)
         from shoal._core.validation import parameters_of
@@ -41,8 +41,9 @@ class Flags:
         from shoal.hierarchy import Coarsening
         from shoal.models import MODELS, OrderedDistance
 
-        asked: list[type] = [*MODELS.values(), OrderedDistance]
-        for model in asked:
+        # A parameter of a model, an algorithm or a coarsening has the flag declared with its class.
+        owners: list[type] = [*MODELS.values(), OrderedDistance]
+        for model in owners:
             if model.__name__ == owner:
                 return parameters_of(model)[parameter].flag
         for name, algorithm in ALGORITHMS.items():
@@ -50,12 +51,12 @@ class Flags:
             if owner in (name, type(algorithm).__name__) and parameter in declared:
                 return declared[parameter].flag or f"--param {parameter}"
         if any(kind.__name__ == owner for kind in _kinds_of(Coarsening)):
-            return f"Its {parameter}"  # what --coarsen says of a column has it
+            return f"Its {parameter}"  # a parameter within --coarsen
         return self._flags.get(parameter)
 
 
 def _kinds_of(kind: type[Any]) -> list[type[Any]]:
-    """Return a class and all that derive from it."""
+    """Return a class and all its subclasses."""
     found = [kind]
     for one in kind.__subclasses__():
         found += _kinds_of(one)
@@ -63,15 +64,16 @@ def _kinds_of(kind: type[Any]) -> list[type[Any]]:
 
 
 def flags_of(command: Any, words: Sequence[str]) -> dict[str, str]:
-    """Return the flags of the command that a call names, by the names of their parameters.
+    """Return the flags of the command in a call, keyed by parameter.
 
     Parameters
     ----------
     command : click command
         The group of all commands.
     words : sequence of str
-        The words of the call.
+        The arguments of the call.
     """
+    # Follow the names of groups and commands until the first other word.
     for word in words:
         within = command.get_command(None, word) if hasattr(command, "get_command") else None
         if within is None:
@@ -81,7 +83,8 @@ def flags_of(command: Any, words: Sequence[str]) -> dict[str, str]:
 
 
 def flags_in(command: Any) -> dict[str, str]:
-    """Return the flags of a command by the names of their parameters."""
+    """Return the flags of a command, keyed by parameter."""
+    # Parameters of one algorithm are addressed by the option of several in `compare`.
     flags = {
         one.name: one.opts[0]
         for one in getattr(command, "whole", command.params)

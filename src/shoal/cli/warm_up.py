@@ -1,4 +1,4 @@
-"""`shoal warm-up`: compile before anybody waits for it."""
+"""The command `shoal warm-up`."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Names = Annotated[
     list[str] | None,
     argument(
         metavar="[ALGORITHM ...]",
-        help="What to compile: algorithms, grouping, risk, republish; all of them where none is named.",
+        help="What to compile: names of algorithms, grouping, risk, republish. Default: all.",
     ),
 ]
 Processes = Annotated[
     int | None,
-    option("--processes", metavar="NUMBER", help="Processes side by side; one for each core unless given.", min=1),
+    option("--processes", metavar="NUMBER", help="Number of parallel processes. Default: one per core.", min=1),
 ]
 _ROWS = MappingProxyType({"exact": 14, "milp": 14, "matching": 60, "patterns-optimal": 60})
-"""Rows of the tables of algorithms that prove an optimum; the others publish 400."""
+"""Table sizes for algorithms that prove an optimum; the others use 400 rows."""
 _PHASES = MappingProxyType(
     {
         "age": "544412102350542242151405033550",
@@ -39,19 +39,19 @@ _PHASES = MappingProxyType(
         "income": "020010000111301102132310313312",
     }
 )
-"""A table, a digit for each row, where TP goes through all of its phases for l = 3."""
+"""A table with one digit per row and column, for which TP runs all of its phases with l = 3."""
 _LONGEST_FIRST = ("cluster", "sabre", "full-domain", "mondrian", "matching", "tds")
 
 
 def warm_up(
     context: click.Context, *, names: Names = None, processes: Processes = None, json: options.Json = None
 ) -> None:
-    """Compile the loops of algorithms, which their first runs would do otherwise.
+    """Compile the kernels of algorithms in advance, which shortens their first runs.
 
     Example: shoal warm-up cluster tp+
 
-    What is compiled already is not compiled again. Machine code is kept beside the
-    package or, where that cannot be written, in the user's cache folder.
+    Compiled kernels are not compiled again. Machine code is cached in the package's
+    folder or, if that is not writable, in the user's cache folder.
     """
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -62,6 +62,7 @@ def warm_up(
     for name in names or ():
         if name not in known:
             raise ParameterError(f"There is no algorithm '{plain(name)}' to compile. {did_you_mean(name, known)}")
+    # Start with the longest tasks, so that the processes end at about the same time.
     chosen = sorted(names or known, key=(*_LONGEST_FIRST, *known).index)
     workers = min(processes or _cores(), len(chosen))
     start = time.perf_counter()
@@ -82,27 +83,28 @@ def warm_up(
 
 
 def _cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _run(name: str) -> None:
-    """Do in a process of its own what calls the loops."""
+    """Run one task in a separate process."""
     _tasks()[name](name)
 
 
 def _tasks() -> Mapping[str, Callable[[str], None]]:
-    """Return what can be compiled, each with work that needs all of it."""
+    """Return the tasks by name, each of which compiles all kernels of its name."""
     from shoal.algorithms import ALGORITHMS
 
     return {**dict.fromkeys(ALGORITHMS, _publish), "grouping": _group, "risk": _measure, "republish": _republish}
 
 
 def _publish(algorithm: str) -> None:
-    """Publish a small table by an algorithm in all ways that it serves."""
+    """Publish a small table with an algorithm, in all ways that it supports."""
     import shoal
     from shoal.hierarchy import frequency_hierarchy
 
+    # All recodings with all kinds of models, because each has kernels of its own.
     frame = shoal.datasets.census(_ROWS.get(algorithm, 400), quasi_identifiers=3, seed=1)
     trees = {"age": frequency_hierarchy(frame["age"])}
     ways: list[dict[str, Any]] = [{"recoding": "suppression"}, {"recoding": "generalization"}]
@@ -123,17 +125,18 @@ def _publish(algorithm: str) -> None:
                 )
             except UnsupportedError:
                 continue
-    for table, asked in _more(algorithm):
-        shoal.anonymize(table, sensitive="income", seed=1, **asked)
+    for table, request in _more(algorithm):
+        shoal.anonymize(table, sensitive="income", seed=1, **request)
 
 
 def _more(algorithm: str) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield tables and requests that need loops of an algorithm which those of `_publish` do not."""
+    """Yield tables and requests for the kernels of an algorithm that `_publish` does not reach."""
     import polars as pl
 
     import shoal
     from shoal.hierarchy import frequency_hierarchy
 
+    # Small random tables do not reach every phase of these algorithms.
     if algorithm in ("tp", "tp+"):
         table = pl.DataFrame({name: [int(digit) for digit in digits] for name, digits in _PHASES.items()})
         yield table, {"quasi_identifiers": ["age", "gender"], "privacy": shoal.LDiversity(3), "algorithm": algorithm}
@@ -141,13 +144,13 @@ def _more(algorithm: str) -> Iterator[tuple[Any, dict[str, Any]]]:
         frame = shoal.datasets.census(400, quasi_identifiers=3, seed=1)
         trees = {name: frequency_hierarchy(frame[name]) for name in frame.columns[:3]}
         longer = shoal.Cluster(effort=200)
-        asked = {"quasi_identifiers": frame.columns[:3], "privacy": shoal.KAnonymity(3), "algorithm": longer}
-        yield frame, {**asked, "recoding": "generalization", "hierarchies": trees}
+        request = {"quasi_identifiers": frame.columns[:3], "privacy": shoal.KAnonymity(3), "algorithm": longer}
+        yield frame, {**request, "recoding": "generalization", "hierarchies": trees}
     elif algorithm == "full-domain":
         frame = shoal.datasets.census(100, quasi_identifiers=2, seed=1)
         least = shoal.FullDomain(cost="kl_divergence")
-        asked = {"quasi_identifiers": frame.columns[:2], "privacy": shoal.KAnonymity(2), "algorithm": least}
-        yield frame, {**asked, "recoding": "generalization"}
+        request = {"quasi_identifiers": frame.columns[:2], "privacy": shoal.KAnonymity(2), "algorithm": least}
+        yield frame, {**request, "recoding": "generalization"}
     elif algorithm == "patterns-optimal":
         frame = shoal.datasets.census(60, quasi_identifiers=6, seed=1)
         proving = shoal.PatternGuided(optimal=True, time_limit=60)
@@ -158,6 +161,7 @@ def _group(_: str) -> None:
     """Group labels, numbers, points and regions."""
     from shoal import grouping
 
+    # Every method of grouping, with small inputs.
     counts = [at % 7 + 1 for at in range(40)]
     grouping.labels(counts, k=10)
     grouping.labels([6, 6, 9, 11, 1, 2, 10, 11, 3, 4, 10, 5], k=11)
@@ -191,7 +195,7 @@ def _measure(_: str) -> None:
 
 
 def _republish(_: str) -> None:
-    """Publish two quarters of a table that changes, and count in them."""
+    """Publish two quarters of a changing table, and query the releases."""
     import shoal
 
     first, second, _people = shoal.datasets.quarters()

@@ -22,7 +22,14 @@ _NAME_FILES = {"female": "dist.female.first", "male": "dist.male.first", "last":
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DemoTable:
-    """A table with the roles of its columns, for a first release."""
+    """A table with the roles of its columns, for a first release.
+
+    Examples
+    --------
+    >>> from shoal.datasets import demo
+    >>> demo().quasi_identifiers  # doctest: +SKIP
+    ('gender', 'race', 'education', 'work_status', 'region', 'children')
+    """
 
     frame: pl.DataFrame
     """The table, with one row per person."""
@@ -178,6 +185,11 @@ def fair() -> pl.DataFrame:
     ----------
     R. C. Fair, "A theory of extramarital affairs", Journal of Political Economy 86(1), 1978, 45-61, doi:10.1086/260646.
     Included in statsmodels with the author's permission.
+
+    Examples
+    --------
+    >>> fair().height  # doctest: +SKIP
+    6366
     """
     import polars as pl
 
@@ -256,6 +268,11 @@ def attendance() -> pl.DataFrame:
     ----------
     General Social Survey, NORC at the University of Chicago; the extract `happiness` of J. M. Wooldridge, *Introductory
     Econometrics: A Modern Approach*, 7th edition, Cengage 2019.
+
+    Examples
+    --------
+    >>> attendance().height  # doctest: +SKIP
+    17137
     """
     import polars as pl
 

@@ -23,7 +23,14 @@ __all__ = ["FILES", "DatasetFile", "write_dataset"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DatasetFile:
-    """An example file."""
+    """An example file.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> shoal.datasets.FILES["patients.csv"].title
+    '1,000 made-up patients: name, visit_id, age, gender, zip, admitted, disease'
+    """
 
     title: str
     """Description in one line."""

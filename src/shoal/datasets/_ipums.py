@@ -76,6 +76,16 @@ def ipums(path: str | os.PathLike[str], *, sensitive: Literal["income", "occupat
     References
     ----------
     IPUMS USA, University of Minnesota, https://usa.ipums.org, doi:10.18128/D010.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> lines = ["AGE,SEX,RACE,MARST,BPL,EDUC,CLASSWKR,INCTOT", "34,1,1,1,6,10,2,41000", "52,2,1,6,36,6,2,18000"]
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     for line in lines:
+    ...         print(line, file=file, flush=True)
+    ...     ipums(file.name).columns
+    ['age', 'gender', 'race', 'marital_status', 'birth_place', 'education', 'work_class', 'income']
     """
     import polars as pl
 

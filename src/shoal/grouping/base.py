@@ -41,7 +41,14 @@ MAX_TOTAL = 1 << 53
 
 @dataclass(frozen=True, kw_only=True)
 class GroupingGuarantee:
-    """Guarantee of a method for a single run."""
+    """Guarantee of a method for a single run.
+
+    Examples
+    --------
+    >>> guarantee = GroupingGuarantee(text="No class has more than 2 k records.", largest=20, ratio=2.0)
+    >>> guarantee.to_dict()["largest"]
+    20
+    """
 
     text: str
     """The theorem in one sentence."""
@@ -57,7 +64,13 @@ class GroupingGuarantee:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupingBound:
-    """Lower bound on the largest class of any feasible grouping."""
+    """Lower bound on the largest class of any feasible grouping.
+
+    Examples
+    --------
+    >>> GroupingBound(value=9, why="every class has at least k records").value
+    9
+    """
 
     value: int
     """The bound."""

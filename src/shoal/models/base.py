@@ -221,6 +221,14 @@ class PrivacyModel(ABC):
     """A condition on each group of a release (`GroupModel`), or on all groups together (`TableModel`).
 
     Models are values: they are frozen and comparable, and their `repr` reads like the call that created them.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> shoal.KAnonymity(5) == shoal.KAnonymity(5)
+    True
+    >>> shoal.KAnonymity(5).monotone, shoal.KAnonymity(5).needs_sensitive
+    (True, False)
     """
 
     name: ClassVar[str]
@@ -327,7 +335,14 @@ class PrivacyModel(ABC):
 
 @dataclass(frozen=True, repr=False)
 class GroupModel(PrivacyModel):
-    """A predicate that every group of a release must satisfy."""
+    """A predicate that every group of a release must satisfy.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> isinstance(shoal.LDiversity(2), shoal.GroupModel)
+    True
+    """
 
     of_units: ClassVar[bool] = False
     """Whether the model is about the units that are protected (persons, households) rather than a sensitive attribute:
@@ -439,6 +454,12 @@ class TableModel(PrivacyModel):
 
     No group satisfies or violates it alone. Algorithms that judge one group at a time cannot enforce it; algorithms
     that can declare so (`Capabilities.judges_releases`).
+
+    Examples
+    --------
+    >>> import shoal
+    >>> isinstance(shoal.AverageRisk(0.1), shoal.TableModel)
+    True
     """
 
     @abstractmethod

@@ -147,7 +147,16 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Certificate:
-    """Everything that is known of one release; it holds no cell of the input. It is the publisher's."""
+    """Everything that is known of one release; it holds no cell of the input. It is the publisher's.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
+    >>> release = shoal.anonymize(people, quasi_identifiers=["age", "gender"], sensitive="income", l=2, seed=1)
+    >>> release.certificate.algorithm, release.certificate.achieved["k"]
+    ('tp+', 2)
+    """
 
     version: str
     """shoal's version."""
@@ -285,7 +294,16 @@ class Certificate:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PublicCertificate:
-    """What may be published beside a release: the same for every original that gives the same published table."""
+    """What may be published beside a release: the same for every original that gives the same published table.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
+    >>> release = shoal.anonymize(people, quasi_identifiers=["age", "gender"], sensitive="income", l=2, seed=1)
+    >>> release.public_certificate.achieved["k"]
+    2
+    """
 
     version: str
     """shoal's version."""

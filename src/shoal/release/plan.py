@@ -51,6 +51,14 @@ class ReleasePlan(Unpicklable):
     """How a release publishes the classes of a table: each class of quasi-identifiers has one form, or several.
 
     A form is a row of published quasi-identifiers. A plan is the publisher's: it holds values of the original table.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
+    >>> release = shoal.anonymize(people, quasi_identifiers=["age", "gender"], sensitive="income", l=2, seed=1)
+    >>> release.plan.sentences()[0]
+    'It publishes age, gender and income; quasi-identifiers are age and gender.'
     """
 
     _instead: ClassVar[str] = "Save it to a file."

@@ -39,6 +39,16 @@ class Release(VerifiedTable):
     """A table that may be published: its cells were verified before this object was made.
 
     `data` and `public_certificate` are for readers. The object itself is the publisher's: it holds the original table.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
+    >>> release = shoal.anonymize(people, quasi_identifiers=["age", "gender"], sensitive="income", l=2, seed=1)
+    >>> release.data.columns
+    ['age', 'gender', 'income']
+    >>> release.certificate.achieved["k"]
+    2
     """
 
     def save(

@@ -1,3 +1,3 @@
-"""Requests: what is requested of a release, as a value."""
+"""Requests: everything that is requested of a release, as a value."""
 
 __all__: list[str] = []

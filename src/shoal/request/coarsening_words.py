@@ -1,4 +1,4 @@
-"""Coarsenings in words: `prefix:3`, `cuts:18,30,65`, `level:FILE:2`, as options and spec files write them."""
+"""Coarsenings in the syntax of options and spec files: `prefix:3`, `cuts:18,30,65`, `level:FILE:2`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from shoal.request.texts import KINDS, as_number, names_in
 if TYPE_CHECKING:
     from shoal.hierarchy import Coarsening
 
-__all__ = ["beside", "coarsenings_of", "in_words"]
+__all__ = ["in_folder", "coarsenings_of", "in_words"]
 
 _FLAG = "--coarsen"
 
 
-def beside(folder: Path, words: str) -> str:
-    """Return a coarsening whose file, if it has one, starts from a folder."""
+def in_folder(folder: Path, words: str) -> str:
+    """Make the path of a coarsening's file, if it has one, relative to a folder."""
+    # Only hierarchies and maps have files; the part after the last colon is a number.
     kind, _, rest = words.partition(":")
     if kind not in ("level", "regions"):
         return words
@@ -29,20 +30,21 @@ def beside(folder: Path, words: str) -> str:
     return f"{kind}:{folder / file}:{number}" if colon else words
 
 
-def coarsenings_of(said: Mapping[str, str]) -> dict[str | tuple[str, ...], Coarsening]:
-    """Build coarsenings by column, or by columns if the name lists several.
+def coarsenings_of(texts: Mapping[str, str]) -> dict[str | tuple[str, ...], Coarsening]:
+    """Parse coarsenings, keyed by column, or by columns if the name lists several.
 
     Raises
     ------
     UsageError
-        The words name none.
+        If a text is not a coarsening.
     """
     made: dict[str | tuple[str, ...], Coarsening] = {}
-    for name, words in said.items():
+    for name, words in texts.items():
+        # A name such as "lat,lon" stands for a coarsening of two columns.
         names = names_in(_FLAG, [name]) or (name,)
         try:
             made[names if len(names) > 1 else names[0]] = _coarsening_of(words)
-        except ParameterError as error:  # of a coarsening as Python has it
+        except ParameterError as error:  # raised by the class of the coarsening
             raise UsageError(f"{_FLAG} {name}={words} is invalid. ", error) from error
     return made
 
@@ -52,9 +54,10 @@ def _coarsening_of(words: str) -> Coarsening:
     makers = _makers()
     if kind not in makers:
         near = did_you_mean(kind, KINDS) or f"There are {', '.join(KINDS.values())}."
-        raise UsageError(f"'{kind}' is no coarsening. {near}")
+        raise UsageError(f"'{kind}' is not a coarsening. {near}")
+    # These two kinds have no parameter, all others need one.
     if bool(value) == (kind in ("zip3", "any")):
-        raise UsageError(f"The coarsening '{kind}' is written like {KINDS[kind]}.")
+        raise UsageError(f"The coarsening '{kind}' has the form {KINDS[kind]}.")
     return makers[kind](value)
 
 
@@ -86,7 +89,7 @@ def _makers() -> dict[str, Callable[[str], Coarsening]]:
 def _level(text: str) -> Coarsening:
     file, colon, level = text.rpartition(":")
     if not colon or not file:
-        raise UsageError(f"The coarsening 'level' is written like {KINDS['level']}.")
+        raise UsageError(f"The coarsening 'level' has the form {KINDS['level']}.")
     number: Any = as_number(_FLAG, level)
     return Level(file, number)
 
@@ -98,18 +101,19 @@ def _regions(text: str) -> Coarsening:
     file, colon, least = text.rpartition(":")
     if not colon or not file:
         raise UsageError(
-            f"The coarsening 'regions' is written like {KINDS['regions']}, or regions:MAP.gpkg:NAME:50 where NAME is "
-            "the column of the polygons with the names of the places."
+            f"The coarsening 'regions' has the form {KINDS['regions']}, or regions:MAP.gpkg:NAME:50 with the "
+            "column NAME of the polygons, which contains the names of the places."
         )
     number: Any = as_number(_FLAG, least)
     if Path(file.removesuffix(".gz")).suffix.lower() in EDGE_TABLES:
         return Regions(edges_of(file), k=number)
+    # A map may be followed by the column with the names of its regions.
     path, _, name = file.rpartition(":")
     return Regions(path or name, k=number, names=name if path else None)
 
 
 def in_words(coarsening: Coarsening, *, file: str = "") -> str | None:
-    """Write a coarsening in words; None if it has none.
+    """Format a coarsening in this syntax; None if it cannot be expressed.
 
     Parameters
     ----------
@@ -125,6 +129,7 @@ def in_words(coarsening: Coarsening, *, file: str = "") -> str | None:
     from shoal.grouping import Labels, Ordered, Points
 
     words: str | None = None
+    # Only parameters with an equivalent in the syntax match; all others keep their defaults.
     match coarsening:
         case Bins(width=width, start=0) if width is not None:
             words = f"bins:{_number(width)}"

@@ -1,4 +1,4 @@
-"""The fields of a request about columns: their roles, whose the rows are, and what a missing or odd value is."""
+"""The fields of a request about columns: roles, persons, and the treatment of missing and irregular values."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from shoal.request.request_field import requestable
 
 __all__ = ["ColumnFields"]
 
-_NAMES = "Separated by commas, or the option repeated; a name with a comma stands in double quotes."
+_NAMES = "Separated by commas, or the option repeated. Put a name with a comma in double quotes."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ColumnFields:
-    """What is requested of the columns of a table; `Request` has these fields first."""
+    """The requested roles and treatments of columns; `Request` has these fields first."""
 
+    # Roles of columns.
     quasi_identifiers: Sequence[str] = requestable(
         "sequence of str",
         "Columns that an adversary knows from elsewhere. A missing value is a value of its own.",
         section="columns",
         flag="--qi",
         metavar="NAMES",
-        help=f"Quasi-identifiers: what an adversary may know of a person. {_NAMES}",
+        help=f"Quasi-identifiers: columns that an adversary may know. {_NAMES}",
         kind=tuple[str, ...],
     )
     sensitive: str | Sequence[str] | None = requestable(
@@ -33,30 +34,31 @@ class ColumnFields:
         default=None,
         flag="--sensitive",
         metavar="NAMES",
-        help="Sensitive attributes: what must not be linked to a person.",
+        help="Sensitive attributes: columns that must not be linked to a person.",
         kind=tuple[str, ...],
     )
     direct_identifiers: Sequence[str] = requestable(
         "sequence of str",
-        "Columns that name a person: dropped.",
+        "Columns that identify a person; never published.",
         section="columns",
         default=(),
         flag="--id",
         metavar="NAMES",
-        help="Direct identifiers: columns that name a person, never published.",
+        help="Direct identifiers: columns that identify a person, never published.",
         kind=tuple[str, ...],
     )
     insensitive: str | Sequence[str] = requestable(
         'sequence of str, or "rest"',
-        'Columns that are published as they are; "rest" is all columns that have no other role. Look at them first: a '
-        "column that nobody thought of may name people.",
+        'Columns that are published unchanged; "rest" means all columns without another role. Check them first: a '
+        "forgotten column may identify people.",
         section="columns",
         default=(),
         flag="--insensitive",
         metavar="NAMES",
-        help="Columns that are neither, published as they are.",
+        help="Columns without any risk, published unchanged; rest means all columns without another role.",
         kind=tuple[str, ...],
     )
+    # Persons and further units.
     person: str | Sequence[str] | None = requestable(
         "str or sequence of str, optional",
         "The column, or several together, that identifies the person whose row it is, if persons have several rows. It "
@@ -66,60 +68,60 @@ class ColumnFields:
         default=None,
         flag="--person",
         metavar="NAMES",
-        help="The column that identifies the person whose record it is (several columns together), never published: k "
-        "counts persons then.",
+        help="The column (or several together) that identifies the person of each record, never published: k "
+        "then counts persons.",
         kind=tuple[str, ...],
     )
     units: Sequence[str | Sequence[str]] = requestable(
         "sequence of str or of sequences of str",
-        'Further kinds of units that must each be protected as persons are, such as households: `["household"]`.',
+        'Further kinds of units to protect in the same way as persons, such as households: `["household"]`.',
         section="columns",
         default=(),
         flag="--unit",
         metavar="NAMES",
-        help="Columns that identify further units, such as households, each of which is protected as persons are.",
+        help="Columns that identify further units, such as households, protected in the same way as persons.",
         kind=tuple[str, ...],
     )
     missing_person: str = requestable(
         '{"error", "own"}',
-        "What a row is whose person is missing: an error, or the row of a person of its own.",
+        "The treatment of rows without a person: an error, or a separate person for each row.",
         section="columns",
         default="error",
         flag="--missing-person",
         metavar="error|own",
-        help="A record whose person is missing is an error, or that of a person of its own.",
+        help="Records without a person: an error, or a separate person for each record.",
         constraint=OneOf(("error", "own")),
     )
     rows_per_person: int | None = requestable(
         "int, optional",
-        "At most so many rows of each person are published, and others left out: with 1, what is said of rows holds "
+        "The maximum number of published rows of a person; others are left out. With 1, the guarantees for rows hold "
         "for persons.",
         section="columns",
         default=None,
         flag="--rows-per-person",
         metavar="NUMBER",
-        help="Publish at most so many records of each person: with 1, everything said of records holds for persons.",
+        help="Publish at most this many records of each person. With 1, the guarantees for records hold for persons.",
         kind=int,
         constraint=Optional(Integer(low=1)),
     )
     kept_rows: str = requestable(
         '{"random", "first", "last"}',
-        "Which rows of a person stay: drawn at random, or the first or last by the column `order`.",
+        "The rows of a person to keep: random ones, or the first or last by the column `order`.",
         section="columns",
         default="random",
         flag="--kept-rows",
         metavar="random|first|last",
-        help="Which records of a person stay: drawn at random, or the first or last by --order.",
+        help="The records of a person to keep: random ones, or the first or last by --order.",
         constraint=OneOf(("random", "first", "last")),
     )
     order: str | None = requestable(
         "str, optional",
-        "The column of numbers or dates that rows of a person are ordered by.",
+        "The column of numbers or dates that orders the rows of a person.",
         section="columns",
         default=None,
         flag="--order",
         metavar="NAME",
-        help="The column of numbers or dates that records of a person are ordered by.",
+        help="The column of numbers or dates that orders the records of a person.",
     )
     link: bool = requestable(
         "bool",
@@ -131,36 +133,37 @@ class ColumnFields:
         help="Publish the records of each person together, under a random pseudonym. Needs --person.",
         kind=bool,
     )
+    # Missing and irregular values.
     missing_sensitive: str = requestable(
         '{"error", "value", "drop"}',
-        "What a missing sensitive value is: an error, a value like any other, or a reason to leave the row out.",
+        "The treatment of rows without a sensitive value: an error, an ordinary value, or left out.",
         section="columns",
         default="error",
         flag="--missing-sensitive",
         metavar="error|value|drop",
-        help="A missing sensitive value is an error, a value of its own, or drops its row.",
+        help="Records without a sensitive value: an error, a value of its own, or left out.",
         constraint=OneOf(("error", "value", "drop")),
     )
     normalize: bool = requestable(
         "bool",
-        "Whether to strip blanks at the ends and invisible characters (zero-width characters, soft hyphens, marks of "
+        "Whether to strip surrounding blanks and invisible characters (zero-width characters, soft hyphens, marks of "
         "direction) from sensitive values and quasi-identifiers that are text, and to compose their characters "
-        "(Unicode NFC), before anything else; text of which nothing is left is missing. The normalized values are "
-        "published. Without it, sensitive values that differ in this alone are an error.",
+        "(Unicode NFC), before anything else. Text that becomes empty is missing. The normalized values are "
+        "published. Without it, sensitive values that differ only in this way are an error.",
         section="columns",
         flag="--normalize",
-        help="Strip blanks at the ends and invisible characters from sensitive values and quasi-identifiers, and "
+        help="Strip surrounding blanks and invisible characters from sensitive values and quasi-identifiers, and "
         "compose characters (Unicode NFC), before anything else.",
         kind=bool,
     )
     star: str = requestable(
         "str",
-        "What a suppressed cell shows; it must not be a value of the data, and has neither digits nor commas: numbers, "
-        "dates, intervals and sets have them.",
+        "The symbol of a suppressed cell. It must not be a value of the data, and must not contain digits or commas, "
+        "which occur in numbers, dates, intervals and sets.",
         section="columns",
         default="*",
         flag="--star",
         metavar="SYMBOL",
-        help="The symbol of a suppressed cell, * unless given.",
+        help="The symbol of a suppressed cell. Default: *.",
         constraint=Symbol(),
     )

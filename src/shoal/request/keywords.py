@@ -1,4 +1,4 @@
-"""The fields of a request as keywords of the verbs: their values, their signatures and their documentation."""
+"""The fields of a request as keywords of the verbs: values, signatures and documentation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["OF_STREAMS", "request_of", "takes_request"]
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 _WIDTH = 112
 _PLACE = "    **options\n"
-"""The entry of a docstring that the fields take the place of."""
+"""The entry of a docstring that is replaced by the fields."""
 
 
 def request_of(verb: Callable[..., Any], request: Request | None, options: Mapping[str, Any]) -> Request:
@@ -27,23 +27,25 @@ def request_of(verb: Callable[..., Any], request: Request | None, options: Mappi
     Parameters
     ----------
     verb : callable
-        The function that is called, as `takes_request` returned it.
+        The called function, as returned by `takes_request`.
     request : Request or None
-        The request that is given as such.
+        The request passed as a value.
     options : mapping of str to object
-        The fields that are given by keyword; they override those of `request`.
+        The fields passed by keyword; they override those of `request`.
 
     Raises
     ------
     ParameterError
-        A keyword is unknown, a value is invalid, or there is no quasi-identifier.
+        If a keyword is unknown, a value is invalid, or there are no quasi-identifiers.
     """
     name, known = verb.__name__, inspect.signature(verb).parameters
     for option in options:
         if option not in known:
             raise ParameterError(f"{name} has no parameter '{option}'. {near_matches(option, list(known))}")
+    # Errors name the verb, so its keywords are validated here and not by `Request`.
     constraints = {key: one.constraint for key, one in parameters_of(Request).items() if one.constraint is not None}
     validate(name, options, {key: one for key, one in constraints.items() if key in options})
+    # A request passed as a value is the base, keywords override its fields.
     if request is not None:
         if not isinstance(request, Request):
             raise ParameterError.refusing(name, "request", "a shoal.Request", got=type(request).__name__)
@@ -54,15 +56,16 @@ def request_of(verb: Callable[..., Any], request: Request | None, options: Mappi
 
 
 def takes_request(*, without: Sequence[str] = ()) -> Callable[[_Verb], _Verb]:
-    """Document the fields of a request as keywords of a verb, in its signature and its docstring.
+    """Add the fields of a request to the signature and the docstring of a verb.
 
     Parameters
     ----------
     without : sequence of str
-        Fields that the verb does not take.
+        Fields that the verb does not have.
     """
 
     def documented_verb(verb: _Verb) -> _Verb:
+        # Fields come between the positional parameters of the verb and its own keywords.
         own = inspect.signature(verb)
         positional = [one for one in own.parameters.values() if one.kind == one.POSITIONAL_OR_KEYWORD]
         keywords = [one for one in own.parameters.values() if one.kind == one.KEYWORD_ONLY]
@@ -85,10 +88,12 @@ def takes_request(*, without: Sequence[str] = ()) -> Callable[[_Verb], _Verb]:
 
 
 def _documented(text: str, names: Sequence[str]) -> str:
-    """Put the documentation of fields into a docstring, in the place of `**options`."""
+    """Insert the documentation of fields into a docstring, in place of `**options`."""
+    # The entry `**options` marks the place of the fields.
     start = text.find(_PLACE)
     if start < 0:
         return text
+    # Skip the description of the replaced entry.
     end = start + len(_PLACE)
     while text[end:].startswith("        "):
         end = text.index("\n", end) + 1
@@ -101,4 +106,4 @@ def _documented(text: str, names: Sequence[str]) -> str:
 
 
 OF_STREAMS = (*fields_in("engine"), *fields_in("output"))
-"""Fields of requests whose table is not held in memory, or whose release is saved."""
+"""Fields of requests for tables outside the memory, and of saving."""

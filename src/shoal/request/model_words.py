@@ -1,4 +1,4 @@
-"""The models that parameters in words request: each parameter is declared with its class."""
+"""The privacy models requested by options and spec files; each parameter is declared with its class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["MODEL_WORDS", "ground_distance", "key_of", "models_of"]
 
 
 def key_of(declared: Parameter) -> str:
-    """Return the key of a parameter in a spec file: its flag without the dashes; empty if it has none."""
+    """Return the spec key of a parameter: its flag without the dashes; empty if it has none."""
     return (declared.flag or "").lstrip("-").replace("-", "_")
 
 
@@ -28,11 +28,11 @@ MODEL_WORDS: Mapping[str, Parameter] = {
     for declared in parameters_of(model).values()
     if declared.flag is not None
 }
-"""The parameters of all models that options and spec files take, by their keys."""
+"""The parameters of all models that have an option, by spec key."""
 
 
 def models_of(words: Mapping[str, Any]) -> list[PrivacyModel]:
-    """Build the requested models: those whose parameters are given, unless they are part of another one's.
+    """Build the requested models: those with given parameters, unless another model includes these parameters.
 
     Parameters
     ----------
@@ -42,13 +42,15 @@ def models_of(words: Mapping[str, Any]) -> list[PrivacyModel]:
     Raises
     ------
     UsageError
-        A parameter lacks one that it belongs to, or a model refuses its parameters.
+        If a parameter lacks its companion, or a model rejects its parameters.
     """
     given = {key: words[key] for key in MODEL_WORDS if words.get(key) is not None}
+    # A model is requested if all its required parameters are given; the most specific model wins.
     wanted = [model for model in MODELS.values() if (needed := _needed(model)) and needed <= set(given)]
     used = {model: set(_keys(model)) & set(given) for model in wanted}
     chosen = [model for model in wanted if not any(used[model] < used[other] for other in wanted)]
     _check_company(given, chosen)
+    # Build each model from its own parameters only.
     made = []
     for model in chosen:
         declared = {key: one for key, one in _keys(model).items() if key in given}
@@ -60,12 +62,12 @@ def models_of(words: Mapping[str, Any]) -> list[PrivacyModel]:
 
 
 def _keys(model: type[PrivacyModel]) -> dict[str, str]:
-    """Return the parameters of a model by their keys."""
+    """Return the parameters of a model, by spec key."""
     return {key_of(one): name for name, one in parameters_of(model).items() if one.flag is not None}
 
 
 def _needed(model: type[PrivacyModel]) -> set[str]:
-    """Return the keys of the parameters that a model needs; none if one of these has no flag."""
+    """Return the required parameters of a model; empty if one of them has no flag."""
     declared = parameters_of(model)
     needed = [declared[one.name] for one in fields(model) if one.default is MISSING and one.name in declared]
     return {key_of(one) for one in needed} if all(one.flag is not None for one in needed) else set()
@@ -74,9 +76,11 @@ def _needed(model: type[PrivacyModel]) -> set[str]:
 def _check_company(given: Mapping[str, Any], chosen: Sequence[type[PrivacyModel]]) -> None:
     """Check that each parameter belongs to a requested model."""
     flags = {key: str(one.flag) for key, one in MODEL_WORDS.items()}
+    # The order of values is a parameter of the distance, not of a model.
     if "t_order" in given and "t_distance" not in given:
         raise UsageError(f"{flags['t_order']} needs {flags['t_distance']}: give both.")
     used = {key for model in chosen for key in _keys(model)} | {"t_order"}
+    # An unused parameter lacks a companion, which the message names.
     for key in given:
         if key not in used:
             model = next(model for model in MODELS.values() if key in _keys(model))
@@ -85,12 +89,12 @@ def _check_company(given: Mapping[str, Any], chosen: Sequence[type[PrivacyModel]
 
 
 def ground_distance(named: str, order: Sequence[str] | None) -> GroundDistance:
-    """Build the ground distance that words name: "equal", "ordered", "file:METRIC.csv" or "hierarchy:TREE.csv".
+    """Build the ground distance of a text: "equal", "ordered", "file:METRIC.csv" or "hierarchy:TREE.csv".
 
     Raises
     ------
     UsageError
-        They name none.
+        If the text is not a distance.
     """
     from shoal.hierarchy import Hierarchy
     from shoal.models import EqualDistance, HierarchicalDistance, MetricDistance
@@ -98,7 +102,7 @@ def ground_distance(named: str, order: Sequence[str] | None) -> GroundDistance:
     kind, colon, path = named.partition(":")
     distance, ordered = (str(MODEL_WORDS[key].flag) for key in ("t_distance", "t_order"))
     if order is not None and named != "ordered":
-        raise UsageError(f"{ordered} is for {distance} ordered. Leave it out, or name that distance.")
+        raise UsageError(f"{ordered} is for {distance} ordered. Leave it out, or use that distance.")
     if named == "equal":
         return EqualDistance()
     if named == "ordered":

@@ -1,4 +1,4 @@
-"""`Request`: everything that can be requested of a release, each thing declared once."""
+"""The class `Request`: everything that can be requested of a release, each field declared once."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 __all__ = ["ENGINES", "Request", "fields_in"]
 
 ENGINES = ("auto", "memory", "stream", "spark")
-"""What reads and writes a table."""
+"""The engines that read and write tables."""
 _LEAST_SHARED = 3
-"""Of two people with a value each knows that it is the other's."""
+"""With only two people who share a value, each would know that the other has it."""
 _LISTS = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")
 
 
@@ -48,8 +48,8 @@ _LISTS = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")
 class Request(ColumnFields):
     """Everything that is requested of a release; the keywords of `shoal.anonymize` are its fields.
 
-    A request is a value: it is validated when it is made, and the same request may be run on several tables, compared,
-    tuned, and written as a spec file.
+    A request is a value. It is validated when it is created, and it can be run on several tables, compared, tuned, and
+    written as a spec file.
 
     Examples
     --------
@@ -60,9 +60,10 @@ class Request(ColumnFields):
     'tp+'
     """
 
+    # Privacy models, directly or by their most common parameters.
     privacy: PrivacyModel | Sequence[PrivacyModel] | None = requestable(
         "PrivacyModel or sequence of PrivacyModel, optional",
-        "What every group, or the release as a whole, must satisfy; several hold together.",
+        "The models that every group, or the release as a whole, must satisfy.",
         section="model",
         default=None,
     )
@@ -75,6 +76,7 @@ class Request(ColumnFields):
     t: float | None = requestable(
         "number, optional", "Short for `TCloseness(t)`, which is added to `privacy`.", section="model", default=None
     )
+    # The method: algorithm, randomness and order.
     algorithm: str | Algorithm = requestable(
         'str or Algorithm, default "auto"',
         'A name ("tp+", "mondrian", ...) or an object such as `shoal.ThreePhase(refine="hilbert")`.',
@@ -82,180 +84,185 @@ class Request(ColumnFields):
         default="auto",
         flag="--algorithm",
         metavar="NAME",
-        help=f"auto (unless given), which picks by models and recoding, or by name: {', '.join(ALGORITHMS)}. "
-        "`shoal list algorithms` says what each does.",
+        help=f"auto (default) chooses by models and recoding. By name: {', '.join(ALGORITHMS)}. "
+        "See `shoal list algorithms`.",
     )
     seed: int | None = requestable(
         "int, optional",
-        "For reproducible experiments; by default randomness comes from the operating system.",
+        "Seed for reproducible experiments; by default randomness comes from the operating system.",
         section="method",
         default=None,
         flag="--seed",
         metavar="NUMBER",
-        help="Make the release reproducible; from the operating system unless given.",
+        help="Makes the release reproducible. Default: randomness from the operating system.",
         kind=int,
         constraint=Optional(Integer(low=0)),
     )
     keep_order: bool = requestable(
         "bool",
-        "Whether the rows stay in the order of the input. By default they are sorted by what is published, which tells "
-        "nothing of the input's order.",
+        "Whether to keep the row order of the input, which may reveal something about the rows. By default rows are "
+        "sorted by their published values.",
         section="method",
         flag="--keep-order",
-        help="Publish the rows in the order of the input, which tells about it.",
+        help="Keep the row order of the input (it may reveal something about the rows).",
         kind=bool,
     )
+    # Engines and their memory.
     engine: Literal["auto", "memory", "stream", "spark"] = requestable(
         '{"auto", "memory", "stream", "spark"}',
-        '"memory" reads the table as a whole. "stream" reads it in pieces, within `memory`, as a table may be that is '
-        "larger: `data` is a path to Parquet or CSV, a folder of Parquet files, or a lazy frame, the values of "
-        'insensitive columns must fit into the memory, and `release.data` is a lazy frame. "spark" lets Spark read and '
-        "write it: `data` is a PySpark DataFrame, or Parquet by a path or URI that the active session reads; there are "
-        'no insensitive columns, and `release.data` is a PySpark DataFrame. "auto" takes "spark" for PySpark '
-        'DataFrames, and "stream" for folders, for tables that do not fit, and if `memory` is given.',
+        '"memory" reads the whole table. "stream" reads batches within `memory`, for larger tables: `data` is a path '
+        "to Parquet or CSV, a folder of Parquet files, or a lazy frame, the values of insensitive columns must fit "
+        'into the memory, and `release.data` is a lazy frame. "spark" lets Spark read and write: `data` is a PySpark '
+        "DataFrame, or Parquet by a path or URI that the active session reads; there are no insensitive columns, and "
+        '`release.data` is a PySpark DataFrame. "auto" chooses "spark" for PySpark DataFrames, and "stream" for '
+        "folders, for tables that do not fit, and if `memory` is given.",
         section="engine",
         default="auto",
         flag="--engine",
         metavar="NAME",
-        help="memory reads the table as a whole, stream in pieces, for tables larger than memory (Parquet, a folder of "
-        "Parquet files, or CSV), spark lets Spark read and write it (Parquet by a path or URI, as hdfs://...; no "
-        "insensitive columns); auto, unless given, takes what fits.",
+        help="memory reads the whole table, stream reads batches of tables larger than memory (Parquet, a folder of "
+        "Parquet files, or CSV), spark lets Spark read and write (Parquet by a path or URI such as hdfs://...; no "
+        "insensitive columns). auto (default) chooses a suitable one.",
         constraint=OneOf(ENGINES),
     )
     memory: int | str | None = requestable(
         "int or str, optional",
-        'How much memory the engines "stream" and "spark" may take in this process, in bytes or in words ("4GB"); half '
-        "of the machine's by default. Spark's own processes take what its settings give them.",
+        'The memory limit of the engines "stream" and "spark" in this process, in bytes or as text ("4GB"); half of '
+        "the machine's memory by default. Spark's own processes follow their settings.",
         section="engine",
         default=None,
         flag="--memory",
         metavar="SIZE",
-        help="With --engine stream or spark: how much memory it may take, as 4GB; half of the machine's unless given. "
-        "Spark's own processes take what its settings give them.",
+        help="With --engine stream or spark: the memory limit, such as 4GB. Default: half of the machine's memory. "
+        "Spark's own processes follow their settings.",
     )
+    # Recoding: stars or generalized values, hierarchies and coarsenings.
     recoding: Literal["suppression", "generalization"] = requestable(
         '{"suppression", "generalization"}',
-        "Whether a value that differs within a group becomes a star, or the smallest interval or set that covers them.",
+        "Whether values that differ within a group become a star, or the smallest interval or set that covers them.",
         section="recoding",
         default="suppression",
         flag="--recoding",
         metavar="HOW",
-        help="suppression publishes stars (unless given); generalization the intervals and sets that cover a group's "
-        "values, or their common ancestor in a --hierarchy.",
+        help="suppression (default) publishes stars; generalization publishes the intervals and sets that cover a "
+        "group's values, or their common ancestor in a --hierarchy.",
         constraint=OneOf(tuple(METHODS)),
     )
     largest_set: int = requestable(
         "int",
-        "For generalization: a set of more values than this becomes a star. A set shows exact values, and whoever "
-        "knows a person's finds out whether it is there; coarsen the column, or give it a hierarchy, for less precise "
-        "groups.",
+        "For generalization: sets with more values than this become a star. A set shows exact values, so that anyone "
+        "who knows a person's value sees if it is a member. For less precise groups, coarsen the column, or give it "
+        "a hierarchy.",
         section="recoding",
         default=LARGEST_SET,
         flag="--largest-set",
         metavar="NUMBER",
-        help="With --recoding generalization: a set of more values becomes a star; 16 unless given.",
+        help="With --recoding generalization: sets with more values than this become a star. Default: 16.",
         kind=int,
         constraint=Integer(low=1),
     )
     exact_ends: bool = requestable(
         "bool",
-        "For generalization without a hierarchy. By default an interval has no end, and a set no member, that is the "
-        "exact value of fewer than k records of the table (the k that is asked for, and at least 3): an end goes "
-        "outward, to months, quarters, years, decades or to round numbers, until k records lie that near; a set "
-        "becomes a star. True publishes the smallest intervals and sets, whose ends are mostly the value of a single "
-        "record.",
+        "For generalization without a hierarchy. By default, no end of an interval and no member of a set is the "
+        "exact value of fewer than k records (the requested k, and at least 3): ends move outward, to months, "
+        "quarters, years, decades or round numbers, until k records are that close, and a set becomes a star. True "
+        "publishes the smallest intervals and sets, whose ends are usually the value of a single record.",
         section="recoding",
         flag="--exact-ends",
-        help="With --recoding generalization: let intervals end, and sets have members, at values that fewer than k "
-        "records of the table have. By default ends go outward, to months, years or round numbers.",
+        help="With --recoding generalization: allow ends of intervals, and members of sets, that fewer than k "
+        "records have as their value. By default ends move outward, to months, years or round numbers.",
         kind=bool,
     )
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = requestable(
         "mapping of column to Hierarchy or path, optional",
-        "For generalization: quasi-identifiers whose values become the lowest common ancestor of a group's values, in "
-        "a tree or a file of it (a line per value, from the value to the root). The root reads as a star.",
+        "For generalization: quasi-identifiers whose values become the lowest common ancestor of a group's values, "
+        "in a tree or its file (one line per value, from the value to the root). The root is shown as a star.",
         section="recoding",
         default=None,
         flag="--hierarchy",
         metavar="NAME=FILE",
-        help="With --recoding generalization: publish the lowest common ancestor of a group's values, in a tree with a "
-        "line per value, from the value to the root; repeat it for other columns.",
+        help="With --recoding generalization: publish the lowest common ancestor of a group's values, in a tree with "
+        "one line per value, from the value to the root; repeat it for other columns.",
         kind=dict[str, str],
     )
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = requestable(
         "mapping of column to Coarsening, optional",
-        "Quasi-identifiers to make less precise beforehand; a tuple of columns for a coarsening of several.",
+        "Coarsenings of quasi-identifiers beforehand; the key of a coarsening of several columns is a tuple.",
         section="recoding",
         default=None,
         flag="--coarsen",
         metavar="NAME=HOW",
-        help="Make a column less precise first; repeat it for others. HOW is prefix:3, bins:10, cuts:18,30,65, "
+        help="Make a column less precise beforehand; repeat it for others. HOW is prefix:3, bins:10, cuts:18,30,65, "
         "quantiles:4, date:year|quarter|month, level:FILE:2, round:5, top:90, bottom:18, labels:K, ordered:K, "
         "points:K (of two columns), regions:EDGES.csv:K, zip3, any (all values as one).",
         kind=dict[str, str],
     )
+    # Preferences that only some algorithms support.
     weights: Mapping[str, float] | None = requestable(
         "mapping of column to number, optional",
-        'How much the loss of quasi-identifiers counts, each > 0, those that are not named 1: `{"age": 2}` keeps '
-        "ages more precise at the cost of the others. The weighted loss is what the algorithm minimizes, so it must be "
-        'one that minimizes a loss with weights ("full-domain", which "auto" takes, "patterns", "patterns-optimal").',
+        'Weights of the quasi-identifiers in the loss, each > 0 and 1 by default: `{"age": 2}` keeps ages more '
+        "precise at the cost of the others. The algorithm minimizes the weighted loss, so it must support weights "
+        '("full-domain", which "auto" chooses, "patterns", "patterns-optimal").',
         section="preferences",
         default=None,
         flag="--weight",
         metavar="NAME=NUMBER",
-        help="How much the loss of a column counts, 1 unless given; repeat it for others. For full-domain, patterns.",
+        help="The weight of a column in the loss. Default: 1. Repeat it for others. For full-domain, patterns.",
         kind=dict[str, float | str],
         read=number_in,
     )
     limits: Mapping[str, tuple[int, int]] | None = requestable(
         "mapping of column to pair of int, optional",
-        "The lowest and the highest level of its hierarchy, both included, at which a quasi-identifier may be "
-        "published: 0 is the values, the last one a star. Without a hierarchy there are these two. Suppressed rows are "
-        'stars all the same. For algorithms that choose levels ("full-domain", which "auto" takes then).',
+        "The lowest and the highest level of its hierarchy, inclusive, at which a quasi-identifier may be published: "
+        "0 is the value itself, the last one a star. Without a hierarchy there are only these two. Suppressed rows "
+        'are stars in any case. For algorithms that choose levels ("full-domain", which "auto" then chooses).',
         section="preferences",
         default=None,
         flag="--limit",
         metavar="NAME=LOW:HIGH",
-        help="The lowest and the highest level of its hierarchy that a column may be published at, 0 for its values; "
-        "repeat it for others. For full-domain.",
+        help="The lowest and the highest level of its hierarchy at which a column may be published; level 0 is the "
+        "value itself. Repeat it for others. For full-domain.",
         kind=dict[str, tuple[int, int] | str],
         read=levels_in,
     )
     suppression_limit: float | None = requestable(
         "number, optional",
-        "The largest share of rows that may be suppressed, from 0 to 1, for algorithms that have such a limit "
-        '("full-domain", which "auto" takes then).',
+        "The largest share of rows that may be suppressed, from 0 to 1, for algorithms with such a limit "
+        '("full-domain", which "auto" then chooses).',
         section="preferences",
         default=None,
     )
+    # Formats of values in text columns.
     dates: Mapping[str, str] | None = requestable(
         "mapping of column to str, optional",
-        'How the dates of columns of text are written, as `strptime` has it ("%d.%m.%Y"). By default the one format '
-        "that fits a whole column; if two fit, it must be said. What is published untouched is written as it was.",
+        'The date formats of text columns, in the notation of `strptime` ("%d.%m.%Y"). By default the only format '
+        "that fits a whole column; if two fit, the format is required. Values that are published unchanged keep "
+        "their format.",
         section="forms",
         default=None,
         flag="--date",
         metavar="NAME=FORMAT",
-        help="How the dates of a column are written, as born=%d.%m.%Y; found out unless given. Repeat it for others.",
+        help="The date format of a column, such as born=%d.%m.%Y. Default: detected. Repeat it for others.",
         kind=dict[str, str],
     )
     decimal: str | None = requestable(
         '{",", "."}, optional',
-        "What stands before decimals in columns of text; found out by default.",
+        "The decimal separator in text columns; detected by default.",
         section="forms",
         default=None,
         flag="--decimal",
         metavar="SIGN",
-        help="What stands before decimals in text, a comma or a point; found out unless given.",
+        help="The decimal separator in text, a comma or a point. Default: detected.",
     )
+    # Options of reading files.
     delimiter: str | None = requestable(
         "str, optional",
-        "What separates the fields of a CSV file; detected by default.",
+        "The delimiter of a CSV file; detected by default.",
         section="reading",
         default=None,
         flag="--delimiter",
         metavar="CHARACTER",
-        help="What separates the fields of a CSV input; detected unless given.",
+        help="The delimiter of a CSV input. Default: detected.",
     )
     encoding: str | None = requestable(
         "str, optional",
@@ -264,17 +271,18 @@ class Request(ColumnFields):
         default=None,
         flag="--encoding",
         metavar="NAME",
-        help="Encoding of a CSV input; detected unless given.",
+        help="The encoding of a CSV input. Default: detected.",
     )
     sheet: str | None = requestable(
         "str, optional",
-        "The sheet of a workbook; needed if it has several.",
+        "The sheet of a workbook; required if it has several.",
         section="reading",
         default=None,
         flag="--sheet",
         metavar="NAME",
-        help="The sheet of a workbook; needed where it has several.",
+        help="The sheet of a workbook; required if it has several.",
     )
+    # Options of saving.
     about: About | None = requestable(
         "About, optional",
         "Title, institution, purpose and more, for the first sheet of the reports.",
@@ -289,16 +297,16 @@ class Request(ColumnFields):
         flag="--output",
         short="-o",
         metavar="OUT",
-        help="Folder for the release: all of it may be published. What only you may see goes to OUT.private beside it.",
+        help="Folder for the release: all of it may be published. Private files go to OUT.private in the same place.",
     )
     format: str | None = requestable(
         '{"csv", "parquet", "xlsx", "ods"}, optional',
-        "Format of the release; as the input's by default.",
+        "Format of the release; that of the input by default.",
         section="output",
         default=None,
         flag="--format",
         metavar="FORMAT",
-        help="Format of the release: csv, parquet, xlsx or ods; as the input's unless given.",
+        help="Format of the release: csv, parquet, xlsx or ods; by default that of the input.",
     )
     spreadsheet_safe: bool = requestable(
         "bool",
@@ -310,18 +318,18 @@ class Request(ColumnFields):
     )
     publish_proof: bool = requestable(
         "bool",
-        "Whether the public certificate and report state the algorithm, its costs and the lower bound, too.",
+        "Whether the public certificate and report also state the algorithm, its costs and the lower bound.",
         section="output",
         flag="--publish-proof",
-        help="State the algorithm, its costs and the lower bound in OUT, too; they tell more than the published table.",
+        help="Also state the algorithm, its costs and the lower bound in OUT; they reveal more than the table.",
         kind=bool,
     )
     strict: bool = requestable(
         "bool",
-        "Whether a release with `warnings` is refused.",
+        "Whether to refuse a release with `warnings`.",
         section="output",
         flag="--strict",
-        help="Write nothing where a release has warnings. `shoal list warnings` tells them.",
+        help="Write nothing if the release has warnings. See `shoal list warnings`.",
         kind=bool,
     )
     force: bool = requestable(
@@ -338,9 +346,9 @@ class Request(ColumnFields):
         if self.rows_per_person is not None and self.person is None:
             raise ParameterError("Name the column that identifies persons with ", Suggestion("person"), ".")
         if self.kept_rows != "random" and self.order is None:
-            raise ParameterError("Name the column that rows of a person are ordered by with ", Suggestion("order"), ".")
+            raise ParameterError("Name the column that orders the rows of a person with ", Suggestion("order"), ".")
         for name in (*_LISTS, "privacy"):
-            if isinstance(getattr(self, name), list):  # so that requests of the same names are equal
+            if isinstance(getattr(self, name), list):  # makes requests with equal names equal
                 object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def __repr__(self) -> str:
@@ -350,25 +358,27 @@ class Request(ColumnFields):
     @cached_property
     def schema(self) -> Schema:
         """The role of each column."""
+        # Linked tables have a column of pseudonyms, which their schema must know.
         named = self.quasi_identifiers, self.sensitive, self.direct_identifiers, self.insensitive
         linked = self.link and PSEUDONYM in (self.insensitive or ())
         return replace(roles(*named, self.person, self.units), linked=linked)
 
     @cached_property
     def models(self) -> PrivacyModel | Sequence[PrivacyModel]:
-        """The models, those of `k`, `l` and `t` among them."""
+        """The models, including those of `k`, `l` and `t`."""
         return collect_models(self.privacy, k=self.k, l=self.l, t=self.t)
 
     @cached_property
     def requirement(self) -> Requirement:
-        """What every group, and the release, must satisfy."""
+        """The requirement of every group and of the release."""
+        # With one row per person, counting rows is counting persons.
         one, units = self.rows_per_person == 1, self.schema.units
         kinds = units[1:] if one else units
         return Requirement.of(self.models, self.schema.sensitive, kinds, one_row_each=one, linked=self.link)
 
     @cached_property
     def preferences(self) -> Preferences:
-        """What else is requested of the algorithm."""
+        """The further preferences of the algorithm."""
         preferred: dict[str, Any] = {name: getattr(self, name) for name in PREFERENCES}
         return Preferences.of(self.schema.quasi_identifiers, **preferred)
 
@@ -383,7 +393,7 @@ class Request(ColumnFields):
 
     @property
     def reason(self) -> Fact:
-        """Why that one is chosen."""
+        """The reason of the choice."""
         return self._choice[1]
 
     @cached_property
@@ -393,17 +403,18 @@ class Request(ColumnFields):
 
     @cached_property
     def trees(self) -> Mapping[str, Hierarchy]:
-        """The hierarchies of quasi-identifiers as they are given: over the values before any coarsening."""
+        """The given hierarchies of quasi-identifiers, over the values before any coarsening."""
         return trees_of(self.hierarchies or {}, self.schema.quasi_identifiers)
 
     @property
     def climbs(self) -> bool:
-        """Whether every quasi-identifier needs a hierarchy, built automatically if none is given."""
+        """True if every quasi-identifier needs a hierarchy, which is built automatically if none is given."""
         return self.recoding == "generalization" and self.chosen.capabilities.hierarchical
 
     @property
     def about_cells(self) -> dict[str, str | int]:
-        """What certificates state of how cells and rows are published, for the publisher and for readers."""
+        """The entries of certificates about cells and rows, for the publisher and for readers."""
+        # Entries that are only present if requested keep older certificates unchanged.
         facts: dict[str, str | int] = {
             "star": self.star,
             "keep_order": self.keep_order,
@@ -419,12 +430,13 @@ class Request(ColumnFields):
 
     @property
     def shared_by(self) -> int:
-        """The records that the value of an end or a member has at least, or the cell of an end; 1: any may be shown."""
+        """The minimum number of records with the value of an end or a member; 1 if any may be shown."""
         return 1 if self.exact_ends else self.few
 
     @property
     def few(self) -> int:
-        """Fewer records than this must not have the value of an end, unless that is requested; 1 without any end."""
+        """The k of published ends: fewer records must not have such a value, unless requested; 1 without any ends."""
+        # Ends occur in columns that are generalized without a hierarchy, and in some coarsenings.
         by_itself = set(self.schema.quasi_identifiers) - set(self.trees)
         makes_ends = self.chosen.capabilities.makes_ends and not self.climbs
         recoded = self.recoding == "generalization" and makes_ends and by_itself
@@ -435,28 +447,29 @@ class Request(ColumnFields):
 
     @property
     def saving(self) -> dict[str, Any]:
-        """How to save a release, as arguments of `Release.save`."""
+        """The options of saving, as arguments of `Release.save`."""
         names = [name for name in fields_in("output") if name != "output"]
         return {name: getattr(self, name) for name in names}
 
     def resolve(self, columns: Sequence[str]) -> Request:
-        """Fit the request to the columns of a table, and validate all of it.
+        """Resolve the request for the columns of a table, and validate all of it.
 
         Parameters
         ----------
         columns : sequence of str
-            The columns that the table has.
+            The columns of the table.
 
         Returns
         -------
         Request
-            The same with all columns named and all hierarchies read.
+            The same request with all columns named and all hierarchies read.
 
         Raises
         ------
         UsageError
-            The table has no such columns, nothing of it can be published as requested, or no algorithm can do it.
+            If a column does not exist, nothing can be published as requested, or no algorithm supports the request.
         """
+        # Each property validates a part of the request when it is first computed.
         resolved = self.resolve_columns(columns)
         _ = resolved.requirement
         resolved = replace(resolved, hierarchies=resolved.trees)
@@ -464,13 +477,14 @@ class Request(ColumnFields):
         return resolved
 
     def resolve_columns(self, columns: Sequence[str]) -> Request:
-        """Fit the roles to the columns of a table.
+        """Resolve the roles for the columns of a table.
 
         Raises
         ------
         UsageError
-            The table has no such columns, or nothing of it can be published as requested.
+            If a column does not exist, or nothing can be published as requested.
         """
+        # "rest" stands for all columns without another role.
         schema = self.schema.with_rest(columns)
         schema.check(columns)
         if not schema.published:
@@ -481,12 +495,11 @@ class Request(ColumnFields):
             raise ParameterError(
                 "Hierarchies need ",
                 Suggestion("recoding", "generalization"),
-                ": suppression publishes values and stars only.",
+                ": suppression publishes only values and stars.",
             )
         if self.link and len(schema.units) != 1:
             raise ParameterError(
-                "Linked rows need one column, or several together, that identify the person whose row it is: name it "
-                "with ",
+                "Linked rows need one column, or several together, that identify the person of each row: name it with ",
                 Suggestion("person"),
                 ".",
             )
@@ -494,7 +507,7 @@ class Request(ColumnFields):
 
 
 def fields_in(*sections: str) -> tuple[str, ...]:
-    """Return the names of the fields of some sections; see `RequestField.section`."""
+    """Return the names of the fields in some sections; see `RequestField.section`."""
     declared: Mapping[str, Any] = parameters_of(Request)
     return tuple(name for name, one in declared.items() if one.section in sections)
 

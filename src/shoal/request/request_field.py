@@ -1,4 +1,4 @@
-"""How a field of `shoal.Request` is declared: in Python, on the command line and in spec files at once."""
+"""The declaration of a field of `shoal.Request`, for Python, the command line and spec files at once."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ __all__ = ["requestable"]
 
 @dataclass(frozen=True, kw_only=True)
 class RequestField(Parameter):
-    """The declaration of one thing that can be requested of a release."""
+    """The declaration of one field of a request."""
 
     section: str
-    """The group that it belongs to: "columns", "model", "recoding", "method", "preferences", "engine", "forms",
-    "reading" or "output"."""
+    """The section of the field: "columns", "model", "recoding", "method", "preferences", "engine", "forms", "reading"
+    or "output"."""
     typed: str
-    """Its type, as the documentation writes it."""
+    """The type in the documentation."""
     doc: str
-    """What it does, for people who write Python."""
+    """The description for Python users."""
     short: str
-    """A flag of one letter, if it has one."""
+    """The one-letter flag, if there is one."""
     kind: Any
-    """The type of its value in a spec file: a tuple for names of columns, a dict for one value per column."""
+    """The type of the value in a spec file: a tuple for column names, a dict for one value per column."""
     key: str
-    """The section of spec files that it stands in, if it is not at the top level."""
+    """The section of spec files that contains the field, unless it is at the top level."""
 
 
 def requestable(
@@ -48,7 +48,8 @@ def requestable(
     read: Callable[[str], Any] | None = None,
     constraint: Constraint | None = None,
 ) -> Any:
-    """Declare a field of `Request`; see `RequestField` for the parameters. A switch is off by default."""
+    """Declare a field of `Request`; see `RequestField` for the parameters. Switches are off by default."""
+    # Switches are Boolean options, tuples of names are columns.
     switch, many = kind is bool, get_origin(kind) is tuple
     declared = RequestField(
         constraint=Boolean() if switch else constraint,

@@ -1,4 +1,4 @@
-"""Lists of names, numbers and values by column as texts: what options and spec files write."""
+"""Parsing of lists of names, numbers and values by column, in the syntax of options and spec files."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ KINDS = {
     "zip3": "zip3",
     "any": "any",
 }
-"""Every kind of coarsening that words can say, with an example."""
+"""Every kind of coarsening with a text form, and an example."""
 
 
 def names_in(option: str, values: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Read the names that an option lists, as lines of CSV; None if it is not given.
+    """Parse the names listed by an option as lines of CSV; None if it is not given.
 
     Examples
     --------
@@ -44,6 +44,7 @@ def names_in(option: str, values: Sequence[str] | None) -> tuple[str, ...] | Non
     """
     if not values:
         return None
+    # Quotes protect commas within names, as in CSV.
     names: list[str] = []
     for line in values:
         try:
@@ -56,7 +57,7 @@ def names_in(option: str, values: Sequence[str] | None) -> tuple[str, ...] | Non
 
 
 def listed_name(name: str) -> str:
-    """Write a column as lists have it, which are lines of CSV: a name with a comma stands in quotes."""
+    """Quote a column name for lists, which are lines of CSV, if it contains a comma or quotes."""
     if not ("," in name or '"' in name or name != name.strip()):
         return name
     written = io.StringIO()
@@ -65,7 +66,7 @@ def listed_name(name: str) -> str:
 
 
 def as_number(option: str, given: float | str) -> int | float | Fraction:
-    """Read a number: a whole number, a decimal, or a fraction such as 1/3.
+    """Parse a number: an integer, a decimal, or a fraction such as 1/3.
 
     Examples
     --------
@@ -74,12 +75,12 @@ def as_number(option: str, given: float | str) -> int | float | Fraction:
     """
     number = number_in(given) if isinstance(given, str) else given
     if isinstance(number, str):
-        raise UsageError(f"Invalid value for {option}: '{given}' is no number.")
+        raise UsageError(f"Invalid value for {option}: '{given}' is not a number.")
     return number
 
 
 def columns_and_words(option: str, given: Sequence[str] | None) -> dict[str, str] | None:
-    """Read `name=words` for each column; None if nothing is given. The name ends at the first equals sign.
+    """Parse `NAME=VALUE` for each column; None if nothing is given. The name ends at the first equals sign.
 
     Examples
     --------
@@ -88,20 +89,21 @@ def columns_and_words(option: str, given: Sequence[str] | None) -> dict[str, str
     """
     if not given:
         return None
-    said: dict[str, str] = {}
+    values: dict[str, str] = {}
+    # Repetitions of a column are errors, because only one could take effect.
     for entry in given:
         name, equals, words = entry.partition("=")
         if not equals or not name or not words:
-            raise UsageError(f"{option} takes a column and what to do, NAME=VALUE. Got {entry!r}.")
-        if name in said:
+            raise UsageError(f"{option} takes a column and a value, NAME=VALUE. Got {entry!r}.")
+        if name in values:
             raise UsageError(f"{option} names the column '{name}' twice.")
-        said[name] = words
-    return said
+        values[name] = words
+    return values
 
 
 def levels_in(words: str) -> tuple[int, int]:
-    """Read the lowest and the highest level of a column, `1:3`."""
+    """Parse the lowest and the highest level of a column, such as `1:3`."""
     levels = re.fullmatch(r"([0-9]{1,9}):([0-9]{1,9})", words)
     if levels is None:
-        raise UsageError(f"{_LIMIT} takes a column and two levels, NAME=LOW:HIGH, as in age=1:3. Got {words!r}.")
+        raise UsageError(f"{_LIMIT} takes a column and two levels, NAME=LOW:HIGH, such as age=1:3. Got {words!r}.")
     return int(levels[1]), int(levels[2])

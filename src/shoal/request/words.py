@@ -1,4 +1,4 @@
-"""A request in words: what the options of commands and the keys of spec files write, and how it is read.
+"""Requests as text: the options of commands and the keys of spec files, and their parser.
 
 Every word is declared once: with a field of `shoal.Request`, of a model, of an algorithm, or of `shoal.About`.
 """
@@ -20,7 +20,7 @@ from shoal.errors import UsageError, near_matches
 from shoal.io.readers import STANDARD_INPUT
 from shoal.models import Requirement
 from shoal.report import About
-from shoal.request.coarsening_words import beside, coarsenings_of
+from shoal.request.coarsening_words import coarsenings_of, in_folder
 from shoal.request.model_words import MODEL_WORDS, key_of, models_of
 from shoal.request.request import Request
 from shoal.request.texts import columns_and_words, names_in
@@ -46,14 +46,14 @@ _PANELS = {
     "input": "Files",
     "call": "Files",
 }
-"""Where the help shows the words of each group."""
+"""The help panel of each group of words."""
 _SECTIONS = ("columns", "privacy", "report")
-"""The sections of spec files that hold more than one value per column."""
+"""The sections of spec files."""
 _NUMBER = int | float | str
 _IMPLIED = {"patterns": "patterns", "suppression_limit": "full-domain"}
-"""The algorithm of a parameter that no other one has, if none is named."""
+"""The algorithm implied by a parameter that no other algorithm has, if none is named."""
 _READ_FROM = ("file:", "hierarchy:")
-"""What `t_distance` starts with if a file says how far apart two values are."""
+"""Prefixes of `t_distance` if a file defines the distance."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,35 +61,35 @@ class Word:
     """A key of spec files, and an option of commands."""
 
     key: str
-    """The key in its section; no two sections share one."""
+    """The key in its section; keys are unique among all sections."""
     section: str
     """One of `_SECTIONS`; empty at the top level."""
     group: str
-    """What belongs together: a section of the fields of `Request`, "report", "algorithms", "input" or "call"."""
+    """The group: a section of the fields of `Request`, "report", "algorithms", "input" or "call"."""
     flags: tuple[str, ...]
-    """The names of the option; none for an argument."""
+    """The names of the option; empty for an argument."""
     kind: Any
-    """The type of its value in a spec file."""
+    """The type of the value in a spec file."""
     declared: Parameter
-    """The declaration that it is made of."""
+    """The underlying declaration."""
 
     @property
     def panel(self) -> str:
-        """Where the help shows it."""
+        """The panel of the help that lists it."""
         return _PANELS[self.group]
 
     @property
     def switch(self) -> bool:
-        """Whether the option takes no value."""
+        """True if the option takes no value."""
         return self.kind is bool or isinstance(self.declared.constraint, Boolean)
 
     @property
     def many(self) -> bool:
-        """Whether an option may be repeated."""
+        """True if the option may be repeated."""
         return get_origin(self.kind) in (tuple, dict)
 
     def from_option(self, given: Any) -> Any:
-        """Return the value of an option as spec files have it."""
+        """Convert the value of an option to the form of spec files."""
         flag = self.flags[0] if self.flags else ""
         if get_origin(self.kind) is dict:
             words = columns_and_words(flag, given) or {}
@@ -104,7 +104,7 @@ class Word:
         Raises
         ------
         UsageError
-            It has another type; `what` is the subject of the message.
+            If the value has the wrong type; `what` is the subject of the message.
         """
         try:
             return msgspec.convert(given, self.kind if self.kind is Any else self.kind | None)
@@ -115,6 +115,7 @@ class Word:
 
 
 def _word(key: str, declared: Parameter, *, group: str, section: str = "", kind: Any = str) -> Word:
+    # Boolean options have a negative form, which overrides a spec file.
     flag = declared.flag or ""
     if isinstance(declared.constraint, Boolean):
         flag = f"{flag}/--no-{flag.lstrip('-')}"
@@ -132,10 +133,11 @@ ALGORITHM_WORDS: Mapping[str, tuple[str, Parameter]] = {
     for name, declared in parameters_of(algorithm).items()
     if declared.flag is not None
 }
-"""The parameters of algorithms that have an option of their own: by key, their name and declaration."""
+"""The parameters of algorithms that have an option: by key, their name and declaration."""
 
 
 def _of_algorithms() -> Iterator[Word]:
+    # The help names the algorithms that have the parameter.
     for key, (name, declared) in ALGORITHM_WORDS.items():
         able = [called for called, algorithm in ALGORITHMS.items() if name in parameters_of(algorithm)]
         helped = replace(declared, help=f"{declared.help} For {', '.join(able)}.")
@@ -145,6 +147,7 @@ def _of_algorithms() -> Iterator[Word]:
 
 def _of_requests() -> Iterator[Word]:
     declared: Any
+    # Fields that are objects are replaced by the words of their parameters.
     for name, declared in parameters_of(Request).items():
         if name == "privacy":
             for key, one in MODEL_WORDS.items():
@@ -160,21 +163,20 @@ def _of_requests() -> Iterator[Word]:
 
 
 _ANY_PARAMETER = _plain(
-    "--param", "NAME=VALUE", "Any parameter of the algorithm; repeat it for others. `shoal list algorithms` tells them."
+    "--param", "NAME=VALUE", "Any parameter of the algorithm; repeat it for others. See `shoal list algorithms`."
 )
 _INPUT = _plain(
     None,
     "INPUT",
-    "CSV (also packed: .gz, .zst), Excel, OpenDocument, Parquet or Arrow file, - for standard input, "
+    "CSV (also compressed: .gz, .zst), Excel, OpenDocument, Parquet or Arrow file, - for standard input, "
     "sqlite:///file.db::table, or any SQLAlchemy URL with ::table or ::query.",
 )
 _MASTER = _plain(
     "--master",
     "URL",
-    "With --engine spark: the cluster, or local[2] for two threads of this machine; what Spark's configuration says "
-    "unless given.",
+    "With --engine spark: the cluster, or local[2] for two threads of this machine. Default: Spark's configuration.",
 )
-_JSON = _plain("--json", "", "Print one JSON object on standard output and nothing else there.")
+_JSON = _plain("--json", "", "Print exactly one JSON object on standard output.")
 WORDS: Mapping[str, Word] = {
     word.key: word
     for word in (
@@ -184,31 +186,32 @@ WORDS: Mapping[str, Word] = {
         _word("json", _JSON, group="call", kind=bool),
     )
 }
-"""Every word of a request, by its key."""
+"""Every word of a request, by key."""
 
 
 def flag_of(key: str) -> str:
-    """Return the flag of a key, with or without its section before it; empty for an argument."""
+    """Return the flag of a key, with or without its section as a prefix; empty for an argument."""
     flags = WORDS[key.rpartition(".")[2]].flags
     return flags[0].partition("/")[0] if flags else ""
 
 
 @dataclass(frozen=True)
 class Words:
-    """A request in words; what is not said is not there."""
+    """A parsed request in the form of a spec file, with only the given words."""
 
     said: Mapping[str, Any]
-    """The values of words as spec files have them, by their keys."""
+    """The values of the given words in the form of spec files, by key."""
 
     @classmethod
     def of_options(cls, options: Mapping[str, Any]) -> Words:
-        """Read the options of a call, on top of its spec file if it names one.
+        """Parse the options of a call, on top of its spec file if there is one.
 
         Parameters
         ----------
         options : mapping of str to object
-            The options by the keys of their words; None for those that are not given.
+            The options by key of their words; None for those that are not given.
         """
+        # Options override the spec file, key by key.
         given = {key: WORDS[key].from_option(options[key]) for key in WORDS if options.get(key) not in (None, [])}
         words = cls({key: value for key, value in given.items() if value is not None})
         file = options.get("spec")
@@ -221,61 +224,63 @@ class Words:
         Raises
         ------
         UsageError
-            The file cannot be read, is not TOML, or has a key or a value that it cannot have.
+            If the file cannot be read, is not TOML, or has an unknown key or an invalid value.
         """
         path = Path(path)
         try:
-            content = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows editors write a mark first
+            content = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # with or without a byte order mark
         except OSError as error:
             raise UsageError(f"The spec file '{path}' cannot be read: {error.strerror}.") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f"The spec file '{path}' is no TOML: {error}.") from error
-        return cls.of_content(content, f"The spec file '{path}'")._beside(path)
+            raise UsageError(f"The spec file '{path}' is not valid TOML: {error}.") from error
+        return cls.of_content(content, f"The spec file '{path}'")._relative_to(path)
 
     @classmethod
     def of_content(cls, content: Mapping[str, Any], what: str = "The request") -> Words:
-        """Read the content of a spec file, its paths as they stand.
+        """Parse the content of a spec file, with unchanged paths.
 
         Raises
         ------
         UsageError
-            A key is unknown, or its value has another type; `what` is the subject of the message.
+            If a key is unknown, or its value has the wrong type; `what` is the subject of the message.
         """
-        said: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for section in ("", *_SECTIONS):
             found = content if not section else content.get(section, {})
             if not isinstance(found, Mapping):
                 raise UsageError(f"{what}, {section}: Expected `object`, got `{type(found).__name__}`.")
+            # Keys of a section are unique, so their values need no nesting.
             for key, value in found.items():
                 if not section and key in _SECTIONS:
                     continue
                 if key not in WORDS or WORDS[key].section != section:
                     raise UsageError(_unknown_key(what, section, key))
-                said[key] = WORDS[key].from_file(value, what)
-        return cls(said)
+                values[key] = WORDS[key].from_file(value, what)
+        return cls(values)
 
     def overridden_by(self, other: Words) -> Words:
-        """Return these words with what others say in their place; of columns one by one."""
+        """Return these words overridden by others; values of columns are merged."""
+        # Dictionaries by column are merged, all other values are replaced.
         merged = dict(self.said)
         for key, value in other.said.items():
             merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) else value
         return Words(merged)
 
     def get(self, key: str) -> Any:
-        """Return the value of a word; None if it is not said."""
+        """Return the value of a word; None if it is not given."""
         return self.said.get(key)
 
     def models(self, **more: Any) -> list[PrivacyModel]:
-        """Build the models; `more` are words in the place of those that are said."""
+        """Build the models; `more` overrides the given words."""
         return models_of({**self.said, **more})
 
     def requested_models(self) -> list[PrivacyModel]:
-        """Build the models of a request that needs one.
+        """Build the models of a request, which must have at least one.
 
         Raises
         ------
         UsageError
-            There is none, or its parameters are invalid.
+            If there are none, or the parameters are invalid.
         """
         models = self.models()
         if not models:
@@ -283,16 +288,18 @@ class Words:
         return models
 
     def about(self) -> About | None:
-        """Return what the first sheet of the reports states; None if nothing is said."""
+        """Return the entries for the first sheet of the reports; None if there are none."""
         said = {key: self.said[key] for key in parameters_of(About) if key in self.said}
         return About(**said) if said else None
 
     def fields(self) -> dict[str, Any]:
-        """Return the values of fields of a request that are said, but for its models and its algorithm."""
+        """Return the given fields of the request, without its models and its algorithm."""
+        # Models, algorithms and the first sheet of reports have their own builders.
         made = {"algorithm", "suppression_limit", "about"}
         found = {key: self.said[key] for key in parameters_of(Request) if key in self.said and key not in made}
         for key in ("k", "l", "t"):
             found.pop(key, None)
+        # Texts become coarsenings, weights and limits.
         if self.said.get("coarsen"):
             found["coarsen"] = coarsenings_of(self.said["coarsen"])
         for key in ("weights", "limits"):
@@ -307,14 +314,14 @@ class Words:
         Parameters
         ----------
         models : list of PrivacyModel, optional
-            The models; those that are said by default.
+            The models; by default those of the words.
         algorithm : str, optional
-            Its name, if what is said of algorithms is for several others.
+            The name of the algorithm, if the given parameters belong to several others.
 
         Raises
         ------
         UsageError
-            Something of it is missing or invalid.
+            If something is missing or invalid.
         """
         found = self.fields()
         if "quasi_identifiers" not in found:
@@ -324,27 +331,31 @@ class Words:
         return Request(**found, privacy=privacy, algorithm=chosen, about=self.about())
 
     def algorithms(self, *algorithms: str) -> list[str | Algorithm]:
-        """Build algorithms: by name, or with the parameters of their own that are said.
+        """Build algorithms, by name and with their given parameters.
 
         Parameters
         ----------
         *algorithms : str
-            Their names; the one that is said by default.
+            The names; by default the given one.
 
         Raises
         ------
         UsageError
-            A parameter is said that none of them has; names those that do.
+            If none of them has a given parameter; the message names the algorithms that have it.
         """
+        # A parameter that only one algorithm has implies the algorithm.
         unnamed = next((name for key, name in _IMPLIED.items() if self.get(key) is not None), "auto")
         names = algorithms or (self.get("algorithm") or unnamed,)
+        # Parameters are given by options of their own, or by `parameters`.
         said = {name: self.get(key) for key, (name, _) in ALGORITHM_WORDS.items()}
         said |= {name.replace("-", "_"): value for name, value in (self.get("parameters") or {}).items()}
         said = {name: value for name, value in said.items() if value is not None}
         if names == ("auto",) and said:
             names = self._served_by_auto(set(said))
+        # Apply each parameter to the algorithms that have it.
         changed: dict[str, Any] = {}
         for change, value in said.items():
+            # Report unknown parameters, and those of algorithms that were not requested.
             able = {name: one for name, one in ALGORITHMS.items() if change in parameters_of(one)}
             if not able:
                 known = {change for one in ALGORITHMS.values() for change in parameters_of(one)}
@@ -359,10 +370,10 @@ class Words:
         return [changed.get(name, name) for name in names]
 
     def _served_by_auto(self, changes: set[str]) -> tuple[str, ...]:
-        """Return the name of the algorithm that `auto` picks if it has the parameters that are said, else `auto`."""
+        """Return the name of the algorithm that `auto` chooses if it has the given parameters, else `auto`."""
         try:
             models = self.requested_models()
-        except UsageError:  # which is said where the models are needed
+        except UsageError:  # reported when the models are needed
             return ("auto",)
         if any(self.get(name) for name in PREFERENCES):
             return ("auto",)
@@ -370,18 +381,19 @@ class Words:
         picked, _ = choose("auto", requirement, self.get("recoding") or "suppression")
         return (picked.name,) if changes & set(parameters_of(picked)) else ("auto",)
 
-    def _beside(self, path: Path) -> Words:
-        """Return the words with relative paths that start from the folder of their file."""
+    def _relative_to(self, path: Path) -> Words:
+        """Make relative paths start from the folder of the spec file."""
+        # Every word with a path is listed here.
         folder, said = path.parent, dict(self.said)
         start, colon, file = str(said.get("t_distance", "")).partition(":")
         if file and start + colon in _READ_FROM:
             said["t_distance"] = f"{start}:{folder / file}"
         if "coarsen" in said:
-            said["coarsen"] = {name: beside(folder, words) for name, words in said["coarsen"].items()}
+            said["coarsen"] = {name: in_folder(folder, words) for name, words in said["coarsen"].items()}
         if "hierarchies" in said:
             said["hierarchies"] = {name: str(folder / file) for name, file in said["hierarchies"].items()}
         if "input" in said:
-            said["input"] = _source_beside(path, said["input"])
+            said["input"] = _source_relative_to(path, said["input"])
         files = {key for key, (_, declared) in ALGORITHM_WORDS.items() if declared.metavar == "FILE"}
         for key in {"population", "output", *files} & set(said):
             if isinstance(said[key], str):
@@ -393,13 +405,14 @@ def _unknown_key(what: str, section: str, key: str) -> str:
     known = [one.key for one in WORDS.values() if one.section == section] + ([] if section else list(_SECTIONS))
     hint = near_matches(key, known)
     if key in WORDS:
+        # A known key in the wrong section is reported with its section.
         home = WORDS[key].section
         hint = f"It belongs {f'in [{home}]' if home else 'above the first section'}."
     return f"{what} has an unknown key '{key}'{f' in [{section}]' if section else ''}. {hint}"
 
 
-def _source_beside(path: Path, source: str) -> str:
-    """Return an input that a spec file names, if relative paths start from the file's folder."""
+def _source_relative_to(path: Path, source: str) -> str:
+    """Make the path of an input relative to the folder of the spec file; URLs and standard input stay unchanged."""
     relative_database = "sqlite:///"
     if source.startswith(relative_database) and not source.startswith(relative_database + "/"):
         return relative_database + str(path.parent.resolve() / source.removeprefix(relative_database))

@@ -1,6 +1,6 @@
-"""Releases in the pipelines of scikit-learn: `Anonymizer`, a transformer.
+"""Releases in pipelines of scikit-learn: the transformer `Anonymizer`.
 
-It needs `pip install 'shoal-privacy[learn]'`.
+Requires `pip install 'shoal-privacy[learn]'`.
 """
 
 from typing import TYPE_CHECKING
@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Anonymizer"]
 
-# The package is there for everybody, its names for those who have scikit-learn.
+# The package can always be imported; its names require scikit-learn.
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs={"transformer": ["Anonymizer"]})

@@ -1,4 +1,4 @@
-"""`Anonymizer`: a table is published between the steps of a pipeline."""
+"""The transformer `Anonymizer`, which publishes a table within a pipeline."""
 
 from __future__ import annotations
 
@@ -33,42 +33,43 @@ _FORMS = {
 
 
 class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[misc]
-    """Publish a table within a pipeline: later steps see the published cells of its rows, in the order that they had.
+    """Publish a table within a pipeline, so that later steps see only published cells, in the original row order.
 
-    The rows that `fit` gets are one release, verified like any other (`release_`): a model in a later step has learned
-    from nothing else. `transform` gives other rows the forms of that release (`shoal.apply`), for predictions about
-    them: each cell is true of its row, and unless `protect_transformed` is set nothing is asked of the groups of these
-    rows, which may be few. Then what `transform` returns must not be published.
+    The rows passed to `fit` become one release, verified like any other (`release_`), and a model in a later step
+    learns from this release only. `transform` recodes other rows with the forms of that release (`shoal.apply`), such
+    as for predictions: each cell is true for its row, but the groups of these rows may be small unless
+    `protect_transformed` is set. Without it, the result of `transform` must not be published.
 
-    As with scikit-learn's `TargetEncoder`, `fit_transform(X)` is not `fit(X).transform(X)`: the former has the rows of
-    the release itself, while the latter deals rows that have several forms to them by chance.
+    As with scikit-learn's `TargetEncoder`, `fit_transform(X)` differs from `fit(X).transform(X)`: the former returns
+    the rows of the release itself, while the latter assigns rows with several possible forms at random.
 
     Parameters
     ----------
     quasi_identifiers : sequence of str, optional
-        As for `shoal.anonymize`; by default all columns that have no other role.
+        As for `shoal.anonymize`; by default all columns without another role.
     sensitive, privacy, k, l, t
         As for `shoal.anonymize`.
     insensitive : sequence of str or "rest"
-        As for `shoal.anonymize`; "rest" (the default) where quasi-identifiers are named.
+        As for `shoal.anonymize`; "rest" (the default) is useful if quasi-identifiers are given.
     form : {"bounds", "midpoints", "cells"}
-        What later steps get: `Release.as_bounds`, `Release.midpoints` or `Release.data`.
+        The output for later steps: `Release.as_bounds`, `Release.midpoints` or `Release.data`.
     misfits : {"suppress", "refuse"}
-        What becomes of rows to which `transform` cannot give one of the forms; see `shoal.apply`.
+        The treatment of rows that no form covers in `transform`; see `shoal.apply`.
     protect_transformed : bool
-        Whether the rows that `transform` gets are a release of their own, which satisfies the same models. Rows of
-        groups that do not become stars, or are refused (`misfits`).
+        Whether the rows passed to `transform` become a release of their own that satisfies the same models. Rows of
+        groups that fail are suppressed or refused (`misfits`).
     options : mapping of str to object, optional
-        What else `shoal.anonymize` takes: `{"recoding": "generalization", "seed": 1}`. The order is kept anyway.
+        Further options of `shoal.anonymize`, such as `{"recoding": "generalization", "seed": 1}`. The row order is
+        always kept.
 
     Attributes
     ----------
     release_ : Release
-        That of the fitted rows. Private.
+        The release of the fitted rows. Private.
     n_features_in_ : int
-        Columns that were fitted.
+        Number of fitted columns.
     feature_names_in_ : object array of str
-        Their names; `x0`, `x1`, ... of arrays.
+        Their names; `x0`, `x1`, ... for arrays.
 
     Examples
     --------
@@ -112,15 +113,20 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
         Parameters
         ----------
         X : frame or array of shape (rows, columns)
-            As for `shoal.anonymize`; of an array the columns are called x0, x1, ...
+            As for `shoal.anonymize`; the columns of an array are named x0, x1, ...
         y : object, optional
-            Ignored. A target that must not be linked to people is a sensitive column of `X`.
+            Ignored. If a target must not be linked to people, make it a sensitive column of `X`.
+
+        Returns
+        -------
+        Anonymizer
 
         Raises
         ------
         UsageError, InfeasibleError
-            As `shoal.anonymize` does.
+            As for `shoal.anonymize`.
         """
+        # Scikit-learn requires that parameters are validated in `fit`, not in the constructor.
         validate(
             "Anonymizer",
             {
@@ -136,14 +142,15 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
                 "options": Optional(Instance(Mapping)),
             },
         )
+        # By default, all columns without another role are quasi-identifiers.
         frame = _framed(X)
         names = [str(name) for name in (frame.column_names if hasattr(frame, "column_names") else frame.columns)]
         known = self.quasi_identifiers
         if known is None:
-            told = [self.sensitive] if isinstance(self.sensitive, str) else list(self.sensitive or ())
+            sensitive = [self.sensitive] if isinstance(self.sensitive, str) else list(self.sensitive or ())
             others = [] if self.insensitive == "rest" else [self.insensitive, *self.insensitive]
             dropped = (self.options or {}).get("direct_identifiers", ())
-            known = [name for name in names if name not in (*told, *others, *dropped)]
+            known = [name for name in names if name not in (*sensitive, *others, *dropped)]
         self.release_: Release = anonymize(
             frame,
             quasi_identifiers=known,
@@ -155,41 +162,44 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
             insensitive=self.insensitive,
             **{**(self.options or {}), "keep_order": True},
         )
+        # Attributes that scikit-learn defines for every fitted estimator.
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
         return self
 
     def fit_transform(self, X: Any, y: object = None, **fit_params: object) -> Any:
-        """Make a release of a table, and return its rows in their order: a frame, or an array where `X` is one."""
+        """Make a release of a table, and return its rows in their order: a frame, or an array if `X` is one."""
         return self.fit(X, y)._formed(self.release_, X)
 
     def transform(self, X: Any) -> Any:
-        """Return other rows in the forms of the release, in their order.
+        """Recode other rows with the forms of the release, in their order.
 
         Raises
         ------
         InfeasibleError
-            No form covers some of them, or they were to satisfy the models and do not.
+            If no form covers some rows, or the rows fail the models while `protect_transformed` is set.
         """
         _validation.check_is_fitted(self)
-        asked = None if self.protect_transformed else KAnonymity(1)
-        made = apply(self.release_.plan, _framed(X), misfits=self.misfits, privacy=asked, keep_order=True)
+        privacy = None if self.protect_transformed else KAnonymity(1)
+        made = apply(self.release_.plan, _framed(X), misfits=self.misfits, privacy=privacy, keep_order=True)
         return self._formed(made, X)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """Return the names of the columns that come out."""
+        """Return the names of the output columns."""
         _validation.check_is_fitted(self)
         shown = _FORMS[self.form](self.release_)
         return np.array(list(shown.column_names if hasattr(shown, "column_names") else shown.columns), dtype=object)
 
     def _formed(self, release: Release, given: Any) -> Any:
-        """Return a release in the form that was asked for, as rows of what was given."""
+        """Convert a release to the requested output, aligned with the input rows."""
+        # Later steps need one output row per input row.
         shown = _FORMS[self.form](release)
         if len(shown) != len(given):
             raise DataError(
-                f"{len(given) - len(shown)} row(s) are not published, and later steps need all: leave out "
+                f"{len(given) - len(shown)} row(s) are not published, but later steps need all rows: leave out "
                 "missing_sensitive='drop', and drop rows before the pipeline."
             )
+        # The output has the type and the index of the input.
         if isinstance(given, np.ndarray):
             return shown.to_numpy()
         if hasattr(shown, "index") and hasattr(given, "index"):

@@ -53,6 +53,14 @@ def anonymize(
         No release can satisfy the models; the message names the best that is feasible.
     ReleaseUnsafeError
         The release failed its verification. Please report it.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
+    >>> release = shoal.anonymize(people, quasi_identifiers=["age", "gender"], sensitive="income", l=2, seed=1)
+    >>> release
+    Release(rows=400, columns=3, algorithm='tp+', k=2, stars=32)
     """
     request = request_of(anonymize, request, options)
     _ = request.models  # invalid ones are refused before the table is read

@@ -1,4 +1,4 @@
-"""Auditing a published table, whoever made it: the privacy that it has, measured from its cells alone."""
+"""Entry point `audit`: measure the privacy of any published table from its cells alone."""
 
 from __future__ import annotations
 
@@ -42,41 +42,50 @@ __all__ = ["Audit", "audit"]
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """What a published table achieves."""
+    """The privacy that a published table achieves.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import shoal
+    >>> table = pl.DataFrame({"age": ["20-29", "20-29", "30-39"], "disease": ["flu", "ulcer", "flu"]})
+    >>> shoal.audit(table, quasi_identifiers=["age"], sensitive="disease", k=2).violations
+    ('The table fails k-anonymity with k = 2 in 1 of 2 groups, with 1 records.',)
+    """
 
     achieved: Achieved
-    """The privacy that was measured."""
+    """The measured privacy."""
     requested: tuple[dict[str, Any], ...] = ()
-    """The models that were requested, as a certificate has them."""
+    """The requested models, in the form of a certificate."""
     failures: tuple[Failure, ...] = field(default=(), compare=False)
-    """The requested models that the table fails, and in which groups; empty where it satisfies all. Groups are numbered
-    in the order in which the rows of the table name them."""
+    """The requested models that the table fails, each with the failing groups; empty if it satisfies all. Groups are
+    numbered in the order of their first rows."""
     rows: int
     """Rows of the table."""
     unique_rows: int
-    """Rows that share their quasi-identifiers with nobody."""
+    """Rows whose combination of quasi-identifiers is unique."""
     risk: Reidentification | None
-    """How easily the row of somebody who is in the table is found; the acceptable risk is 1 / k for the k of the
-    models, or 1 / 5. None where there is no quasi-identifier."""
+    """The risk of re-identification. The acceptable risk is 1 / k for the k of the models, or 1 / 5 without models.
+    None if there are no quasi-identifiers."""
     stars: int
     """Cells that show the star symbol."""
     suppressed_tuples: int
-    """Rows with such a cell."""
+    """Rows with at least one such cell."""
     persons: tuple[dict[str, Any], ...] = ()
-    """What was measured of each kind of unit that was named, as in a certificate's "persons"."""
+    """The figures of each kind of unit, in the form of a certificate's "persons"."""
     warnings: tuple[Remark, ...] = field(default=(), compare=False)
-    """Columns with values that read alike, which were counted as different ones, and the column that names persons with
-    several records each: groups count records."""
+    """Warnings about columns with different values that look alike, and about a column that identifies persons with
+    several records (groups count records)."""
 
     @property
     def violations(self) -> tuple[str, ...]:
-        """Which of the requested models the table fails, in words."""
+        """The requested models that the table fails, as sentences."""
         return tuple(failure.sentence for failure in self.failures)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the audit as a dictionary; `achieved` has the keys of a certificate's.
+        """Return the audit as a dictionary; the keys of `achieved` are those of a certificate.
 
-        What is met and what fails is in it where models were requested only: `requested`, `violations` and `failures`.
+        The keys `requested`, `violations` and `failures` are present only if models were requested.
         """
         facts: dict[str, Any] = {
             "rows": self.rows,
@@ -98,7 +107,7 @@ class Audit:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows of it; it holds no cell."""
+        """Return the HTML summary for notebooks, which contains no cell."""
         from shoal.report.notebook import card_of_audit
 
         return card_of_audit(self.to_dict())
@@ -126,7 +135,7 @@ def audit(
     engine: Literal["auto", "memory", "stream", "spark"] = "auto",
     memory: int | str | None = None,
 ) -> Audit:
-    """Measure the privacy of a table from its cells, and check it against models where some are given.
+    """Measure the privacy of a table from its cells, and check it against privacy models if any are given.
 
     Cells are compared as they stand: a star, an interval and a missing value are values like any other, and rows in
     another order or a frame with another index give the same audit.
@@ -136,11 +145,12 @@ def audit(
     data : frame, path, or Release
         As for `anonymize`, or the folder of a release. Columns without a role are ignored.
     quasi_identifiers : sequence of str, optional
-        Columns that an adversary knows; unless given, columns have the roles that a release's certificate says.
+        Columns that an adversary knows. By default, columns have the roles stated in the certificate of a release.
     sensitive : str or sequence of str, optional
         Columns that must not be linked to a person.
     privacy : PrivacyModel or sequence of PrivacyModel, optional
-        What the table should satisfy; what it does not is in `Audit.failures`, and in words in `Audit.violations`.
+        The models that the table should satisfy. `Audit.failures` lists those that it does not, `Audit.violations` as
+        sentences.
     k, l, t : numbers, optional
         Short for models, as for `anonymize`.
     person : str or sequence of str, optional
@@ -149,20 +159,20 @@ def audit(
     units : sequence of str or of sequences of str, optional
         Further kinds of units, as for `anonymize`.
     star : str, optional
-        What a suppressed cell shows; as the certificate of a release says, or `*`.
+        The symbol of a suppressed cell. By default that of the release's certificate, or `*`.
     hierarchies : mapping of column to Hierarchy or path, optional
-        Where a model asks about a population: for columns whose cells are nodes of a hierarchy.
+        Hierarchies of columns whose cells are nodes, if a model needs a population.
     cells : mapping of column to object, optional
-        There, what the cells of other columns are where they do not say it, as for `risk`.
+        Meanings of the cells of other columns if a model needs a population and the cells are ambiguous, as for `risk`.
     dates, decimal
-        How sensitive dates and numbers are written, where a model looks at them; as for `anonymize`.
+        The formats of sensitive dates and numbers if a model depends on their values; as for `anonymize`.
     delimiter, encoding : str, optional
         Of a CSV file; detected by default.
     sheet : str, optional
-        Of a workbook; needed where it has several.
+        Of a workbook; required if it has several.
     engine, memory
-        As for `anonymize`: a folder of Parquet files, or a table that does not fit into memory, is read in pieces, and
-        a PySpark DataFrame by Spark. Rows of Spark have no order: groups are numbered as the rows are sorted.
+        As for `anonymize`. A folder of Parquet files, or a table that does not fit into memory, is read in batches, and
+        a PySpark DataFrame by Spark. Spark rows have no order, so groups are numbered in sorted order.
 
     Returns
     -------
@@ -171,13 +181,22 @@ def audit(
     Raises
     ------
     UsageError
-        The call or the data is wrong.
+        The call or the data is invalid.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"age": ["20-29", "20-29", "30-39"], "disease": ["flu", "ulcer", "flu"]})
+    >>> result = audit(table, quasi_identifiers=["age"], sensitive="disease", k=2)
+    >>> result.unique_rows, len(result.violations)
+    (1, 1)
     """
     validate("audit", {"engine": engine}, {"engine": OneOf(ENGINES)})
     table = judged(data, quasi_identifiers, sensitive, star)
     data, star = table.data, table.star
     by, places = chosen_engine(engine, memory, data), None
     schema = roles(table.quasi_identifiers, table.sensitive, person=person, units=units)
+    # Large tables are counted cell by cell, so that only the distinct cells are held in memory.
     if by.streams:
         source = by.open(data, delimiter=delimiter, encoding=encoding)
         _check_roles(schema, source.columns)
@@ -197,6 +216,7 @@ def audit(
     values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
     opened = understood(opened, values, requirement, dates=dates, decimal=decimal)
     frame = opened.frame[list(schema.published)]
+    # Measure the groups, then check the models against the same groups.
     models = () if requirement is None else requirement.models
     times = opened.counts
     people = _people(frame, schema, requirement, table, hierarchies, cells)
@@ -232,14 +252,14 @@ def audit(
 
 
 def _alike(frame: pl.DataFrame, times: NDArray[np.int64] | None) -> Iterator[Remark]:
-    """Yield the warnings about values that read alike, without the advice for the release of a table of one's own."""
+    """Yield warnings about values that look alike, without the advice that only a publisher could follow."""
     for column in frame:
         for remark in alike_warnings(column, pl.Series(multiplicities(len(column), times))):
             yield replace(remark, advice=Fact("publisher_writes_alike"))
 
 
 def _is_beside(evidence: PersonEvidence, schema: Schema) -> bool:
-    """Return whether a column without a role names persons: the rows of a group agree as those of a person do."""
+    """Return True if a column without a role identifies persons: rows of a group agree as those of one person would."""
     return evidence.column is not None and evidence.column not in schema.published
 
 
@@ -257,17 +277,19 @@ def _people(
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None,
     cells: Mapping[str, object] | None,
 ) -> PeopleCounts | None:
-    """Count the people who fit the groups of a table, where a model asks for that."""
+    """Count the population members who match each group, if a model needs a population."""
+    # Meanings that no model uses are rejected, because they would have no effect.
     if requirement is None or requirement.population is None:
         if hierarchies or cells:
             raise ParameterError(
-                "What cells stand for matters where a model asks about a population only: do not say it."
+                "The meaning of cells matters only if a model needs a population: leave out hierarchies and cells."
             )
         return None
     names = schema.quasi_identifiers
     if not names:
-        raise ColumnError("Name at least one quasi-identifier: people of a population are compared by them.")
+        raise ColumnError("Name at least one quasi-identifier: they link the groups to the population.")
     population = open_population(requirement.population.source, names)
+    # The certificate of a release declares the meaning of its cells; the caller may add to it.
     said = parameters_of(table.certificate)
     meanings = collect_meanings(names, said, trees=trees_of(hierarchies or {}, names), cells=cells)
     return people_of_groups(frame, names, make_people_counter(population, star=table.star, meanings=meanings))

@@ -1,4 +1,4 @@
-"""Comparing algorithms on one table and one request: what each loses, and how long it takes."""
+"""Entry point `compare`: run several algorithms on one request, and measure their losses and running times."""
 
 from __future__ import annotations
 
@@ -39,34 +39,47 @@ __all__ = ["Comparison", "compare", "fitting_algorithms"]
 
 _MARKERS = "osD^vPX*<>hp"
 _SHOWN = ("stars", "suppressed_tuples", "groups", "mean_class_size", "gcp", "kl_divergence", "seconds")
-"""The metrics and other figures that people are shown."""
+"""The metrics and other figures in the displayed table."""
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison:
-    """One row per algorithm."""
+    """The results of several algorithms on one request, one row per algorithm.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
+    >>> result = shoal.compare(
+    ...     people, quasi_identifiers=["age", "gender"], sensitive="income", l=2, algorithms=["mondrian", "hilbert"]
+    ... )
+    >>> len(result.rows), result.loss
+    (2, 'gcp')
+    """
 
     rows: tuple[dict[str, Any], ...]
     """Per algorithm: its name, seconds, every metric of `shoal.metrics.METRICS`, groups, guarantee, lower_bound_stars
-    and lower_bound_recoded_cells (what any release has at least; stars can be avoided under generalization, so their
-    bound is 0 there), and error (why it could not run, else None)."""
+    and lower_bound_recoded_cells (lower bounds for any release; stars are avoidable under generalization, so their
+    bound is 0 there), and error (the reason of a failure, or None)."""
     loss: str = "gcp"
-    """The metric that a chart shows against the time."""
+    """The metric on the vertical axis of the chart."""
     errors: Mapping[str, ShoalError] = field(default_factory=dict)
-    """Why algorithms could not run, by their names: the errors whose texts the rows have."""
+    """The errors of the algorithms that failed, by name."""
     warnings: tuple[Remark, ...] = ()
-    """That persons have several records in the table, which nothing protects: every release would have it."""
+    """A warning if persons have several records in the table and no model protects them: it holds for every release."""
 
     def __repr__(self) -> str:
+        # The representation names the best algorithm and its loss, without any cell.
         best = self.measured[0] if self.measured else None
         least = "" if best is None else f", least={best['algorithm']!r}, {self.loss}={best[self.loss]:.4g}"
         return f"Comparison(algorithms={len(self.rows)}{least})"
 
     @property
     def measured(self) -> tuple[dict[str, Any], ...]:
-        """The rows of the algorithms that ran and whose loss was computed, the best first."""
+        """The rows of the algorithms that succeeded and have a value for the loss, the best first."""
         able = [row for row in self.rows if row["error"] is None and row[self.loss] is not None]
+        # Metrics differ in direction, so each defines a badness to sort by.
         badness = METRICS[self.loss].badness
         return tuple(sorted(able, key=lambda row: (badness(row[self.loss]), row["seconds"])))
 
@@ -86,23 +99,28 @@ class Comparison:
         return pl.DataFrame(list(self.rows), infer_schema_length=None)
 
     def columns(self) -> dict[str, list[str]]:
-        """Return the comparison as a table to read, by the titles of its columns."""
+        """Return the comparison as display columns, keyed by their headings."""
         titles = {name: METRICS[name].heading if name in METRICS else name for name in _SHOWN}
-        told = {
+        cells = {
             title: ["-" if row.get(name) is None else number(row[name]) for row in self.rows]
             for name, title in titles.items()
         }
-        return {"algorithm": [row["algorithm"] for row in self.rows], **told}
+        return {"algorithm": [row["algorithm"] for row in self.rows], **cells}
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the loss of each algorithm against its time, and return the axes.
+        """Plot the loss of each algorithm against its running time.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to; new axes by default.
+            The axes to draw into; new ones by default.
+
+        Returns
+        -------
+        matplotlib Axes
         """
         ax = new_axes(7, 4.6) if ax is None else ax
+        # One marker and colour per algorithm.
         for at, row in enumerate(self.measured):
             ax.plot(
                 row["seconds"],
@@ -118,18 +136,18 @@ class Comparison:
             ax.set_xscale("log")
             ax.set_ylim(bottom=0)
             ax.margins(x=0.1)
-            # Beside the points: names would hide one another where algorithms are alike.
+            # The legend stands outside the axes: labels at the points would overlap if algorithms are alike.
             ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5), title="best first")
         return ax
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows of it, for the publisher."""
+        """Return the HTML table for notebooks; it is for the publisher only."""
         failed = [f"{row['algorithm']}: {row['error']}" for row in self.rows if row["error"]]
         sentences = [*failed, *(one.text for one in self.warnings)]
         return card("Algorithms side by side", columns=self.columns(), sentences=sentences, private=PRIVATE)
 
     def save_plot(self, path: str | PathLike[str]) -> None:
-        """Write the chart of loss against time as SVG or PNG, whichever the name ends in."""
+        """Save the chart of loss against time as SVG or PNG, depending on the file extension."""
         write_picture(self.plot(), path)
 
 
@@ -152,30 +170,42 @@ def compare(
     **options
         The fields of `shoal.Request`.
     algorithms : sequence of str or Algorithm, optional
-        By default every algorithm that can serve the request, but for those that prove an optimum: name these.
+        By default every algorithm that supports the request, except those that prove an optimum; request these by name.
     loss : str
-        The metric that a chart shows against the time: a name of `shoal.metrics.METRICS`. All are measured anyway,
+        The metric on the vertical axis of the chart, a name of `shoal.metrics.METRICS`. All metrics are computed,
         against the table before any coarsening.
     progress : callable, optional
-        Called with (algorithm, done, total) now and then.
+        Called regularly with (algorithm, done, total).
 
     Returns
     -------
     Comparison
-        An algorithm that cannot serve the request, or finds no release that meets it, has its reason in `error`; all
-        others were verified. The seconds are those of one run; the first one of an algorithm may have compiled it.
+        An algorithm that does not support the request, or finds no release that satisfies it, has the reason in
+        `error`. All other releases were verified. Each time is that of one run, which may include compilation.
 
     Raises
     ------
     ParameterError
-        There is no such option.
+        The option does not exist.
     InfeasibleError
-        No algorithm finds a release that meets the request.
+        No algorithm finds a release that satisfies the request.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.datasets.census(200, quasi_identifiers=["age", "gender"], seed=1)
+    >>> result = shoal.compare(
+    ...     table, quasi_identifiers=["age", "gender"], sensitive="income", l=2, algorithms=["mondrian", "hilbert"]
+    ... )
+    >>> sorted(row["algorithm"] for row in result.rows)
+    ['hilbert', 'mondrian']
     """
     request = request_of(compare, request, options)
-    _ = request.models  # invalid ones are refused before the table is read
+    _ = request.models  # reject invalid models before the table is read
     validate("compare", {"loss": loss}, {"loss": OneOf(tuple(METRICS))})
+    # Read and parse the table once; every algorithm gets the same rows.
     opened = open_data(data, delimiter=request.delimiter, encoding=request.encoding, sheet=request.sheet)
+    # Columns that are not measured play no part in the comparison.
     schema = replace(request.schema, direct_identifiers=(), insensitive=())
     schema.check_known(opened.frame.columns)
     if request.normalize:
@@ -195,14 +225,16 @@ def compare(
         algorithms = [algorithms]
     if algorithms is None:
         algorithms = fitting_algorithms(request)
+    # The table is parsed already, so the options of reading are cleared.
     read: dict[str, Any] = dict.fromkeys(fields_in("forms", "reading"))
-    asked = replace(request, engine="auto", memory=None, output=None, **read)
-    found = [_measure(opened.frame, replace(asked, algorithm=one), progress or silent) for one in algorithms]
+    base = replace(request, engine="auto", memory=None, output=None, **read)
+    found = [_measure(opened.frame, replace(base, algorithm=one), progress or silent) for one in algorithms]
     rows = [row for row, _ in found]
+    # If no algorithm has a release, the comparison fails like `anonymize` does.
     infeasible = [error for _, error in found if isinstance(error, InfeasibleError)]
     if infeasible and all(row["error"] for row in rows):
         raise infeasible[0]
-    # Each bound holds for every release of the table: the best one is everybody's.
+    # Each bound holds for every release of the table, so the best one is valid for all rows.
     bounds = ("lower_bound_stars", "lower_bound_recoded_cells")
     best = {name: max((row[name] for row in rows if row["error"] is None), default=None) for name in bounds}
     return Comparison(
@@ -214,26 +246,29 @@ def compare(
 
 
 def fitting_algorithms(request: Request) -> list[str]:
-    """Return the names of the algorithms that can serve a request and do not take long to prove an optimum."""
+    """Return the names of the algorithms that support a request, except those that take long to prove an optimum."""
+    # Algorithms that prove an optimum may run for minutes, so the caller must name them.
     quick = [name for name in ALGORITHMS if name not in PROVING]
     return [name for name in quick if unsupported(ALGORITHMS[name], request.requirement, request.preferences) is None]
 
 
 def _measure(frame: pl.DataFrame, request: Request, progress: Progress) -> tuple[dict[str, Any], ShoalError | None]:
-    """Return the row of an algorithm, and why it could not run."""
+    """Run one algorithm, and return its row and the error if it failed."""
     name = request.algorithm if isinstance(request.algorithm, str) else request.algorithm.name
 
-    def told(step: str, done: int, total: int, /) -> None:
+    def report_step(step: str, done: int, total: int, /) -> None:
         progress(name, done, total)
 
+    # Only expected failures become rows of the comparison; other errors are raised.
     start = time.perf_counter()
     try:
-        release = anonymize(frame, request, progress=told)
+        release = anonymize(frame, request, progress=report_step)
     except (UnsupportedError, InfeasibleError, MissingExtraError) as error:
         empty = dict.fromkeys(_MEASURES)
         return {"algorithm": name, "seconds": None, **empty, "error": str(error)}, error
     seconds = time.perf_counter() - start
     certificate = release.certificate
+    # Metrics are those of the release; bounds and the guarantee come from its certificate.
     bound = certificate.cost.to_dict()["lower_bound"]
     measures = {
         **release.metrics.totals(),

@@ -1,4 +1,4 @@
-"""Whether a release was made of a given table: the keyed hash of its private certificate, computed again."""
+"""Entry point `provenance`: check the keyed hash of a private certificate against a table."""
 
 from __future__ import annotations
 
@@ -28,37 +28,38 @@ def provenance(
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> bool:
-    """Return whether a release was made of a table: its publisher shows that by revealing the salt of the hash.
+    """Check whether a release was made from a table, by the salted hash in its certificate.
 
-    The hash covers all rows with their quasi-identifiers before any coarsening, sensitive and insensitive values; in no
-    order, and without the direct identifiers, which may be missing from the table. Whoever is given the salt and the
-    certificate can also try other tables: give them to people who may see the table, and to nobody else.
+    The publisher proves the origin of a release by revealing the salt. The hash covers the quasi-identifiers before any
+    coarsening and the sensitive and insensitive values of all rows, in no order. Direct identifiers are excluded, so
+    they may be missing from the table. With the salt and the certificate, other tables can be tested too: share them
+    only with people who may see the table.
 
     Parameters
     ----------
     data : frame or path
-        The table, as `shoal.anonymize` takes it.
+        The table, as for `shoal.anonymize`.
     certificate : path or mapping
-        The private folder of the release (or of a release of a series), its `certificate.json`, or what that holds; or
-        a public certificate that was published with a proof.
+        The private folder of the release (or of a release of a series), its `certificate.json`, or the contents of that
+        file; or a public certificate that was published with a proof.
     salt : str, optional
-        The salt as hexadecimal digits; by default that of `salt.txt` beside the certificate.
+        The salt as hexadecimal digits. By default it is read from `salt.txt` in the folder of the certificate.
     delimiter, encoding : str, optional
         Of a CSV file; detected by default.
 
     Returns
     -------
     bool
-        False where any row differs, or where the salt is another one.
+        False if any row differs, or if the salt does not belong to the certificate.
 
     Raises
     ------
     DataError
-        The certificate or the salt cannot be read, or the table.
+        The certificate, the salt or the table cannot be read.
     ColumnError
-        The table misses a column that the release was made of.
+        The table lacks a column of the release.
     ParameterError
-        The certificate has no hash of the input, or no salt was given.
+        The certificate contains no hash of the input, or there is no salt.
 
     Examples
     --------
@@ -68,8 +69,9 @@ def provenance(
     >>> shoal.provenance(table, release.certificate.to_dict(), salt=release.salt)
     True
     """
-    facts, beside = _read(certificate)
+    facts, folder = _read(certificate)
     source, columns = facts.get("input") or {}, facts.get("columns") or {}
+    # Public certificates have no hash of the input, unless they were published with a proof.
     if not {"sha256", "keyed"} <= set(source):
         raise ParameterError.refusing(
             "provenance",
@@ -79,14 +81,16 @@ def provenance(
             hint="This one has none.",
         )
     if salt is None:
-        salt = _salt(beside)
+        salt = _salt(folder)
     if len(salt) != 64 or not set(salt) <= set("0123456789abcdef"):
         raise ParameterError.refusing("provenance", "salt", "64 hexadecimal digits, as salt.txt has them")
+    # Encode the columns of the release exactly as it was made, and hash them again.
     schema = roles(
         columns.get("quasi_identifiers", ()), columns.get("sensitive", ()), insensitive=columns.get("insensitive", ())
     )
     opened = open_data(data, delimiter=delimiter, encoding=encoding)
     schema.check_known(opened.frame.columns)
+    # The hash was computed after normalization, so the table is normalized in the same way.
     if (facts.get("parameters") or {}).get("normalize"):
         opened = opened.normalized(schema.quasi_identifiers + schema.sensitive)
     frame = opened.frame[list(schema.published)]
@@ -94,26 +98,27 @@ def provenance(
 
 
 def _read(certificate: str | PathLike[str] | Mapping[str, Any]) -> tuple[Mapping[str, Any], Path | None]:
-    """Return a certificate, and the folder that it lies in."""
+    """Read a certificate; return it with its folder, or with None if it was passed as a mapping."""
+    # A mapping has no folder, so its salt must be passed separately.
     if isinstance(certificate, Mapping):
         return certificate, None
     if not isinstance(certificate, str | PathLike):
         raise ParameterError.refusing(
-            "provenance", "certificate", "a path or what a certificate holds", got=type(certificate).__name__
+            "provenance", "certificate", "a path or the contents of a certificate", got=type(certificate).__name__
         )
     path = Path(certificate)
     path = path / _CERTIFICATE if path.is_dir() else path
     return read_certificate(path), path.parent
 
 
-def _salt(beside: Path | None) -> str:
-    if beside is None or not (beside / _SALT).exists():
+def _salt(folder: Path | None) -> str:
+    if folder is None or not (folder / _SALT).exists():
         raise ParameterError(
-            f"There is no {_SALT} beside the certificate. Give the salt that the publisher revealed with ",
+            f"There is no {_SALT} in the folder of the certificate. Give the salt that the publisher revealed with ",
             Suggestion("salt"),
             ".",
         )
     try:
-        return (beside / _SALT).read_text(encoding="ascii").strip()
+        return (folder / _SALT).read_text(encoding="ascii").strip()
     except (OSError, ValueError) as error:
-        raise DataError(f"The salt '{beside / _SALT}' cannot be read.") from error
+        raise DataError(f"The salt '{folder / _SALT}' cannot be read.") from error

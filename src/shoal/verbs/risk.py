@@ -1,4 +1,4 @@
-"""The disclosure risk of a table, whoever made it: every measure by one call."""
+"""Entry point `risk`: compute every measure of disclosure risk of a table in one call."""
 
 from __future__ import annotations
 
@@ -64,75 +64,83 @@ if TYPE_CHECKING:
 __all__ = ["Risk", "risk"]
 
 _CLASS_SIZES = (2, 3, 5, 10, 20)
-"""The k of `Risk.small_classes`."""
+"""The values of k in `Risk.small_classes`."""
 _STEPS = ("read", "count", "estimate", "special uniques", "log-linear", "columns")
 _LARGEST_WEIGHT = 1_000_000_000_000
 _SHOWN_ROWS = 20
-"""Row numbers that a message lists."""
+"""Row numbers that an error message lists at most."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Risk:
-    """What an adversary can find out from a table: its figures, named as in JSON. It holds no cell."""
+    """The disclosure risk of a table: figures named as in JSON, without any cell.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import shoal
+    >>> table = pl.DataFrame({"age": [20, 20, 35], "disease": ["flu", "ulcer", "flu"]})
+    >>> shoal.risk(table, quasi_identifiers=["age"])
+    Risk(rows=3, classes=2, highest=1, average=0.6667, sample_uniques=0.3333)
+    """
 
     columns: tuple[str, ...]
     """The quasi-identifiers."""
     stars: str
-    """"own": a star, an interval or a set is a value like any other. "wildcard": it stands for any of its values."""
+    """"own": stars, intervals and sets are ordinary values. "wildcard": they match any of their values."""
     rows: int
     """Rows of the table."""
     classes: int
-    """Classes of rows with the same quasi-identifiers."""
+    """Classes of rows with equal quasi-identifiers."""
     smallest_class: int
-    """Rows of the smallest one; with wildcards, the fewest rows that fit the cells of a row."""
+    """Size of the smallest class; with wildcards, the fewest rows that match the cells of a row."""
     prosecutor: Threshold
-    """The probability of finding the row of a person who is known to be in the table."""
+    """Prosecutor risk: the probability of finding the row of a person who is known to be in the table."""
     journalist: Threshold | None
-    """The probability of finding the person of a row in the population; None without a population."""
+    """Journalist risk: the probability of identifying the person of a row in the population; None without a population.
+    """
     marketer: Marketer | None
-    """The share of rows that are matched rightly with the population; None without one."""
+    """Marketer risk: the expected share of rows matched correctly with the population; None without a population."""
     sample_uniques: float
-    """Share of the rows that are alone with their quasi-identifiers."""
+    """Share of the rows that are unique in their quasi-identifiers."""
     small_classes: dict[int, float]
-    """For some k the share of the rows in classes of fewer than k rows."""
+    """For several k, the share of the rows in classes of fewer than k rows."""
     k_map: KMapFigures | None
-    """The people of the population whom a row fits; None without a population and a sampling fraction."""
+    """Population members who match a row; None without a population and a sampling fraction."""
     delta_presence: PresenceFigures | None
-    """How sure somebody can be that a person is in the table; None without a population, or where people fit several
-    classes."""
+    """The certainty that a person is in the table; None without a population, or if people match several classes."""
     population_uniques: PopulationUniques | None
-    """Estimated shares of people who are alone in the population; None without a sampling fraction, or where rows fit
-    the cells of several classes."""
+    """Estimated shares of population uniques; None without a sampling fraction, or if rows match several classes."""
     individual: Individual | None
-    """Individual risk by survey weights; None without weights."""
+    """Individual risk estimated from survey weights; None without weights."""
     household: Household | None
-    """Risk of households; None without weights and households."""
+    """Household risk; None without weights and households."""
     log_linear: LogLinear | None
-    """Risk of the sample uniques by a log-linear model; None where it was not asked for."""
+    """Risk of the sample uniques by a log-linear model; None if not requested."""
     suda: SpecialUniques | None
-    """Special uniques; None where they were not asked for."""
+    """Special uniques; None if not requested."""
     attribute_disclosure: dict[str, Threshold]
-    """How sure an adversary can be of each sensitive attribute."""
+    """The confidence of an adversary in each sensitive attribute."""
     quasi_identifiers: tuple[Combination, ...]
-    """Combinations of columns, the one that tells most rows apart first."""
+    """Combinations of columns, ranked by the number of rows that they tell apart."""
     persons: tuple[PersonEvidence, ...]
-    """Columns without a role that name persons with several rows each, the likeliest first; all figures count rows."""
+    """Columns without a role that identify persons with several rows, the most likely first; all figures count rows."""
     identifiers: tuple[PossibleIdentifier, ...]
-    """Columns of the table that look like identifiers. A column that is not here may still identify people."""
+    """Columns of the table that look like identifiers. The list may be incomplete."""
     by_row: Callable[[], Any]
-    """Private: makes `records`."""
+    """Private: computes `records`."""
 
     @cached_property
     def records(self) -> Any:
-        """For the publisher only: a frame with a line per row of the table, in its order.
+        """For the publisher only: a frame with the risk of each row, in the order of the table.
 
-        Columns: `row` (from 0), `prosecutor`, and those that were asked for of `individual`, `household`, `suda`,
-        `dis_suda` (null where no sampling fraction is known), `journalist`.
+        Columns: `row` (from 0), `prosecutor`, those requested of `individual`, `household`, `suda`, `dis_suda` (null if
+        the sampling fraction is unknown), and `journalist`.
         """
         return self.by_row()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON has them."""
+        """Return the figures as a dictionary for JSON."""
         return {field.name: as_json(getattr(self, field.name)) for field in fields(self) if field.name != "by_row"}
 
     def to_json(self) -> str:
@@ -140,19 +148,19 @@ class Risk:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def sentences(self) -> list[str]:
-        """Return what the figures mean, in plain sentences."""
+        """Return the figures as plain sentences."""
         facts = self.to_dict()
-        said = (measure.sentence(facts) for measure in MEASURES)
-        return [sentence for sentence in said if sentence is not None]
+        sentences = (measure.sentence(facts) for measure in MEASURES)
+        return [sentence for sentence in sentences if sentence is not None]
 
     @staticmethod
     def explain(name: str) -> Measure:
-        """Return what a measure means, what it assumes, its formula and its reference.
+        """Return the meaning of a measure, with its assumptions, formula and reference.
 
         Parameters
         ----------
         name : str
-            The measure as it is called here: "prosecutor", "population_uniques", ...
+            The name of the measure, such as "prosecutor" or "population_uniques".
         """
         known = {measure.name: measure for measure in MEASURES}
         if name not in known:
@@ -160,7 +168,7 @@ class Risk:
         return known[name]
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows of it; it holds no cell."""
+        """Return the HTML summary for notebooks, which contains no cell."""
         from shoal.report.notebook import card_of_risk
 
         return card_of_risk(self.to_dict(), self.sentences())
@@ -198,57 +206,58 @@ def risk(
 ) -> Risk:
     """Measure and estimate the disclosure risk of a table.
 
-    What is measured depends on what is known: the population, or a sampling fraction, or survey weights. Risk does not
-    depend on the order of the rows, on an index, or on how missing values are stored.
+    The measures depend on the available knowledge: a population, a sampling fraction, or survey weights. The risk does
+    not depend on the order of the rows, on an index, or on the representation of missing values.
 
     Parameters
     ----------
     data : frame, path, or Release
-        Any table, whoever made it: original, generalized, suppressed, synthetic; as for `anonymize`, or the folder of
-        a release. One row per person. Other columns are looked at for what looks like an identifier.
+        Any table, regardless of its origin: original, generalized, suppressed or synthetic. As for `anonymize`, or the
+        folder of a release. One row per person. Columns without a role are searched for possible identifiers.
     quasi_identifiers : sequence of str, optional
-        Columns that an adversary knows; unless given, columns have the roles that a release's certificate says.
-        A missing value is a value of its own.
+        Columns that an adversary knows. By default, columns have the roles stated in the certificate of a release. A
+        missing value is a value of its own.
     sensitive : str or sequence of str, optional
-        Columns that must not be linked to a person: for `attribute_disclosure`.
+        Columns that must not be linked to a person, for `attribute_disclosure`.
     population : frame or path, optional
-        A table of everybody who may be meant, the people of the table among them, with the same quasi-identifiers: for
-        `journalist`, `marketer`, `k_map` and `delta_presence`.
+        A table of the population, including the people of the table, with the same quasi-identifiers: for `journalist`,
+        `marketer`, `k_map` and `delta_presence`.
     sampling_fraction : number, optional
-        The share of the population that is in the table, above 0 and at most 1: for `population_uniques`, an estimated
+        The share of the population that is in the table, above 0 and at most 1: for `population_uniques`, the estimated
         `k_map`, `log_linear` and `dis_suda`.
     weights : str, optional
-        Column of survey weights, at least 1 each: how many people of the population a row stands for.
+        Column of survey weights, at least 1 each: the number of population members that a row represents.
     household : str, optional
-        Column with the household of each person, with `weights`.
+        Column that identifies the household of each person; requires `weights`.
     stars : {"own", "wildcard"}
-        Whether a star (an interval, a set) is a value of its own, as the table shows it, or stands for any of its
-        values, as somebody must assume who joins tables: then f counts the rows that a row is compatible with.
+        If "own", a star (an interval, a set) is a value of its own, as the table shows it. If "wildcard", it matches
+        any of its values, as in a join of tables, and f counts the rows that are compatible with a row.
     star : str, optional
-        What a suppressed cell shows; as the certificate of a release says, or `*`.
+        The symbol of a suppressed cell. By default that of the release's certificate, or `*`.
     hierarchies : mapping of column to Hierarchy or path, optional
-        With wildcards, for columns whose cells are nodes of a hierarchy.
+        With wildcards, hierarchies of columns whose cells are nodes of a hierarchy.
     cells : mapping of column to object, optional
-        With wildcards, what the cells of other columns are where they do not say it: "values" as they stand, a
+        With wildcards, the meaning of the cells of other columns if they are ambiguous: "values" as they stand, a
         coarsening (`shoal.Prefix(3)`), or all values in their order.
     threshold : number
-        The risk of re-identification that is still acceptable, above 0 and at most 1.
+        The acceptable risk of re-identification, above 0 and at most 1.
     l : int
-        A confidence of 1 / l in a sensitive value is still acceptable.
+        The acceptable confidence in a sensitive value is 1 / l.
     significance : number
-        The error that the estimated k-map is allowed for a class, above 0 and below 1.
+        The error probability allowed for a class by the estimated k-map, above 0 and below 1.
     suda : int, optional
-        Look for special uniques of up to so many columns.
+        The maximum number of columns of special uniques.
     log_linear : {"independence", "two-way"}, optional
-        Fit a log-linear model: main effects, or all interactions of two columns, too. Needs a sampling fraction.
+        The log-linear model to fit: main effects, or also all interactions of two columns. Requires a sampling
+        fraction.
     combinations : int, optional
-        Rank combinations of up to so many columns; 3 by default, fewer where there are very many columns.
+        The maximum number of columns of ranked combinations; 3 by default, fewer if there are very many columns.
     delimiter, encoding : str, optional
         Of CSV files; detected by default.
     sheet : str, optional
-        Of a workbook with the table; needed where it has several.
+        Of a workbook with the table; required if it has several.
     progress : callable, optional
-        Called with (step, done, total) now and then.
+        Called regularly with (step, done, total).
 
     Returns
     -------
@@ -257,7 +266,7 @@ def risk(
     Raises
     ------
     UsageError
-        The call or the data is wrong; the message names the column and says what to change.
+        The call or the data is invalid; the message names the column and the remedy.
 
     Examples
     --------
@@ -267,6 +276,7 @@ def risk(
     >>> found.classes, found.prosecutor.highest, found.sample_uniques
     (4, 1.0, 0.6)
     """
+    # Validate the options before the table is read.
     judge = judged(data, quasi_identifiers, sensitive, star)
     asked = _Asked.of(
         sampling_fraction=sampling_fraction,
@@ -310,12 +320,13 @@ def risk(
         )
         figures["persons"] = persons_beside(opened.frame, schema.published)
         figures["identifiers"] = measures.detect_identifiers(opened.frame)
+    # The risk of each row is computed on demand only, and never leaves the object by itself.
     return Risk(**figures, by_row=lambda: opened.restore(_records(frequencies, of_rows)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """The options of a call, checked; numbers as exact fractions."""
+    """The validated options of a call, with exact fractions."""
 
     sampling_fraction: Fraction | None
     stars: str
@@ -329,7 +340,7 @@ class _Asked:
 
     @classmethod
     def of(cls, *, weights: str | None, household: str | None, **options: Any) -> _Asked:
-        """Check options and bring them into shape."""
+        """Validate the options and convert them."""
         share = RationalIn(low=Fraction(0), high=Fraction(1), low_included=False)
         validate(
             "risk",
@@ -348,13 +359,13 @@ class _Asked:
         )
         if options["log_linear"] is not None and options["sampling_fraction"] is None:
             raise ParameterError(
-                "A log-linear model needs to know which share of the population is in the table: give ",
+                "A log-linear model needs the share of the population that is in the table: give ",
                 Suggestion("sampling_fraction"),
                 ".",
             )
         if household is not None and weights is None:
             raise ParameterError(
-                "The risk of households is made of individual risks: name the survey weights with ",
+                "The risk of households is computed from individual risks: name the survey weights with ",
                 Suggestion("weights"),
                 ".",
             )
@@ -366,7 +377,8 @@ class _Asked:
 
 
 def _counted(frequencies: Frequencies, table: Table, asked: _Asked) -> dict[str, Any]:
-    """Return what is known by counting."""
+    """Compute the figures that need counts only."""
+    # `sample` has the frequency of each class, `rows_of` its number of rows; they differ with wildcards.
     sample, rows_of = frequencies.sample, frequencies.rows_of
     known = frequencies.population is not None
     estimated = asked.sampling_fraction is not None
@@ -395,7 +407,8 @@ def _counted(frequencies: Frequencies, table: Table, asked: _Asked) -> dict[str,
 
 
 def _by_fraction(frequencies: Frequencies, asked: _Asked) -> dict[str, Any]:
-    """Return what is estimated from the sampling fraction; the estimates are made of classes that do not overlap."""
+    """Estimate figures from the sampling fraction; the estimators require classes that do not overlap."""
+    # With wildcards classes overlap, and the estimators do not apply.
     if asked.sampling_fraction is None or not np.array_equal(frequencies.sample, frequencies.rows_of):
         return {"population_uniques": None}
     histogram = SampleHistogram.of(frequencies.sample)
@@ -407,7 +420,7 @@ def _by_weights(
     weights: NDArray[np.float64] | None,
     homes: tuple[NDArray[np.int64], int] | None,
 ) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
-    """Return what is estimated from survey weights, and the same for each row."""
+    """Estimate the risk from survey weights: return the figures, and the risk of each row."""
     if weights is None:
         return {"individual": None, "household": None}, {}
     risks = individual_risks(frequencies.sample, sum_weights(frequencies, weights))
@@ -427,10 +440,11 @@ def _special(
     asked: _Asked,
     progress: Progress,
 ) -> tuple[SpecialUniques | None, dict[str, NDArray[np.float64]]]:
-    """Return the special uniques, and the scores of each row."""
+    """Find the special uniques: return their figures, and the scores of each row."""
     if asked.suda is None:
         return None, {}
     found = measures.minimal_uniques(columns, asked.suda, progress=progress)
+    # Without a given sampling fraction, the population or the weights determine it.
     p = asked.sampling_fraction
     if p is None and frequencies.people is not None:
         p = Fraction(frequencies.rows, frequencies.people)
@@ -454,7 +468,7 @@ def _log_linear(
 
 
 def _records(frequencies: Frequencies, of_rows: Mapping[str, NDArray[np.float64]]) -> pl.DataFrame:
-    """Return the risk of each row, in the order of the table."""
+    """Build the frame with the risk of each row, in the order of the table."""
     import polars as pl
 
     columns = {"row": np.arange(frequencies.rows), "prosecutor": 1 / frequencies.sample[frequencies.class_of]}
@@ -468,7 +482,7 @@ def _roles_in(frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: 
     schema = roles(quasi_identifiers, sensitive)
     schema.check_known(frame.columns)
     if not schema.quasi_identifiers:
-        raise ColumnError("Name at least one quasi-identifier: what an adversary may know of a person.")
+        raise ColumnError("Name at least one quasi-identifier: columns that an adversary may know.")
     if frame.height == 0:
         raise NoRowsError("The table has no rows: there is no risk to measure.")
     return schema
@@ -481,19 +495,19 @@ def _meanings(
     cells: Mapping[str, object] | None,
     asked: _Asked,
 ) -> dict[str, Meaning]:
-    """Return what is said of the cells of each column."""
+    """Return the declared meaning of the cells of each column."""
     if asked.stars == "own" and (hierarchies or cells):
         raise ParameterError(
-            "What cells stand for matters only where a star stands for any of its values: give ",
+            "The meaning of cells matters only if a star matches any of its values: give ",
             Suggestion("stars", "wildcard"),
-            ", or do not say it.",
+            ", or leave it out.",
         )
     names = schema.quasi_identifiers
     for name in cells or {}:
         if name not in names:
-            raise ColumnError(f"The column '{name}' of cells is no quasi-identifier. {near_matches(name, names)}")
-    said = parameters_of(certificate)
-    return collect_meanings(names, said, trees=trees_of(hierarchies or {}, names), cells=cells)
+            raise ColumnError(f"The column '{name}' of cells is not a quasi-identifier. {near_matches(name, names)}")
+    declared = parameters_of(certificate)
+    return collect_meanings(names, declared, trees=trees_of(hierarchies or {}, names), cells=cells)
 
 
 def _frequencies(
@@ -504,7 +518,8 @@ def _frequencies(
     asked: _Asked,
     progress: Progress,
 ) -> Frequencies:
-    """Count the classes of the table, in the reading of stars that was asked for."""
+    """Count the classes of the table, in the requested interpretation of stars."""
+    # Ordinary values: classes of equal rows, in the table and in the population.
     names = table.schema.quasi_identifiers
     if asked.stars == "own":
         others = None
@@ -512,22 +527,24 @@ def _frequencies(
             others = encode(population, Schema(quasi_identifiers=names)).quasi_identifiers
         return measures.count_frequencies(table.quasi_identifiers, others)
     cells = frame[list(names)]
+    # Special uniques and log-linear models require exact values.
     if asked.suda is not None or asked.log_linear is not None:
         coarse = measures.generalized_columns(cells, star=asked.star, meanings=meanings)
         if coarse:
             raise DataError(
-                f"Special uniques and log-linear models are made of true values, and {len(coarse)} column(s) have "
-                f"cells that stand for several: {', '.join(repr(name) for name in coarse)}. Give the original table, "
+                f"Special uniques and log-linear models need exact values, and {len(coarse)} column(s) have "
+                f"cells that represent several: {', '.join(repr(name) for name in coarse)}. Give the original table, "
                 "or count such cells as values of their own: ",
                 Suggestion("stars", "own"),
                 ".",
             )
+    # Wildcards: each class counts the rows that are compatible with its cells.
     classes = measures.count_frequencies(table.quasi_identifiers)
     return measures.count_compatible(cells, classes, population, star=asked.star, meanings=meanings, progress=progress)
 
 
 def _weights(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
-    """Return the survey weights, each at least 1."""
+    """Return the survey weights, each of which must be at least 1."""
     import polars as pl
 
     column = _column(frame, name, "survey weights")
@@ -542,25 +559,25 @@ def _weights(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
     _refuse(
         numbers < 1,
         f"The column '{name}' (survey weights) has a weight below 1",
-        "A weight says how many people of the population a row stands for, itself among them: scale the weights so "
+        "A weight is the number of population members that a row represents, including itself: scale the weights so "
         "that they add up to the population.",
     )
     _refuse(
         numbers > _LARGEST_WEIGHT,
         f"The column '{name}' (survey weights) has a weight above {_LARGEST_WEIGHT:,}",
-        "No population has so many people: look whether it is a column of weights.",
+        "No population is that large: check that the column contains weights.",
     )
     return numbers.to_numpy()
 
 
 def _households(frame: pl.DataFrame, name: str) -> tuple[NDArray[np.int64], int]:
-    """Return the number of each row's household, and how many households there are."""
+    """Return the household number of each row, and the number of households."""
     column = _column(frame, name, "households")
     given = column.fill_nan(None) if column.dtype.is_float() else column
     _refuse(
         given.is_null(),
         f"The column '{name}' (households) has no value",
-        "Give every person a household, a number of its own to those who live alone.",
+        "Give every person a household, including those who live alone.",
     )
     coded = encode(given.to_frame(), Schema(quasi_identifiers=(name,))).quasi_identifiers[0]
     return coded.codes.astype(np.int64), coded.size
@@ -575,7 +592,7 @@ def _column(frame: pl.DataFrame, name: str, role: str) -> pl.Series:
 
 
 def _refuse(wrong: pl.Series, what: str, advice: str) -> None:
-    """Raise where some rows are wrong, with their numbers."""
+    """Raise DataError with the row numbers if any row is invalid."""
     rows = wrong.arg_true().to_list()
     if rows:
         shown = ", ".join(map(str, rows[:_SHOWN_ROWS])) + (", ..." if len(rows) > _SHOWN_ROWS else "")

@@ -154,7 +154,7 @@ def test_levels_that_cannot_be_met_say_why(found: shoal.TradeOff) -> None:
         shoal.tradeoff(people(), k=3, algorithm="matching", **REQUEST)
     with pytest.raises(ParameterError, match="There is no such level: k = 2, k = 3, k = 6 or k = 12"):
         found.choose(4)
-    with pytest.raises(ParameterError, match="Say which level is chosen: k = 2"):
+    with pytest.raises(ParameterError, match="Several levels match, name one: k = 2"):
         found.choose()
 
 

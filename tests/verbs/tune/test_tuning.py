@@ -241,10 +241,10 @@ def test_a_setting_that_cannot_be_published_is_told() -> None:
         ({"recoding": "none"}, ParameterError, "The 'recoding' parameter of tune"),
         ({"seed": -1}, ParameterError, "The 'seed' parameter of tune"),
         ({"star": " "}, ParameterError, "The 'star' parameter of tune"),
-        ({"ladders": {"disease": [OneValue()]}}, ColumnError, "no quasi-identifier"),
-        ({"coarsen": {"disease": OneValue()}}, ColumnError, "no quasi-identifier"),
-        ({"hierarchies": {"disease": TREE}}, ColumnError, "no quasi-identifier"),
-        ({"coarsen": {"age": OneValue()}, "ladders": {"age": []}}, ParameterError, "give one of them"),
+        ({"ladders": {"disease": [OneValue()]}}, ColumnError, "not a quasi-identifier"),
+        ({"coarsen": {"disease": OneValue()}}, ColumnError, "not a quasi-identifier"),
+        ({"hierarchies": {"disease": TREE}}, ColumnError, "not a quasi-identifier"),
+        ({"coarsen": {"age": OneValue()}, "ladders": {"age": []}}, ParameterError, "give only one of them"),
         ({"ladders": {"age": [], "town": []}}, ParameterError, "No quasi-identifier can be made coarser"),
         ({"coarsen": {"age": OneValue(), "town": OneValue()}}, ParameterError, "can be made coarser"),
         ({"ladders": {"town": [shoal.Bins(2)]}}, UsageError, "needs numbers"),
@@ -302,7 +302,7 @@ def test_an_algorithm_that_searches_long_has_a_quick_one_look_first() -> None:
     assert 2 <= len(tuning.settings) <= 11
     assert tuning.best.loss == min(setting.loss for setting in tuning.settings if setting.loss is not None)
     assert tuning.release(seed=0).metrics.gcp == pytest.approx(tuning.best.loss)
-    assert "12 of 12 settings were looked at with mondrian" in tuning.sentences()[0]
+    assert "12 of 12 settings were screened with mondrian" in tuning.sentences()[0]
     hurried = shoal.tune(wide_table(600), seconds=1e-9, **request)
     assert (hurried.ended, hurried.screened) == ("time", 1)
     few = shoal.tune(wide_table(100), seconds=60, **request)

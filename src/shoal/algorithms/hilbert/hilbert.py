@@ -74,6 +74,16 @@ class Hilbert(Algorithm):
       information are lost); dealing each sensitive value out along the curve was tried and loses three quarters,
       because
       each value's rows are far from one another. The guarantee recommends SABRE instead.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
+    >>> release = shoal.anonymize(
+    ...     people, quasi_identifiers=["age", "gender"], sensitive="income", k=5, algorithm=shoal.Hilbert(), seed=1
+    ... )
+    >>> release.certificate.achieved["k"] >= 5
+    True
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(divisible=True)

@@ -40,6 +40,19 @@ class MApproximation(Algorithm):
     -----
     The paper does not state which rows fill up the mixed group in its third case: here the rows of the classes with the
     largest surplus. If there are more than 63 quasi-identifiers, nothing is refined.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
+    >>> release = shoal.anonymize(
+    ...     people,
+    ...     quasi_identifiers=["age", "gender"],
+    ...     sensitive="income",
+    ...     k=5, algorithm=shoal.MApproximation(), seed=1,
+    ... )
+    >>> release.certificate.achieved["k"] >= 5
+    True
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(divisible=True, bytes_per_row=90)

@@ -76,6 +76,16 @@ class Mondrian(Algorithm):
     * of the cuts that the attributes allow, the cut is chosen that lowers the penalty most for each bit of entropy of
       the split, not the widest attribute's;
     * if no subtrees can be separated, cuts between neighbouring values of the hierarchy follow, relaxed cuts too.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
+    >>> release = shoal.anonymize(
+    ...     people, quasi_identifiers=["age", "gender"], sensitive="income", k=5, algorithm=shoal.Mondrian(), seed=1
+    ... )
+    >>> release.certificate.achieved["k"] >= 5
+    True
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(divisible=True)

@@ -159,7 +159,7 @@ def _run_method(
             f"at most 1 + {eps} times the smallest possible one and k together (Theorem 10)"
             if method == "scheme"
             else f"at most 1 + {eps} times the smallest possible one, with classes of at least (1 - {eps}) k records "
-            "(Theorem 11): this is no k-anonymity"
+            "(Theorem 11): this is not k-anonymity"
         )
         least = {"least": -int(-(1 - eps) * k // 1)} if method == "relaxed" else {}
         guarantee = GroupingGuarantee(text=text, ratio=ratio)

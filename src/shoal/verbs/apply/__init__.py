@@ -1,4 +1,4 @@
-"""Applying a plan: rows of another table get the published forms of a release, where the result verifies."""
+"""Application of a plan: recode the rows of another table like a release, if the result verifies."""
 
 from shoal.verbs.apply.apply_plan import apply
 

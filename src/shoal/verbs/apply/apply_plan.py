@@ -1,4 +1,4 @@
-"""`apply`: a plan's published forms for the rows of another table, verified or refused."""
+"""Entry point `apply`: recode the rows of another table by a plan, and verify the result or refuse."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["apply"]
 
 MISFITS = ("refuse", "suppress")
-"""What may become of rows that a plan does not fit."""
+"""Treatments of rows that do not fit a plan."""
 _CONSTRAINTS: Mapping[str, Constraint] = {
     "misfits": OneOf(MISFITS),
     "keep_order": Boolean(),
@@ -69,50 +69,50 @@ def apply(
     sheet: str | None = None,
     progress: Progress | None = None,
 ) -> Release:
-    """Publish the rows of another table, or of a later one, in the published forms of a release.
+    """Publish the rows of another table, such as a later one, in the published forms of a release.
 
-    A row gets the form that rows with its quasi-identifiers have in the plan. Where they have several, rows are dealt
-    to them in the same proportions, and chance decides which; a row whose values the plan does not know gets the form
-    that covers them and says most. The result is verified like any release: every cell against its row, every group
-    against the models. Where it does not hold, nothing is published.
+    A row gets the form that rows with its quasi-identifiers have in the plan. If the plan has several such forms, rows
+    are assigned to them at random in the same proportions. A row whose values are unknown to the plan gets the most
+    informative form that covers them. The result is verified like any release: every cell against its row, every group
+    against the models. If the verification fails, nothing is published.
 
     Parameters
     ----------
     plan : ReleasePlan or path
-        `Release.plan`, or the file that `Release.save` wrote into the private folder.
+        `Release.plan`, or the file in the private folder of a saved release.
     data : frame or path
         As for `shoal.anonymize`, with the columns of the plan; direct identifiers may be missing. One row per person.
     misfits : {"refuse", "suppress"}
-        What becomes of rows that no form covers, and of groups that do not satisfy the models: an error that says how
-        many there are, or a star in every quasi-identifier. Rows of stars must satisfy the models, too.
+        The treatment of rows that no form covers, and of groups that do not satisfy the models: an error with their
+        number, or a star in every quasi-identifier. The starred rows must satisfy the models, too.
     privacy : PrivacyModel or sequence of PrivacyModel, optional
-        What the release must satisfy; by default what the plan's release did.
+        The models that the release must satisfy; by default those of the plan's release.
     keep_order : bool
-        Whether the rows stay in the order of the input, which tells of it.
+        If True, keep the row order of the input, which may reveal something about the rows.
     seed : int, optional
-        For reproducible experiments; by default randomness comes from the operating system.
+        Seed for reproducible experiments; by default randomness comes from the operating system.
     delimiter, encoding, sheet, progress
         As for `shoal.anonymize`.
 
     Returns
     -------
     Release
-        Its certificate's `details` say how many rows the plan did not know, and how many became stars.
+        The `details` of its certificate count the rows unknown to the plan, and the suppressed rows.
 
     Raises
     ------
     UsageError
-        The call or the data is wrong; the message says what to change.
+        The call or the data is invalid; the message names the remedy.
     InfeasibleError
-        The plan does not hold for this table; the message says how many rows and groups do not fit.
+        The plan does not suit this table; the message counts the rows and groups that do not fit.
     ReleaseUnsafeError
         The release failed its verification. Please report it.
 
     Notes
     -----
-    The forms do not depend on the sensitive values of the new table, nor on its other rows, until a group fails: that
-    it became stars, or that nothing was published, tells that it failed. People who are in both tables are in two
-    releases, and no model of one release says what both together tell; publish such tables as a series.
+    The forms do not depend on the sensitive values of the new table, nor on its other rows, until a group fails. The
+    stars (or the refusal) then reveal the failure. People who are in both tables are in two releases, and no model of a
+    single release limits the disclosure of both together. Publish such tables as a series.
 
     Examples
     --------
@@ -127,6 +127,7 @@ def apply(
     """
     validate("apply", {"misfits": misfits, "keep_order": keep_order, "seed": seed}, _CONSTRAINTS)
     clock = Clock(STEPS, progress)
+    # Read the table with the formats of the plan's table.
     with clock.step("read"):
         plan = _opened_plan(plan)
         if plan.parameters.get("link"):
@@ -140,19 +141,21 @@ def apply(
         schema.check(opened.frame.columns)
         request = _requested(plan, schema, privacy, keep_order=keep_order, seed=seed)
         opened = opened.normalized(schema.quasi_identifiers + schema.sensitive) if request.normalize else opened
-        opened = _meant(plan, opened, request)
+        opened = _parse_as_planned(plan, opened, request)
+    # Encode the rows, and check that the models can be satisfied at all.
     frame, rows = rows_to_publish(opened, schema, request.missing_sensitive)
     with clock.step("encode"):
         table = replace(encode(frame, schema), counts=opened.publishable[rows], units=opened.units_of(rows))
-        said = dict(plan.meanings)  # of what the cells stand for, as `verified` needs it
-        encoded = Encoded(table=table, trees={}, automatic=frozenset(), coarsened=said, classes={}, pictures={})
+        meanings = dict(plan.meanings)  # the meanings of the cells, for the verification
+        encoded = Encoded(table=table, trees={}, automatic=frozenset(), coarsened=meanings, classes={}, pictures={})
         encoded.check(request.requirement, may_normalize=False)
         prepared = drawn(encoded, request, opened, rows)
+    # Assign forms to rows, suppress rows and groups that do not fit, and verify the release.
     with clock.step("partition"):
         dealt = _Dealt.of(plan, prepared)
         dealt = dealt.with_stars(dealt.forms == UNKNOWN, misfits, "fit no published form of the plan")
     recoded = dealt.fitting(misfits, clock)
-    return _described(plan, verified(recoded, InMemory(opened=opened), clock))
+    return _describe(plan, verified(recoded, InMemory(opened=opened), clock))
 
 
 def _opened_plan(plan: object) -> ReleasePlan:
@@ -164,21 +167,22 @@ def _opened_plan(plan: object) -> ReleasePlan:
 
 
 def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: bool, seed: int | None) -> Request:
-    """Return what is asked for the table."""
+    """Build the request for the new table from the plan's parameters."""
+    # The models of the plan are the default; files may lack tables that models need.
     models = plan.privacy if privacy is None else privacy
     if models is None:
         raise UsageError(
-            "The plan's file does not hold all that its models need (an order or a table of distances, perhaps). Name "
-            "them again: ",
+            "The file of the plan lacks data of its models (such as an order or a table of distances). Name the models "
+            "again: ",
             Suggestion("privacy"),
             ".",
         )
-    asked = plan.parameters
+    parameters = plan.parameters
     requirement = Requirement.of(models, schema.sensitive, schema.units)
     if requirement.population is not None:
         raise ParameterError(
-            "A plan serves no model that asks about a population: its people are compared with the forms of a release, "
-            "and a plan's do not depend on them. Use anonymize, or name other models: ",
+            "A plan does not support models that need a population: its people are compared with the forms of a "
+            "release, and the forms of a plan do not depend on them. Use anonymize, or name other models: ",
             Suggestion("privacy"),
             ".",
         )
@@ -190,41 +194,43 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
         units=schema.units,
         privacy=models,
         algorithm=PlannedForms(plan),
-        recoding=asked["recoding"],
-        largest_set=asked.get("largest_set", LARGEST_SET),
+        recoding=parameters["recoding"],
+        largest_set=parameters.get("largest_set", LARGEST_SET),
         star=plan.star,
         keep_order=keep_order,
-        missing_sensitive=asked["missing_sensitive"],
-        missing_person=asked.get("missing_person", "error"),
-        rows_per_person=asked.get("rows_per_person"),
-        normalize=asked.get("normalize", False),
+        missing_sensitive=parameters["missing_sensitive"],
+        missing_person=parameters.get("missing_person", "error"),
+        rows_per_person=parameters.get("rows_per_person"),
+        normalize=parameters.get("normalize", False),
         seed=seed,
-        coarsen=_as_asked(plan),
+        coarsen=_coarsenings_of(plan),
     )
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What was told of a coarsening, in its place: a plan has its result, and needs it no more."""
+class _DescribedCoarsening:
+    """Placeholder for a coarsening that a plan has applied already: only its public description is left."""
 
     facts: Mapping[str, Any]
     ends_at_values: ClassVar[bool] = False
-    """Its ends are those of the plan's table: they show nothing of the new rows."""
+    """The ends are those of the plan's table, so they reveal nothing about the new rows."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as it appears in a certificate."""
+        """Return the description for a certificate."""
         return dict(self.facts)
 
 
-def _as_asked(plan: ReleasePlan) -> dict[str | tuple[str, ...], Any]:
-    """Return what readers were told of the coarsenings of the plan's release, by their columns."""
-    names, told = plan.schema.quasi_identifiers, plan.for_readers["coarsen"]
+def _coarsenings_of(plan: ReleasePlan) -> dict[str | tuple[str, ...], Any]:
+    """Return the public descriptions of the coarsenings of the plan's release, keyed by columns."""
+    # Coarsenings of two columns are keyed by a pair of names.
+    names, public = plan.schema.quasi_identifiers, plan.for_readers["coarsen"]
     pairs = {f"{one},{other}": (one, other) for one in names for other in names}
-    return {key if key in names else pairs.get(key, key): _Told(facts) for key, facts in told.items()}
+    return {key if key in names else pairs.get(key, key): _DescribedCoarsening(facts) for key, facts in public.items()}
 
 
-def _meant(plan: ReleasePlan, opened: OpenedData, request: Request) -> OpenedData:
-    """Return the table with dates and numbers where the plan's table had them, written as there."""
+def _parse_as_planned(plan: ReleasePlan, opened: OpenedData, request: Request) -> OpenedData:
+    """Parse dates and numbers with the formats of the plan's table."""
+    # Only text columns need a format; typed ones are parsed already.
     read_as: Mapping[str, Mapping[str, str]] = plan.parameters.get("read_as") or {}
     text = [name for name in read_as if opened.frame.schema.get(name) == pl.String]
     decimals = {read_as[name]["decimal"] for name in text if "decimal" in read_as[name]}
@@ -243,35 +249,36 @@ def _meant(plan: ReleasePlan, opened: OpenedData, request: Request) -> OpenedDat
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PlannedForms(Algorithm):
-    """Deal the rows to the forms of a plan, a group each; `apply` verifies the groups, and suppresses what fails."""
+    """Assign the rows to the forms of a plan, one group per form; `apply` verifies the groups."""
 
     plan: ReleasePlan
     name: ClassVar[str] = "plan"
-    """What certificates call it."""
+    """The name in certificates."""
     capabilities = Capabilities(judges_releases=True, makes_ends=False, reason="forms_of_plan")
 
     def unsupported(self, requirement: Requirement) -> str | None:
-        """Return None: the groups are verified afterwards, whatever is requested."""
+        """Return None: the groups are verified afterwards, for any models."""
         return None
 
     def group_rows(self, problem: Problem) -> Partition:
-        """Group the rows by their forms; rows without one are a group, too."""
+        """Group the rows by their forms; rows without a form are one group."""
         forms, known = assigned_forms(self.plan, problem.table, problem.rng)
         return partition_by_form(forms, strangers=int(np.count_nonzero(~known)))
 
 
 def partition_by_form(forms: NDArray[np.int64], *, strangers: int, suppressed: int = 0) -> Partition:
-    """Group rows by their forms, in the order of these.
+    """Group rows by their forms, in the order of the forms.
 
     Parameters
     ----------
     forms : int64 array
         The form of each row.
     strangers : int
-        Rows with quasi-identifiers that the plan does not know.
+        Rows with quasi-identifiers unknown to the plan.
     suppressed : int
-        Rows that became stars because they do not fit the plan.
+        Rows suppressed because they do not fit the plan.
     """
+    # Forms are renumbered without gaps, because groups must all occur.
     groups = np.unique(forms, return_inverse=True)[1].astype(np.int32)
     guarantee = Guarantee(promise=Fact("cost_of_plan"))
     facts = {"rows_of_unknown_classes": strangers, "rows_that_became_stars": suppressed}
@@ -280,15 +287,15 @@ def partition_by_form(forms: NDArray[np.int64], *, strangers: int, suppressed: i
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class _Dealt:
-    """The form of each row of a prepared table; the number behind the last form is that of rows of stars."""
+    """The assigned form of each row of a prepared table; the number after the last form denotes suppressed rows."""
 
     plan: ReleasePlan
     prepared: Prepared
     forms: NDArray[np.int64]
     strangers: int
-    """Rows with quasi-identifiers that the plan does not know."""
+    """Rows with quasi-identifiers unknown to the plan."""
     suppressed: int = 0
-    """Rows that became stars because they do not fit the plan."""
+    """Rows suppressed because they do not fit the plan."""
 
     @classmethod
     def of(cls, plan: ReleasePlan, prepared: Prepared) -> _Dealt:
@@ -297,28 +304,30 @@ class _Dealt:
 
     @property
     def starred(self) -> NDArray[np.bool_]:
-        """Which cells of each form are stars; those of rows of stars are the last line."""
+        """The starred cells of each form; the last line is for suppressed rows."""
+        # The line after the last form is the form of suppressed rows.
         stars = self.plan.starred
         return np.vstack((stars, np.ones((1, stars.shape[1]), dtype=np.bool_)))
 
     @property
     def all_stars(self) -> int:
-        """The form of rows of stars: the plan's own where it has one."""
+        """The form of suppressed rows: a form of the plan if one consists of stars only."""
         return int(self.starred.all(axis=1).argmax())
 
     def with_stars(self, which: NDArray[np.bool_], misfits: str, why: str) -> _Dealt:
-        """Return the same with stars in some rows.
+        """Suppress some rows.
 
         Raises
         ------
         InfeasibleError
-            There are such rows, and misfits are refused.
+            If there are such rows and misfits are refused.
         """
+        # Either refuse all such rows, or replace their forms.
         count = int(np.count_nonzero(which))
         if count and misfits == "refuse":
             raise InfeasibleError(
-                f"The plan does not hold for this table: {number(count)} of {number(len(which))} rows {why}. Make a "
-                "new release of it, or publish stars for these rows, where enough of them are alike then: ",
+                f"The plan does not suit this table: {number(count)} of {number(len(which))} rows {why}. Make a new "
+                "release of the table, or suppress these rows if enough of them are alike then: ",
                 Suggestion("misfits", "suppress"),
                 ".",
             )
@@ -326,14 +335,15 @@ class _Dealt:
         return replace(self, forms=forms, suppressed=self.suppressed + count)
 
     def fitting(self, misfits: str, clock: Clock) -> Recoded:
-        """Return the recoded table whose groups satisfy the models, with stars for those that did not.
+        """Suppress groups until all groups satisfy the models, and return the recoded table.
 
-        Rows of stars need company: while they alone fail, the smallest groups join them, twice as many each time.
+        Suppressed rows form a group that must satisfy the models, too. As long as only this group fails, the smallest
+        other groups join it, twice as many in each round.
 
         Raises
         ------
         InfeasibleError
-            There is none.
+            If no such table exists.
         """
         dealt, request, joining = self, self.prepared.request, 1
         while True:
@@ -348,9 +358,10 @@ class _Dealt:
             others = dealt.smallest_groups()
             if misfits == "suppress" and not len(others):
                 raise InfeasibleError(
-                    f"The plan does not hold for this table, not even with stars in all rows. {sentences} Make a new "
-                    "release of it."
+                    f"The plan does not suit this table, even with all rows suppressed. {sentences} Make a new "
+                    "release of the table."
                 )
+            # Suppress the failing groups; if only the suppressed rows fail, join the smallest groups to them.
             failing = np.setdiff1d(dealt.forms_in(found, entries), [dealt.all_stars])
             if not len(failing):
                 failing, joining = others[:joining], 2 * joining
@@ -358,18 +369,19 @@ class _Dealt:
             dealt = dealt.with_stars(np.isin(dealt.forms, failing), misfits, why)
 
     def forms_in(self, found: Sequence[Failure], entries: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the forms of the groups that fail; `entries` are the rows of the table that the published ones are."""
+        """Return the forms of the failing groups; `entries` maps published rows to rows of the table."""
+        # The first row of a failing group determines its form.
         firsts = np.concatenate([one.first_rows for one in found]).astype(np.int64) - 1
         return np.unique(self.forms[entries[firsts]])
 
     def smallest_groups(self) -> NDArray[np.int64]:
-        """Return the forms that rows have, those of the fewest rows first, without that of rows of stars."""
+        """Return the assigned forms by ascending number of rows, without the form of suppressed rows."""
         forms, sizes = np.unique(self.forms, return_counts=True)
         ascending = forms[np.argsort(sizes, kind="stable")]
         return np.asarray(ascending[ascending != self.all_stars])
 
     def recoded(self, clock: Clock) -> Recoded:
-        """Return what every form publishes here."""
+        """Recode the rows with their assigned forms."""
         prepared, plan = self.prepared, self.plan
         partition = partition_by_form(self.forms, strangers=self.strangers, suppressed=self.suppressed)
         with clock.step("recode"):
@@ -378,16 +390,17 @@ class _Dealt:
         return Recoded.of_rows(prepared, partition, recoding)
 
 
-def _described(plan: ReleasePlan, release: Release) -> Release:
-    """Return a release whose certificate says of its cells what that of the plan's release said."""
+def _describe(plan: ReleasePlan, release: Release) -> Release:
+    """Describe the cells of a release in its certificate as the plan's release did."""
+    # The description of cells comes from the plan, the rest from this release.
     certificate = release.certificate
-    told = {name: plan.parameters[name] for name in ("coarsen", "hierarchies", "shared_by") if name in plan.parameters}
+    names = [name for name in ("coarsen", "hierarchies", "shared_by") if name in plan.parameters]
     own = {name: certificate.for_readers[name] for name in ("keep_order", "missing_sensitive")}
     return replace(
         release,
         certificate=replace(
             certificate,
-            parameters={**certificate.parameters, **told},
+            parameters={**certificate.parameters, **{name: plan.parameters[name] for name in names}},
             for_readers={**plan.for_readers, **own},
         ),
     )

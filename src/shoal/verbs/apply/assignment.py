@@ -1,4 +1,4 @@
-"""Which published form of a plan each row of another table gets."""
+"""Assignment of the published forms of a plan to the rows of another table."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN", "assigned_forms", "quotas"]
 
 UNKNOWN = -1
-"""In place of a form for rows that no form of the plan covers."""
+"""Marks rows that no form of the plan covers."""
 _AT_ONCE = 1 << 24
-"""Pairs of a class and a form that are looked at together."""
+"""Pairs of a class and a form that are compared at once, which bounds the memory."""
 
 
 def assigned_forms(
     plan: ReleasePlan, table: Table, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the form of each row of a table, or `UNKNOWN`, and whether the plan knows its quasi-identifiers.
+    """Assign a form to each row of a table, or `UNKNOWN`, and mark the rows whose quasi-identifiers the plan knows.
 
-    Rows of a class that the plan knows are dealt to its forms in the plan's proportions, which rows chance decides: no
-    sensitive value has a say. Rows of another class get the form that covers their values and says most: the one with
-    the fewest stars, then the one that stands for the fewest combinations of values, then the most frequent one.
+    Rows of a known class are divided among its forms in the plan's proportions, at random and regardless of sensitive
+    values. Rows of another class get the most informative form that covers their values: the one with the fewest stars,
+    then the one with the fewest combinations of values, then the most frequent one.
 
     Parameters
     ----------
@@ -42,16 +42,18 @@ def assigned_forms(
         The rows, before any coarsening.
     rng : numpy.random.Generator
     """
+    # Number the distinct combinations of quasi-identifiers, with one example row of each.
     class_of_row, count = rank([(one.codes, one.size) for one in table.quasi_identifiers], table.rows)
     rows_of_class = np.bincount(class_of_row, minlength=count)
     example = np.empty(count, dtype=np.int64)
     example[class_of_row] = np.arange(table.rows)
     known = _known_classes(plan, table, example)
+    # Known classes are divided among their forms; unknown ones get the best covering form.
     pairs, pair_class = _pairs_of(plan, known)
     dealt = quotas(rows_of_class, pair_class, plan.rows_of[pairs])
     unknown = np.flatnonzero(known < 0)
     chosen = _covering(plan, table, example[unknown])
-    # Class after class, and within each one form after the other; chance puts the rows of a class in order.
+    # Sort by class and form; a random permutation decides the order of the rows within a class.
     classes = np.concatenate((pair_class, unknown))
     forms = np.concatenate((plan.form_of[pairs], chosen))
     times = np.concatenate((dealt, rows_of_class[unknown]))
@@ -66,7 +68,7 @@ def assigned_forms(
 def quotas(
     rows_of_class: NDArray[np.int64], pair_class: NDArray[np.int64], pair_rows: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return how many rows of its class each form gets: in proportion, by the largest remainders, the first of ties.
+    """Divide the rows of each class among its forms in proportion, by largest remainders with ties to the first.
 
     Parameters
     ----------
@@ -75,13 +77,14 @@ def quotas(
     pair_class : int64 array
         The class of each pair of a class and a form.
     pair_rows : int64 array
-        What each pair weighs, at least 1.
+        The weight of each pair, at least 1.
 
     Examples
     --------
     >>> quotas(np.array([5, 2]), np.array([0, 0, 1]), np.array([2, 1, 9])).tolist()
     [3, 2, 2]
     """
+    # Whole shares first, then one row for each of the largest remainders of a class.
     whole = np.bincount(pair_class, weights=pair_rows, minlength=len(rows_of_class)).astype(np.int64)
     shares = rows_of_class[pair_class] * pair_rows
     dealt, remainders = np.divmod(shares, whole[pair_class])
@@ -94,7 +97,8 @@ def quotas(
 
 
 def _known_classes(plan: ReleasePlan, table: Table, example: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the plan's number of each class of a table, -1 where the plan does not know it."""
+    """Return the plan's number of each class of a table, or -1 if the plan does not know the class."""
+    # Compare classes by the text of their values, as plans store them.
     values = {
         one.name: dictionary_text(one.dictionary).gather(pl.Series(one.codes[example].astype(np.uint32)))
         for one in table.quasi_identifiers
@@ -106,7 +110,8 @@ def _known_classes(plan: ReleasePlan, table: Table, example: NDArray[np.int64]) 
 
 
 def _pairs_of(plan: ReleasePlan, known: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the plan's pairs of the classes that are here, and the class of the table that each belongs to."""
+    """Return the plan's pairs of the classes in the table, and the table's class of each pair."""
+    # The pairs of a class are consecutive in the plan.
     here = np.flatnonzero(known >= 0)
     starts = np.searchsorted(plan.class_of, known[here])
     stops = np.searchsorted(plan.class_of, known[here], side="right")
@@ -114,14 +119,16 @@ def _pairs_of(plan: ReleasePlan, known: NDArray[np.int64]) -> tuple[NDArray[np.i
 
 
 def _covering(plan: ReleasePlan, table: Table, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the best form that covers the values of each of some rows, `UNKNOWN` where none does."""
+    """Return the best form that covers the values of each given row, or `UNKNOWN` if there is none."""
     found = np.full(len(rows), UNKNOWN, dtype=np.int64)
     if not len(rows):
         return found
+    # For each column, the values that each form covers, and the number of covered combinations.
     covers: list[tuple[NDArray[np.bool_], NDArray[Any]]] = []
     stars = plan.starred.sum(axis=1)
     reach = np.zeros(plan.cells.height, dtype=np.float64)
     for column in table.quasi_identifiers:
+        # Number the distinct cells of the column, and mark the values that each covers.
         shown = plan.cells[column.name].cast(pl.String)
         labels = shown.unique(maintain_order=True)
         numbered = pl.DataFrame({"cell": labels}).with_row_index("at")
@@ -132,6 +139,7 @@ def _covering(plan: ReleasePlan, table: Table, rows: NDArray[np.int64]) -> NDArr
         matrix = covered_values(labels.to_list(), column.dictionary, meaning=plan.meanings[column.name], star=plan.star)
         covers.append((matrix[place], column.codes[rows]))
         reach += np.log(np.maximum(matrix.sum(axis=1), 1))[place]
+    # Take the first covering form in the order of preference, for a batch of rows at a time.
     best_first = np.lexsort((np.arange(len(stars)), -plan.rows, reach, stars))
     step = max(_AT_ONCE // max(len(stars), 1), 1)
     for start in range(0, len(rows), step):

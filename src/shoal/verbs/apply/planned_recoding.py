@@ -1,4 +1,4 @@
-"""What each group of a table publishes whose forms are those of a plan."""
+"""Recoding of a table with the published forms of a plan."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["recoded_by"]
 
 _TYPES = {str(kind): kind for kind in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Float64, pl.Date)}
-"""The types that coarsenings give."""
+"""The column types that coarsenings produce."""
 
 
 def recoded_by(
@@ -41,10 +41,10 @@ def recoded_by(
     *,
     largest_set: int,
 ) -> Recoding:
-    """Return what every group publishes, in values of the table as it came.
+    """Recode every group with its form, in the values of the original table.
 
-    The order of what is published is the plan's, and its types follow from the published cells: neither depends on
-    values that are not shown.
+    The order of published values is that of the plan, and their types follow from the published cells. Neither depends
+    on values that are not shown.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ def recoded_by(
     groups : int32 array of shape (rows,)
         Group of each row; every group occurs.
     forms : int64 array
-        The form of each group; any where all of its cells are stars.
+        The form of each group; arbitrary if all of its cells are stars.
     starred : bool array of shape (groups, quasi-identifiers)
-        Which cells are stars.
+        Marks the starred cells.
     largest_set : int
-        Sets are charged for what they show, as much as a star where they have more values than this.
+        Sets with more values than this cost as much as a star.
     """
     columns = tuple(
         _column(plan, column, groups, forms, starred[:, place], largest_set)
@@ -81,18 +81,21 @@ def _column(
     stars: NDArray[np.bool_],
     largest: int,
 ) -> RecodedColumn:
+    # Columns whose cells are exact values keep their type.
     low, high = group_extents(column.codes.astype(np.int32), groups, len(forms))
     meaning, typed = plan.meanings[column.name], column.name in plan.types and not stars.any()
     if typed and meaning.kind == "values" and meaning.tree is None:
         return keep_column(column, low)
+    # Types follow from the published cells, so that they reveal nothing else.
     cells = plan.cells[column.name]
     named = categories_of(cells)
-    # The labels that are used, in the plan's order; a missing one behind the others, and a star last.
+    # The labels in use, in the plan's order; a missing value after the others, and a star last.
     places = np.append(cells.to_physical().cast(pl.Int64).fill_null(len(named)).to_numpy(), 0)[forms]
     used, codes = np.unique(np.where(stars, len(named) + 1, places), return_inverse=True)
     labels = pl.Series(column.name, [*named, None, plan.star], dtype=pl.String).gather(pl.Series(used))
     domains = _domains(covered_values(labels.to_list(), column.dictionary, meaning=meaning, star=plan.star))
     numbered = pl.DataFrame({"label": dictionary_text(column.dictionary)}).with_row_index("code")
+    # A cell is kept if its label is the one value of the group.
     itself = labels.to_frame("label").join(numbered, on="label", how="left", nulls_equal=True, maintain_order="left")
     code = itself["code"].cast(pl.Int64).fill_null(-1).to_numpy()[codes]
     kept = (low == high) & (low == code) & ~stars
@@ -112,6 +115,6 @@ def _column(
 
 
 def _domains(covered: NDArray[np.bool_]) -> SubDomains:
-    """Return the values that each label covers as runs of codes."""
+    """Return the values that each label covers, as runs of codes."""
     starts = np.concatenate(([0], np.cumsum(covered.sum(axis=1)))).astype(np.int64)
     return build_sub_domains(starts, np.nonzero(covered)[1].astype(np.int32))

@@ -1,4 +1,4 @@
-"""Inspection: what a table is like before anything is asked of it, and a first proposal of what to do with it."""
+"""Inspection: describe a table before anything is requested of it, and propose a first request."""
 
 from shoal.verbs.inspect.inspected_column import InspectedColumn
 from shoal.verbs.inspect.inspection import Inspection

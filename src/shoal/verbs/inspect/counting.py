@@ -1,4 +1,4 @@
-"""Columns as counts: how many different values each has, how many rows share them, and how well it tells rows apart."""
+"""Columns as counts: distinct values, their frequencies, and how well a column distinguishes rows."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = ["CountedColumn", "counted"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class CountedColumn:
-    """A column by its distinct values, in the order in which they first occur, and how often each does."""
+    """A column as its distinct values, in order of first occurrence, and their frequencies."""
 
     series: pl.Series
-    """The column as it is meant: dates, numbers, or what it was."""
+    """The parsed column: dates, numbers, or the original values."""
     codes: NDArray[np.uint32]
-    """The value of each row; the last code is a missing one, if there is one."""
+    """The code of each row's value; the last code is the missing value, if there is one."""
     dictionary: pl.Series
-    """The distinct values, without the missing one."""
+    """The distinct values, excluding the missing value."""
     counts: NDArray[np.int64]
     """Rows of each code."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the column."""
         return self.series.name
 
     @property
@@ -42,7 +42,7 @@ class CountedColumn:
 
     @property
     def distinct(self) -> int:
-        """Different values, a missing one not counted."""
+        """Number of distinct values, excluding the missing value."""
         return len(self.dictionary)
 
     @property
@@ -52,24 +52,25 @@ class CountedColumn:
 
     @cached_property
     def uniqueness(self) -> float:
-        """Share of the rows whose value nobody shares."""
+        """Share of the rows whose value is unique."""
         return int(np.count_nonzero(self.counts[: self.distinct] == 1)) / self.rows
 
     @property
     def distinction(self) -> float:
-        """Different values, a missing one among them, per row."""
+        """Number of distinct values per row, including the missing value."""
         return len(self.counts) / self.rows
 
     @cached_property
     def separation(self) -> float | None:
-        """Share of the pairs of rows whose values differ; None where there is only one row."""
+        """Share of the pairs of rows with different values; None if there is only one row."""
+        # Ordered pairs of rows, minus those with equal values.
         pairs = self.rows * (self.rows - 1)
         alike = int(np.dot(self.counts, self.counts)) - self.rows
         return (pairs - alike) / pairs if pairs else None
 
     @property
     def encoded(self) -> Column:
-        """The column as functions of combinations take it; its values are in no order."""
+        """The column in the form that functions of combinations expect; its values are unordered."""
         return Column(
             name=self.name, codes=self.codes, dictionary=self._with_missing(), ordered=False, numbers=lambda: None
         )
@@ -83,7 +84,8 @@ class CountedColumn:
 
 
 def counted(series: pl.Series) -> CountedColumn:
-    """Count the values of a column, by hash: no order is needed, and finding one takes longer than everything else."""
+    """Count the values of a column by hashing; sorting them would take longer than everything else."""
+    # Normalize types that have no hash of their own to text.
     if series.dtype.is_float():
         series = series.fill_nan(None)
     plain = series
@@ -91,9 +93,10 @@ def counted(series: pl.Series) -> CountedColumn:
         plain = series.cast(pl.String)
     if series.dtype == pl.Null or series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
         plain = pl.Series(series.name, [None if value is None else repr(value) for value in series], dtype=pl.String)
-    # The newest layout is the one that Polars has in memory: nothing is copied.
+    # The newest layout is Polars' own layout in memory, so nothing is copied.
     coded = plain.to_arrow(compat_level=pl.CompatLevel.newest()).dictionary_encode()
     dictionary = pl.Series(series.name, pl.Series(coded.dictionary), dtype=None)
+    # The code after the last value marks a missing one.
     codes = pl.Series(coded.indices).fill_null(len(dictionary)).cast(pl.UInt32).to_numpy()
     counts = np.bincount(codes, minlength=len(dictionary)).astype(np.int64)
     return CountedColumn(series=series, codes=codes, dictionary=dictionary, counts=counts)

@@ -1,4 +1,4 @@
-"""What is found of one column."""
+"""The findings about one column."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ __all__ = ["InspectedColumn"]
 
 @dataclass(frozen=True, kw_only=True)
 class InspectedColumn:
-    """One column: what it holds, how much it tells, and what to do with it."""
+    """One inspected column: its contents, its distinguishing power, and the proposed role."""
 
     name: str
-    """Its name."""
+    """Name of the column."""
     kind: str
     """"number", "date", "category", "text" or "identifier"."""
     date_format: str | None
-    """How its dates are written, as `strptime` has it; None where it has none, or typed ones."""
+    """The format of its dates, in the notation of `strptime`; None if it has no dates, or typed ones."""
     distinct: int
-    """Different values, a missing one not counted."""
+    """Number of distinct values, excluding the missing value."""
     missing: int
     """Rows without a value."""
     uniqueness: float
-    """Share of the rows whose value nobody shares."""
+    """Share of the rows whose value is unique."""
     distinction: float
-    """Different values per row."""
+    """Number of distinct values per row."""
     separation: float | None
-    """Share of the pairs of rows that it tells apart; None where there is only one row."""
+    """Share of the pairs of rows with different values; None if there is only one row."""
     role: str
-    """The proposal: "person" (whose record each row is, at most one column), "direct_identifier", "quasi_identifier",
-    "sensitive" or "insensitive"."""
+    """The proposed role: "person" (identifies the person of each record; at most one column), "direct_identifier",
+    "quasi_identifier", "sensitive" or "insensitive"."""
     why: str
-    """Its reason, in plain words."""
+    """The reason for the role, in plain words."""
     coarsen: str | None
-    """A coarsening that fits, as --coarsen says it; None where none does, or none is needed."""
+    """A suitable coarsening in the syntax of --coarsen; None if none is suitable or needed."""
     looks_like: str | None = None
-    """What its name or its values look like: "email", "zip", ...; None where like nothing in particular."""
+    """The identifier that its name or its values resemble, such as "email" or "zip"; None if they resemble none."""
     safe_harbor: str | None = None
-    """The letter of that category in the Safe Harbor rule of HIPAA."""
+    """The letter of this identifier in the Safe Harbor rule of HIPAA."""
     person: PersonEvidence | None = None
-    """Why its values seem to name persons with several rows each; None if they do not."""
+    """Evidence that its values identify persons with several rows; None if there is none."""
     values: tuple[tuple[str, int], ...] | None = field(default=None, repr=False)
-    """The most frequent values and their rows; None unless they were asked for."""
+    """The most frequent values and their numbers of rows; None if not requested."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the column as a dictionary; `values` is in it only where they were asked for."""
+        """Return the column as a dictionary; `values` is present only if requested."""
         facts = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "values"}
         facts["person"] = None if self.person is None else self.person.to_dict()
         return facts if self.values is None else {**facts, "values": [list(pair) for pair in self.values]}

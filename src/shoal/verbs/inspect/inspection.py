@@ -1,4 +1,4 @@
-"""What an inspection found: facts on every column, proposals with their reasons, and the forms in which it is told."""
+"""The result of an inspection: facts about every column, proposals with reasons, and their output formats."""
 
 from __future__ import annotations
 
@@ -27,44 +27,55 @@ __all__ = ["Inspection"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Inspection:
-    """What a table is like, and a proposal of what to do with it."""
+    """The description of a table, and a proposed request.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
+    >>> result = shoal.inspect(people)
+    >>> result
+    Inspection(rows=400, columns=3, warnings=0)
+    >>> result.roles["sensitive"]
+    ['income']
+    """
 
     rows: int
     """Rows of the table."""
     columns: tuple[InspectedColumn, ...]
-    """One for each column, in their order."""
+    """The inspected columns, in the order of the table."""
     combinations: tuple[Combination, ...]
-    """How well columns tell rows apart, alone and in pairs, the most telling first, without direct identifiers."""
+    """How well columns distinguish rows, alone and in pairs, the best first; direct identifiers are excluded."""
     risk: Mapping[str, Any]
-    """The risk of re-identification by the proposed quasi-identifiers, as the table is now."""
+    """The risk of re-identification by the proposed quasi-identifiers in the original table."""
     warnings: tuple[Remark, ...]
-    """What the publisher should know first."""
+    """Warnings that the publisher should read first."""
     persons: tuple[PersonEvidence, ...] = ()
-    """Why rows may not stand for one person each: the column that is proposed as the person first. A last one may have
-    no column. Empty if there is no evidence, which does not prove that there is one row per person."""
+    """Evidence that a person may have several rows, starting with the column proposed as the person. The last one may
+    have no column. Empty if there is no evidence, which does not prove that there is one row per person."""
     encoding: str | None = None
-    """Of delimited text."""
+    """Encoding of delimited text."""
     delimiter: str | None = None
-    """Of delimited text."""
+    """Delimiter of delimited text."""
     sheet: str | None = None
-    """Of a workbook."""
+    """Sheet of a workbook."""
     decimal: str | None = None
-    """What stands before decimals, where that is a comma."""
+    """The decimal separator if it is a comma."""
     source: str | None = None
-    """The file, where it came from one."""
+    """The file, if the table was read from one."""
 
     def names_of(self, role: str) -> tuple[str, ...]:
-        """Return the columns for which a role is proposed."""
+        """Return the columns for which a role is proposed, such as "sensitive"."""
         return tuple(column.name for column in self.columns if column.role == role)
 
     @property
     def person(self) -> str | None:
-        """The column that is proposed as the person, whose rows each value has; None if none is."""
+        """The column that is proposed as the person; None if there is none."""
         return next(iter(self.names_of("person")), None)
 
     @property
     def roles(self) -> dict[str, list[str]]:
-        """The proposed roles, as arguments of `shoal.anonymize`, which drops the person as a direct identifier."""
+        """The proposed roles as arguments of `shoal.anonymize`; the person is among the direct identifiers."""
         return {
             "quasi_identifiers": list(self.names_of("quasi_identifier")),
             "sensitive": list(self.names_of("sensitive")),
@@ -75,7 +86,7 @@ class Inspection:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as a dictionary, for JSON."""
+        """Return the inspection as a dictionary, for JSON."""
         return {
             "rows": self.rows,
             "encoding": self.encoding,
@@ -97,19 +108,20 @@ class Inspection:
         }
 
     def to_json(self) -> str:
-        """Return everything as JSON text."""
+        """Return the inspection as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def to_toml(self, *, k: int = 5, folder: str | PathLike[str] = ".") -> str:
-        """Return a spec file that `shoal anonymize --spec FILE -o OUT` runs as it is; every line has a comment.
+        """Return a commented spec file, which `shoal anonymize --spec FILE -o OUT` runs unchanged.
 
         Parameters
         ----------
         k : int
             The k of k-anonymity.
         folder : path
-            Where the file will be: the path of the input starts from there.
+            The folder of the spec file; the path of the input is relative to it.
         """
+        # Only the options of reading that were detected or given are written.
         read = {
             "input": self.source,
             **{name: getattr(self, name) for name in ("encoding", "delimiter", "sheet", "decimal")},
@@ -117,15 +129,16 @@ class Inspection:
         return spec_text(self.columns, read, k=k, folder=Path(folder))
 
     def report(self, path: str | PathLike[str]) -> None:
-        """Write a page that shows the inspection: one HTML file without network access, readable by its owner only."""
+        """Write the inspection as one HTML page without network access, readable by its owner only."""
         write_private_text(path, self.to_html())
 
     def to_html(self) -> str:
-        """Return the page of `report`."""
+        """Return the HTML page of `report`."""
         return render_inspection(self.to_dict(), file=Path(self.source).name if self.source else None)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows of it, for the publisher; no value of the table."""
+        """Return the HTML table for notebooks; it is for the publisher only, and contains no value of the table."""
+        # One line per column, in the order of the table.
         shown = self.columns
         return card(
             f"Inspection of {number(self.rows)} rows",

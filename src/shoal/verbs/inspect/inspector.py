@@ -1,4 +1,4 @@
-"""`inspect`: a table before anything is asked of it."""
+"""Entry point `inspect`: describe a table and propose a request."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 __all__ = ["inspect"]
 
 _WORK = 5_000_000
-"""Pairs of columns times rows that are looked at; of more, a sample ranks the pairs."""
+"""Pairs of columns times rows to examine at most; above this size a sample ranks the pairs."""
 _SHOWN_VALUES = 5
 _RECODED = r"^(?:\*+|[\[(\]]-?[0-9][^\[\]()]*[,;][^\[\]()]*[\])\[]|[0-9A-Za-z]+\*+|\{.+,.+\})$"
-"""A star, an interval, a code whose end is masked, a set: as shoal, ARX and sdcMicro write them."""
+"""Matches a star, an interval, a masked code or a set, as written by shoal, ARX and sdcMicro."""
 _MANY_RECODED = 0.05
-"""Share of the rows with such cells from which on a column is taken for anonymized."""
+"""Share of the rows with such cells above which a column is considered anonymized."""
 
 
 def inspect(
@@ -66,37 +66,44 @@ def inspect(
     sheet: str | None = None,
     progress: Progress | None = None,
 ) -> Inspection:
-    """Look at a table, and propose what to do with it: no role is needed.
+    """Inspect a table, and propose roles and coarsenings for its columns.
 
     Parameters
     ----------
     data : frame or path
         As for `shoal.anonymize`.
     k : int
-        Rows in groups of fewer are told in the risk.
+        The risk counts the rows in groups of fewer than k.
     show_values : bool
-        Whether the most frequent values of each column are in the result. By default no cell is.
+        If True, the result contains the most frequent values of each column. By default it contains no cell.
     dates, decimal, delimiter, encoding, sheet
         As for `shoal.anonymize`.
     progress : callable, optional
-        Called with (step, done, total) now and then.
+        Called regularly with (step, done, total).
 
     Returns
     -------
     Inspection
-        Facts on each column, a role with its reason and a coarsening that fits, how well columns tell people apart
-        alone and in pairs, the risk as it is now, and a spec file. All proposals are guesses on the safe side: only the
-        publisher knows what others know of the people in the table.
+        Facts about each column, a role with its reason, a suitable coarsening, how well columns distinguish people
+        alone and in pairs, the current risk, and a spec file. All proposals err on the side of caution: only the
+        publisher knows what is known about the people in the table.
 
     Raises
     ------
     UsageError
-        The call or the data is wrong.
+        The call or the data is invalid.
 
     References
     ----------
     R. Motwani and Y. Xu, "Efficient algorithms for masking and finding quasi-identifiers", VLDB 2007.
     45 CFR 164.514(b)(2) (the Safe Harbor rule of HIPAA).
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.datasets.census(500, quasi_identifiers=["age", "gender"], seed=1)
+    >>> [(column.name, column.role) for column in shoal.inspect(table).columns][:2]
+    [('age', 'quasi_identifier'), ('gender', 'quasi_identifier')]
     """
     validate("inspect", {"k": k, "show_values": show_values}, {"k": Integer(low=1), "show_values": Boolean()})
     told = progress or silent
@@ -105,7 +112,9 @@ def inspect(
     frame = opened.frame
     if frame.height == 0 or frame.width == 0:
         raise DataError("The table has no rows, or no columns: there is nothing to inspect.")
+    # Parse dates and numbers of all columns, with the detected formats.
     meant = understand(frame, frame.columns, dates=dates, decimal=decimal)
+    # Count the values of each column, and compare them with known identifiers.
     columns: list[CountedColumn] = []
     found: dict[str, PossibleIdentifier | None] = {}
     with ThreadPoolExecutor(max_workers=2) as pool:  # hashing text is slow enough to be worth a second core
@@ -114,8 +123,10 @@ def inspect(
             columns.append(column)
             found[column.name] = _looks_like(column)
     told("persons", 0, 1)
+    # Persons are detected before roles, because their column gets a role of its own.
     persons = _persons(meant.frame, columns, found)
     inspected = [_inspected(column, found[column.name], meant, persons, show_values=show_values) for column in columns]
+    # The proposed quasi-identifiers determine the risk and the combinations.
     quasi = [one for one, facts in zip(columns, inspected, strict=True) if facts.role == QUASI]
     if not persons:  # without a column that names persons combinations may show that they repeat
         repeated = repeated_combinations(meant.frame[[column.name for column in quasi]])
@@ -137,7 +148,8 @@ def inspect(
 
 
 def _has_recoded_cells(column: CountedColumn) -> bool:
-    """Return whether most of the values of a column of text, or one that many have, look like published cells."""
+    """Return True if at least a twentieth of the cells of a text column look like published cells."""
+    # Only text can contain stars, intervals or sets.
     values = column.dictionary
     if values.dtype not in (pl.String, pl.Categorical, pl.Enum) or not len(values):
         return False
@@ -151,14 +163,16 @@ def _is_decimal_comma(form: object) -> bool:
 
 
 def _looks_like(column: CountedColumn) -> PossibleIdentifier | None:
-    """Return what a column looks like, names of people before categories that can be coarsened.
+    """Return the identifier that a column resembles; names of people take precedence over categories to coarsen.
 
-    A code of few values is not a number of persons, though it may be called "admission_type_id".
+    A code with few values does not number persons, even if it is called "admission_type_id".
     """
+    # Some types have no text form, and such columns cannot be matched.
     try:
         found = detect_identifiers(pl.DataFrame([column.dictionary.alias(column.name)]))
-    except pl.exceptions.PolarsError:  # values that have no form
+    except pl.exceptions.PolarsError:  # values of a type without text
         return None
+    # Names such as "id" are misleading for columns with few values.
     if may_be_code(column.distinct, column.rows):
         found = tuple(one for one in found if one.by != "name" or not is_one_each(one.kind))
     naming = [one for one in found if one.kind not in ("address", "zip", "date", "age over 89")]
@@ -168,7 +182,8 @@ def _looks_like(column: CountedColumn) -> PossibleIdentifier | None:
 def _persons(
     frame: pl.DataFrame, columns: Sequence[CountedColumn], found: Mapping[str, PossibleIdentifier | None]
 ) -> tuple[PersonEvidence, ...]:
-    """Return the columns that name persons with several rows each: by other columns, else by what they look like."""
+    """Return the columns that identify persons with several rows, judged by other columns, else by their names."""
+    # Agreement of other columns within a person's rows is the strongest evidence.
     shown = detect_persons(frame)
     if shown:
         return shown
@@ -188,6 +203,7 @@ def _inspected(
     *,
     show_values: bool,
 ) -> InspectedColumn:
+    # Dates or numbers that can be read in two ways are proposed to be left out.
     form = meant.forms.get(column.name)
     meanings = meant.ambiguous.get(column.name)
     ambiguous_dates = meanings is not None and not set(meanings) <= set(SIGNS)
@@ -195,6 +211,7 @@ def _inspected(
     if meanings is not None:
         what = "dates" if ambiguous_dates else "numbers"
         unread = f"its {what} can be read in two ways ({' or '.join(meanings)})"
+    # Columns with unreadable dates count as dates, so that they are not published as categories.
     dated = column.dictionary.dtype in (pl.Date, pl.Datetime) or ambiguous_dates or column.name in meant.unread
     kind = kind_of(column, found, dated=dated)
     person = next((one for one in persons if one.column == column.name), None)
@@ -219,6 +236,7 @@ def _inspected(
 
 
 def _most_frequent(column: CountedColumn) -> tuple[tuple[str, int], ...]:
+    # Ties keep the order of first occurrence.
     counts = pl.Series(column.counts[: column.distinct])
     places = counts.arg_sort(descending=True).head(_SHOWN_VALUES)
     texts = dictionary_text(column.dictionary.gather(places)).cast(pl.String)
@@ -228,7 +246,8 @@ def _most_frequent(column: CountedColumn) -> tuple[tuple[str, int], ...]:
 def _combinations(
     columns: Sequence[CountedColumn], inspected: Sequence[InspectedColumn], progress: Progress
 ) -> tuple[Combination, ...]:
-    """Rank the columns that may be published alone and in pairs: with what names people, everything tells all apart."""
+    """Rank the columns that may be published, alone and in pairs; with direct identifiers every row would be unique."""
+    # Direct identifiers and constant columns are left out.
     able = [
         column.encoded
         for column, facts in zip(columns, inspected, strict=True)
@@ -238,10 +257,11 @@ def _combinations(
 
 
 def _risk(quasi: Sequence[CountedColumn], k: int) -> dict[str, Any]:
-    """Return the risk of re-identification by some columns as they are."""
+    """Compute the risk of re-identification by some columns in their original form."""
     names = [column.name for column in quasi]
     if not quasi:
         return {"quasi_identifiers": names, "classes": 1, "smallest_class": None}
+    # The prosecutor knows all proposed quasi-identifiers.
     frequencies = count_frequencies([column.encoded for column in quasi])
     prosecutor = prosecutor_risk(frequencies.sample, frequencies.rows_of, Fraction(1, max(k, 1)))
     return {
@@ -262,7 +282,9 @@ def _warnings(
     meant: ParsedTable,
     persons: Sequence[PersonEvidence],
 ) -> Iterator[Remark]:
+    # Persons with several rows change the meaning of every group, so they come first.
     yield from repeated_person(persons)
+    # Values that could not be parsed.
     for name, why in meant.unread.items():
         yield Remark(code="unread_dates", column=name, found=why)
     for name, meanings in meant.ambiguous.items():
@@ -274,6 +296,7 @@ def _warnings(
             found=Fact("two_ways", column=name),
             advice=Fact("say_which", one=say[0], other=say[1]),
         )
+    # Columns that were anonymized before.
     recoded = tuple(f"'{column.name}'" for column in columns if _has_recoded_cells(column))
     if recoded:
         yield Remark(
@@ -282,6 +305,7 @@ def _warnings(
             found=Fact("cells_look_recoded", columns=recoded),
             advice=Fact("audit_or_go_back"),
         )
+    # Sensitive columns: nearly unique values, or none at all.
     for facts in inspected:
         if facts.role == SENSITIVE and facts.uniqueness >= OWN_VALUE:
             yield Remark(
@@ -297,6 +321,7 @@ def _warnings(
             found=Fact("none_sensitive"),
             advice=Fact("name_sensitive"),
         )
+    # Too many quasi-identifiers.
     many = [facts.name for facts in inspected if facts.role == QUASI]
     if len(many) > MOST_QUASI:
         yield Remark(

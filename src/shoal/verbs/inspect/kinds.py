@@ -1,4 +1,4 @@
-"""What a column holds, and which coarsening fits that."""
+"""The kind of a column, and a coarsening that suits it."""
 
 from __future__ import annotations
 
@@ -21,46 +21,47 @@ NAMING = frozenset(
 ) | frozenset(
     ("certificate or license", "vehicle", "device", "URL", "IP address", "biometric", "photograph", "unique number")
 )
-"""What people are named by: kinds of `detect_identifiers` that no release should show."""
+"""Kinds of `detect_identifiers` that name people; no release should contain them."""
 _NEARLY_ALL = 0.9
-"""Uniqueness from which on a value is nearly everybody's own."""
+"""Uniqueness above which nearly every record has its own value."""
 _LONG_TEXT = 40
-"""Characters on average from which on text is written, not chosen."""
+"""Mean number of characters above which a column is free text."""
 _WORDS = 3
-"""Words on average from which on it is."""
+"""Mean number of words above which a column is free text."""
 _LEAST_ROWS = 20
-"""Fewer rows may all differ by chance."""
+"""With fewer rows, all values may differ by chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnKind:
-    """What a column holds."""
+    """The kind of a column."""
 
     name: str
     """ "number", "date", "category", "text" or "identifier"."""
     coarsen: str | None = None
-    """What --coarsen says for a coarsening that fits; None where none does."""
+    """A suitable coarsening in the syntax of --coarsen; None if there is none."""
     numbers: bool = False
-    """Whether the values are numbers, whatever they are for."""
+    """Whether the values are numbers, regardless of their meaning."""
 
 
 def kind_of(column: CountedColumn, found: PossibleIdentifier | None, *, dated: bool) -> ColumnKind:
-    """Return what a column holds.
+    """Determine the kind of a column.
 
     Parameters
     ----------
     column : CountedColumn
-        The column as it is meant.
+        The parsed column.
     found : PossibleIdentifier, optional
-        What it looks like.
+        The identifier that it resembles.
     dated : bool
-        Whether it holds dates, be they read or not.
+        Whether it contains dates, parsed or not.
     """
     values = column.dictionary
     if dated:
         return ColumnKind(name="date", coarsen=_words(suggest_date_part(values)))
     if found is not None and found.kind in NAMING:
         return ColumnKind(name="identifier")
+    # Few values are categories, codes are shortened, numbers are binned; text is the remainder.
     if values.dtype == pl.Boolean or len(values) < 2:
         return ColumnKind(name="category")
     if are_codes(values, column.name, postal=found is not None and found.kind == "zip"):
@@ -74,6 +75,7 @@ def kind_of(column: CountedColumn, found: PossibleIdentifier | None, *, dated: b
 
 def _of_numbers(column: CountedColumn) -> ColumnKind:
     numbers = column.dictionary.cast(pl.Float64, strict=False)
+    # Distinct integers in every row are numbers of records.
     whole = not column.dictionary.dtype.is_float() and bool((numbers == numbers.floor()).all())
     if whole and column.rows >= _LEAST_ROWS and column.distinct == column.rows - column.missing:
         return ColumnKind(name="identifier", numbers=True)
@@ -90,6 +92,7 @@ def _is_everybodys_own(column: CountedColumn) -> bool:
 
 
 def _is_written(values: pl.Series) -> bool:
+    # The first values are enough to recognize free text.
     head = values.head(1000)
     words = head.str.count_matches(r"\S+").mean()
     length = head.str.len_chars().mean()

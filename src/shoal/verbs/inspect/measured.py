@@ -1,4 +1,4 @@
-"""Which numbers look measured, and which may be numbers of people, that no release should show."""
+"""Distinguish measurements from numbers that identify people, which no release should contain."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ if TYPE_CHECKING:
 __all__ = ["may_be_shown"]
 
 _ROUND = (10, 100, 1000)
-"""What people round to."""
+"""People round to multiples of these."""
 _HEAPED = 3.0
-"""Round values are so many times more frequent than among numbers that are counted up or drawn."""
+"""Rounded values must be this many times more frequent than among consecutive or random numbers."""
 _PARTS = 4
-"""Parts of the range of a column in which the rows of each value are compared."""
+"""Equal-width parts of a column's range in which the rows per value are compared."""
 _LEAST_VALUES = 5
-"""Different values that a part must have to be compared."""
+"""Distinct values that a part needs to be compared."""
 _UNEVEN = 4.0
-"""Rows of a value in one part of the range, as a multiple of those in another: measured values gather, codes do not."""
+"""Ratio of rows per value between parts of the range: measurements cluster, codes do not."""
 
 
 def may_be_shown(column: CountedColumn) -> bool:
-    """Return whether something shows that numbers are not numbers of people, cases or the like.
+    """Return True if there is evidence that numbers do not identify people, cases or the like.
 
-    Numbers with decimals are measured. Whole ones need evidence: a name that is understood, round values far more often
-    than chance has them, or values that gather in a part of the range. Codes that are counted up or drawn do neither.
+    Numbers with decimals are measurements. Integers need evidence: a name that is recognized, rounded values far more
+    often than by chance, or values that cluster in a part of the range. Consecutive and random codes show neither.
     """
+    # Names are the cheapest evidence; the distribution of values is examined last.
     values = column.dictionary.cast(pl.Float64, strict=False).to_numpy()
     if suggests_known(column.name) or suggests_measured(column.name) or not (values == np.floor(values)).all():
         return True
@@ -47,15 +48,17 @@ def _are_round(values: np.ndarray, counts: np.ndarray) -> bool:
 
 
 def _enough(counts: np.ndarray, base: int) -> bool:
-    """Return whether there are so many values that one in a hundred, say, is more than a few."""
+    """Return True if there are enough values to expect several multiples of the base."""
     return len(counts) >= _LEAST_VALUES * base
 
 
 def _gather(values: np.ndarray, counts: np.ndarray) -> bool:
-    """Compare the rows of each value in parts of the range of equal width."""
+    """Return True if the rows per value differ much between equal-width parts of the range."""
+    # Assign each value to one of the parts of equal width.
     low, high = values.min(), values.max()
     part = np.minimum(((values - low) / (high - low) * _PARTS).astype(np.int64), _PARTS - 1)
     different = np.bincount(part, minlength=_PARTS)
     rows = np.bincount(part, weights=counts, minlength=_PARTS)
+    # Compare the rows per distinct value between parts with enough values.
     each = (rows / np.maximum(different, 1))[different >= _LEAST_VALUES]
     return len(each) > 1 and bool(each.max() >= _UNEVEN * each.min())

@@ -1,4 +1,4 @@
-"""Which role a column should have, and why: a first guess on the safe side, for people who will know better."""
+"""Rules that propose a role for each column, with a reason, on the side of caution."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ PERSON = "person"
 DIRECT, QUASI, SENSITIVE, INSENSITIVE = "direct_identifier", "quasi_identifier", "sensitive", "insensitive"
 
 _NEARLY_EVERYBODY = 0.9
-"""Uniqueness from which on a value tells who somebody is."""
+"""Uniqueness above which a value identifies a person."""
 _MANY = 0.5
 _MEASURED = 50
-"""Different numbers from which on a column of an unknown meaning is taken for something that was measured."""
+"""Distinct numbers above which a column of unknown meaning is considered a measurement."""
 _UNKNOWN_NUMBERS = (
     "whole numbers of an unknown meaning, as those of patients and cases are: left out, unless you know that they were "
     "measured (sensitive), or that others may know them (quasi-identifier)"
@@ -39,7 +39,7 @@ _LOOKS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """A role, and its reason in plain words."""
+    """A proposed role, and its reason in plain words."""
 
     role: str
     why: str
@@ -61,41 +61,46 @@ def propose(
     ----------
     column : CountedColumn
     kind : ColumnKind
-        What it holds.
+        The kind of the column.
     found : PossibleIdentifier, optional
-        What it looks like.
+        The identifier that it resembles.
     unread : str, optional
-        Why its dates or numbers could not be understood, where they could not.
+        The reason if its dates or numbers could not be parsed.
     person : PersonEvidence, optional
-        Why it seems to name persons with several rows each.
+        Evidence that it identifies persons with several rows.
     first : bool
-        Whether no other column names them better.
+        True if there is no better column that identifies persons.
     """
+    # Constant columns, persons, values that are not parsed, names and free text are decided first.
     if column.distinct == 0 or len(column.counts) < 2:
-        return Proposal(role=INSENSITIVE, why="all records have the same value: it tells nothing of any")
+        return Proposal(role=INSENSITIVE, why="all records have the same value: it reveals nothing about any")
     if person is not None:
-        why = f"{person.text}: does each row stand for one person?" if first else f"names them, too: {person.text}"
+        question = f"{person.text}: does each row stand for one person?"
+        why = question if first else f"also identifies persons: {person.text}"
         return Proposal(role=PERSON if first else DIRECT, why=why)
     if unread is not None:
-        return Proposal(role=DIRECT, why=f"{unread}; until that is said it is left out")
+        return Proposal(role=DIRECT, why=f"{unread}; it is left out until you choose")
     if found is not None and found.kind in NAMING:
         how = {"name": "by its name", "values": "by its values"}.get(found.by, "by its name and its values")
-        return Proposal(role=DIRECT, why=f"looks like what names a person ({found.kind}, {how}): never publish it")
+        return Proposal(role=DIRECT, why=f"looks like a direct identifier ({found.kind}, {how}): never publish it")
     if kind.name == "identifier":
-        return Proposal(role=DIRECT, why="nearly every record has another value: a number or name of one each")
+        return Proposal(role=DIRECT, why="nearly every record has another value: it identifies the record")
     if kind.name == "text":
-        return Proposal(role=DIRECT, why="free text: nobody can tell what it says of people; publish a summary instead")
+        return Proposal(role=DIRECT, why="free text: it may reveal anything about people; publish a summary instead")
+    # Then the name of the column decides, and at last the numbers and the uniqueness of its values.
     named = suggests_person_number(column.name) and suggests_numbering(column.name)
     if suggests_sensitive(column.name) and not named:
-        return Proposal(role=SENSITIVE, why="by its name something that people do not want to be known of them")
+        return Proposal(role=SENSITIVE, why="its name suggests something that people keep private")
     return _by_what_it_tells(column, kind, found)
 
 
 def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleIdentifier | None) -> Proposal:
+    # Numbers without evidence of a measurement may identify people.
     if kind.numbers and column.distinct >= _MEASURED and not may_be_shown(column):
         return Proposal(role=DIRECT, why=_UNKNOWN_NUMBERS)
     known = _LOOKS.get(found.kind) if found is not None else None
     told = _told(column)
+    # Nearly unique values are quasi-identifiers only after coarsening.
     if column.uniqueness >= _NEARLY_EVERYBODY:
         if kind.coarsen is None:
             return Proposal(
@@ -107,6 +112,7 @@ def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleId
         return Proposal(role=QUASI, why=f"{known}, which others may know; {told}", coarsen=kind.coarsen)
     if kind.name == "date":
         return Proposal(role=QUASI, why=f"dates, which others may know; {told}", coarsen=kind.coarsen)
+    # Remaining measurements are sensitive; everything else may be known to an adversary.
     measured = kind.numbers and column.distinct >= _MEASURED and column.uniqueness < _MANY
     if measured and kind.name == "number" and not suggests_known(column.name):
         return Proposal(role=SENSITIVE, why="numbers that look measured: a quasi-identifier if others may know them")

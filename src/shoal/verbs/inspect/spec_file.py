@@ -1,4 +1,4 @@
-"""A first request as a spec file, in which every line says why it is there."""
+"""A first request as a spec file with a comment on every line."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["spec_text"]
 
 _ROLES = {
-    "quasi_identifiers": (("quasi_identifier",), "what others may know of a person: published less precisely"),
+    "quasi_identifiers": (("quasi_identifier",), "what others may know about a person: published less precisely"),
     "sensitive": (("sensitive",), "what must not be linked to a person: published as it is"),
-    "direct_identifiers": (("direct_identifier",), "what names a person: never published"),
-    "person": (("person",), "whose record it is, never published: k counts persons"),
-    "insensitive": (("insensitive",), "what tells nothing of a person: published as it is"),
+    "direct_identifiers": (("direct_identifier",), "what identifies a person: never published"),
+    "person": (("person",), "identifies the person of each record, never published: k counts persons"),
+    "insensitive": (("insensitive",), "what reveals nothing about a person: published as it is"),
 }
-"""The keys of the roles in a spec, the proposals that they hold, and what they mean."""
+"""The role keys of a spec, the proposals that each contains, and their meanings."""
 
 
 def spec_text(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], *, k: int, folder: Path) -> str:
@@ -35,21 +35,23 @@ def spec_text(columns: Sequence[InspectedColumn], read: Mapping[str, str | None]
     columns : sequence of InspectedColumn
         The columns with their proposals.
     read : mapping
-        How the table was read: its input, encoding, delimiter, sheet and decimal sign, None where there is none.
+        The input, encoding, delimiter, sheet and decimal sign of the table; None if there is none.
     k : int
         The k of k-anonymity.
     folder : Path
-        Where the file will be: the path of the input starts from there.
+        The folder of the spec file; the path of the input is relative to it.
     """
     return "\n".join(_lines(columns, read, k, folder)) + "\n"
 
 
 def _lines(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], k: int, folder: Path) -> Iterator[str]:
-    yield "# A first proposal. Look at every line: only you know what others know of the people in the table."
+    # The header states how to use the file, and which question to answer first.
+    yield "# A first proposal. Look at every line: only you know what others know about the people in the table."
     yield "# Then: shoal anonymize --spec THIS_FILE -o OUT"
     if any(column.role == "person" for column in columns):
         yield "# Does each row stand for one person? If it does, columns.person is a direct identifier."
     yield from _input(columns, read, folder)
+    # One key per role, with the reason for each column.
     for key, (roles, meaning) in _ROLES.items():
         having = [column for column in columns if column.role in roles]
         if not having:
@@ -58,8 +60,9 @@ def _lines(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], k
         for column in having:
             yield f"  {_quoted(column.name)},  # {_remark(column.why)}"
         yield "]  # " + (f"{len(having)} columns" if len(having) > 1 else "one column")
+    # The models, the treatment of missing values, and the recoding.
     yield f"privacy.k = {k}  # every record shares its quasi-identifiers with at least {k - 1} others"
-    yield "# privacy.l = 2  # no sensitive value on more than half of a group: take the first # away to ask for that"
+    yield "# privacy.l = 2  # no sensitive value on more than half of a group: remove the first # to request that"
     if any(column.missing for column in columns if column.role == "sensitive"):
         yield 'missing_sensitive = "value"  # a missing sensitive value counts as a value; "drop" leaves its record out'
     if any(column.missing for column in columns if column.role == "person"):
@@ -72,19 +75,19 @@ def _lines(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], k
 
 
 _COARSER = {
-    "date": "dates as years or months: days tell nearly everybody apart",
+    "date": "dates as years or months: days identify nearly every person",
     "prefix": "the first characters of the codes: larger places",
     "bins": "numbers in bins of this width",
 }
 
 
 _READING = (
-    ("encoding", "utf-8", "how its text is encoded: found out"),
-    ("delimiter", ",", "what separates its fields: found out"),
+    ("encoding", "utf-8", "the encoding of the text, as detected"),
+    ("delimiter", ",", "the separator of fields, as detected"),
     ("sheet", None, "the sheet of the workbook"),
-    ("decimal", None, "what stands before decimals: found out"),
+    ("decimal", None, "the decimal separator, as detected"),
 )
-"""What is said of how a table was read, unless it is the usual."""
+"""The options of reading that are written unless they have the usual value."""
 
 
 def _input(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], folder: Path) -> Iterator[str]:
@@ -94,13 +97,13 @@ def _input(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], f
     else:
         yield f"input = {_quoted(_from(folder, source))}  # the table; its path starts from the folder of this file"
     for name, usual, meaning in _READING:
-        said = read[name]
-        if said is not None and said != usual:
-            yield f"{name} = {_quoted(said)}  # {meaning}"
+        value = read[name]
+        if value is not None and value != usual:
+            yield f"{name} = {_quoted(value)}  # {meaning}"
     for column in columns:
         if column.date_format is not None and column.role in ("quasi_identifier", "sensitive"):
             key = _key(column.name, plain=True)
-            yield f"dates.{key} = {_quoted(column.date_format)}  # how its dates are written: found out"
+            yield f"dates.{key} = {_quoted(column.date_format)}  # the format of the dates, as detected"
 
 
 def _from(folder: Path, source: str) -> str:
@@ -117,7 +120,8 @@ def _quoted(text: str) -> str:
 
 
 def _key(name: str, *, plain: bool = False) -> str:
-    """Return a key of TOML; one of coarsen lists columns, so a name with a comma stands in quotes of its own."""
+    """Return a TOML key. A key of `coarsen` may list several columns, so a name with a comma is quoted once more."""
+    # Quote the name for CSV first, then for TOML.
     if not plain and ("," in name or '"' in name or name != name.strip()):
         written = io.StringIO()
         csv.writer(written, lineterminator="", quoting=csv.QUOTE_ALL).writerow([name])

@@ -1,4 +1,4 @@
-"""The trade-off between protection and loss: a release for each level of protection, measured, to choose from."""
+"""Trade-off between protection and loss: one measured release per level of protection, to choose from."""
 
 from shoal.verbs.tradeoff.measuring import USUAL, tradeoff
 from shoal.verbs.tradeoff.trade_off import TradeOff

@@ -1,4 +1,4 @@
-"""One choice of a trade-off: what a level of protection asks for, the release that meets it, its risk and its loss."""
+"""One choice of a trade-off: a level of protection with its release, risk and loss."""
 
 from __future__ import annotations
 
@@ -19,73 +19,73 @@ __all__ = ["Choice"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Choice(Unpicklable):
-    """One level of protection: the release that meets it, how risky it is and what it loses; or why there is none.
+    """One level of protection: the release that satisfies it, its risk and its loss, or the reason why there is none.
 
-    All figures are None where there is no release.
+    All figures are None if there is no release.
     """
 
     _instead: ClassVar[str] = "Pickle to_dict() of it."
 
     k: int | None
-    """The level's k; None where no k is asked for."""
+    """The level's k; None if no k is requested."""
     l: Real | float | None
-    """The level's l; None where no l is asked for."""
+    """The level's l; None if no l is requested."""
     requested: tuple[Mapping[str, Any], ...]
-    """All models that the release satisfies, as a certificate has them."""
+    """All models that the release satisfies, in the form of a certificate."""
     release: Release | None = None
-    """The verified release that was measured."""
+    """The verified release."""
     error: ShoalError | None = None
-    """Why there is no release."""
+    """The reason if there is no release."""
     seconds: float | None = None
-    """How long it took, wall time; the first run of an algorithm may have compiled it."""
+    """Wall time; the first run of an algorithm may include compilation."""
 
     @property
     def text(self) -> str:
-        """The level in words, `k = 10, l = 2`."""
-        told = {"k": self.k, "l": self.l}
-        return ", ".join(f"{name} = {_level(value)}" for name, value in told.items() if value is not None)
+        """The level as text, such as `k = 10, l = 2`."""
+        levels = {"k": self.k, "l": self.l}
+        return ", ".join(f"{name} = {_level(value)}" for name, value in levels.items() if value is not None)
 
     @property
     def highest_risk(self) -> float | None:
-        """The probability of finding the row of the most exposed person, above 0, at most 1: 1 / (smallest class).
+        """The probability of finding the row of the most exposed person: 1 / (smallest class), above 0, at most 1.
 
-        The adversary knows the quasi-identifiers of somebody who is in the table (prosecutor risk).
+        The adversary knows the quasi-identifiers of a person who is in the table (prosecutor risk).
         """
         return None if self.release is None else float(self.release.certificate.risk["after"]["highest"])
 
     @property
     def average_risk(self) -> float | None:
-        """The same on average over the people, above 0, at most 1."""
+        """The mean probability of finding the row of a person, above 0, at most 1."""
         return None if self.release is None else float(self.release.certificate.risk["after"]["average"])
 
     @property
     def confidence(self) -> float | None:
-        """How sure somebody can be of a person's sensitive value, at most: the largest share of a value in a class.
+        """The highest confidence in a person's sensitive value: the largest share of a value in a class.
 
-        From 0 to 1, rounded up; the worst of several sensitive attributes. None without one.
+        It is between 0 and 1, rounded up, and the maximum over all sensitive attributes. None if there are none.
         """
         return None if self.release is None else self.release.certificate.achieved.get("alpha")
 
     @property
     def smallest_class(self) -> int | None:
-        """Rows of the smallest class of rows that look the same."""
+        """Rows of the smallest equivalence class."""
         return None if self.release is None else int(self.release.certificate.achieved["k"])
 
     @property
     def groups(self) -> int | None:
-        """Classes of rows that look the same."""
+        """Number of equivalence classes."""
         return None if self.release is None else int(self.release.certificate.achieved["groups"])
 
     @property
     def kept_share(self) -> float | None:
-        """Share of the cells of quasi-identifiers that are published as they were before any coarsening, 0 to 1."""
+        """Share of the cells of quasi-identifiers that are published with their original values, 0 to 1."""
         return None if self.release is None else 1 - self.release.metrics.recoded_cells / self._cells
 
     @property
     def kept_share_at_most(self) -> float | None:
-        """The share that no release of this level can exceed, 0 to 1; None where columns were coarsened beforehand.
+        """Upper bound of that share for any release of this level, 0 to 1; None if columns were coarsened beforehand.
 
-        A lower bound on the cells that must be recoded gives it.
+        It follows from a lower bound on the number of recoded cells.
         """
         if self.release is None or self.release.certificate.for_readers["coarsen"]:
             return None
@@ -93,12 +93,12 @@ class Choice(Unpicklable):
 
     @property
     def loss(self) -> float | None:
-        """What a cell lost on average, 0 to 1: the global certainty penalty, coarsening beforehand included."""
+        """Mean loss of a cell, 0 to 1: the global certainty penalty, including any coarsening beforehand."""
         return None if self.release is None else self.release.metrics.gcp
 
     @property
     def loss_by_column(self) -> dict[str, float] | None:
-        """The same of each quasi-identifier."""
+        """The normalized certainty penalty of each quasi-identifier."""
         return None if self.release is None else dict(self.release.metrics.ncp)
 
     @property
@@ -108,11 +108,11 @@ class Choice(Unpicklable):
 
     @property
     def risks(self) -> tuple[float, ...]:
-        """What a release of it leaves to adversaries, of finding people and of knowing values; for comparisons."""
+        """The risks that remain, of finding people and of knowing values; for comparisons."""
         return (self.highest_risk or 1.0, *(() if self.confidence is None else (self.confidence,)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the choice and its figures, for JSON."""
+        """Return the choice and its figures as a dictionary, for JSON."""
         return {
             "level": self.text,
             "k": self.k,
@@ -133,7 +133,7 @@ _FIGURES = (
     *("smallest_class", "groups", "highest_risk", "average_risk", "confidence"),
     *("kept_share", "kept_share_at_most", "loss", "loss_by_column"),
 )
-"""The figures of a choice, in the order in which they are told."""
+"""The figures of a choice, in the order of the output."""
 
 
 def _level(value: Real | float) -> str:

@@ -1,4 +1,4 @@
-"""Where a trade-off bends: choices that no other one beats, and the knee of their curve."""
+"""Pareto-optimal points of a trade-off, and the knee of their curve."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 __all__ = ["knee_of", "unbeaten"]
 
 _CLEAR = 0.05
-"""How far below the chord the knee of a curve lies at least, as a share of its height: a straight line has none."""
+"""Minimum distance of a knee below the chord, as a share of the curve's height; a straight line has no knee."""
 
 
 def unbeaten(points: Sequence[tuple[float, ...]]) -> list[int]:
-    """Return the places of the points that no other one beats: is as low in every measure, and lower in one.
+    """Return the indices of the Pareto-optimal points: no other point is as low in every measure and lower in one.
 
     Examples
     --------
@@ -27,22 +27,22 @@ def unbeaten(points: Sequence[tuple[float, ...]]) -> list[int]:
 
 
 def knee_of(risks: Sequence[float], losses: Sequence[float]) -> int | None:
-    """Return the place of the knee of a trade-off: from there on more protection costs more than before.
+    """Return the index of the knee of a trade-off, beyond which more protection costs more than before.
 
-    It is the point that lies farthest below the straight line from the least protection and loss to the most.
-    Protection is counted in halvings of the risk, -log2; both axes are scaled to their range.
+    The knee is the point farthest below the straight line from the lowest protection and loss to the highest.
+    Protection is measured in halvings of the risk, -log2; both axes are scaled to their range.
 
     Parameters
     ----------
     risks : sequence of float
         The risk of each point, above 0 and at most 1.
     losses : sequence of float
-        Its loss.
+        The loss of each point.
 
     Returns
     -------
     int or None
-        None where there is none: fewer than three points, or a curve that is nowhere clearly below the line.
+        None if there is no knee: fewer than three points, or a curve that is nowhere clearly below the line.
 
     References
     ----------
@@ -55,15 +55,17 @@ def knee_of(risks: Sequence[float], losses: Sequence[float]) -> int | None:
     1
     >>> knee_of([1 / 2, 1 / 4, 1 / 8], [0.1, 0.2, 0.3])
     """
+    # Scale both axes to 0 ... 1; a constant axis has no knee.
     halvings, lost = _scaled([-math.log2(risk) for risk in risks]), _scaled(losses)
     if len(losses) < 3 or halvings is None or lost is None:
         return None
+    # The distance of each point from the chord of the scaled curve.
     below = [halving - loss for halving, loss in zip(halvings, lost, strict=True)]
     best = max(range(len(below)), key=lambda at: (below[at], -at))
     return best if below[best] >= _CLEAR else None
 
 
 def _scaled(values: Sequence[float]) -> list[float] | None:
-    """Return values scaled to 0 ... 1; None where they are all the same."""
+    """Scale values to 0 ... 1; return None if they are all equal."""
     low, high = min(values, default=0.0), max(values, default=0.0)
     return [(value - low) / (high - low) for value in values] if high > low else None

@@ -1,4 +1,4 @@
-"""`tradeoff`: a release for each level of protection, verified, and what it costs."""
+"""Entry point `tradeoff`: make a verified release for each level of protection, and measure its cost."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 __all__ = ["USUAL", "tradeoff"]
 
 USUAL = (3, 5, 10, 20, 50)
-"""The levels of k that are compared unless others are named."""
+"""The default levels of k."""
 _FAILS = (InfeasibleError, UnsupportedError, MissingExtraError)
-"""Why a level may have no release, while others have one."""
+"""Errors of a single level, while others may have a release."""
 
 
 @takes_request(without=OF_STREAMS)
@@ -66,40 +66,40 @@ def tradeoff(
 ) -> TradeOff:
     """Make a release for each of several levels of protection, and measure the risk and the loss of each.
 
-    Every release is verified, and can be chosen from the result as it was measured.
+    Every release is verified, and can be taken from the result unchanged.
 
     Parameters
     ----------
     data, request
         As for `shoal.anonymize`.
     **options
-        The fields of `shoal.Request`. The models of `privacy` hold at every level: those that have a `k` or an `l` take
-        those of the level; if none has one, `shoal.KAnonymity` and `shoal.LDiversity` do.
+        The fields of `shoal.Request`. The models of `privacy` hold at every level. Models with a parameter `k` or `l`
+        get that of the level; if there are none, `shoal.KAnonymity` and `shoal.LDiversity` are added.
     k : int or sequence of int, optional
-        Levels of k. 3, 5, 10, 20 and 50 where no level of k or l is named, and those of `privacy`.
+        Levels of k. By default 3, 5, 10, 20, 50 and those of `privacy`, if no level of k or l is given.
     l : number or sequence of numbers, optional
-        Levels of l; at 1 no l-diversity is asked for. Every level of k is combined with every level of l.
+        Levels of l; 1 means no l-diversity. Every level of k is combined with every level of l.
     progress : callable, optional
-        Called with (level, done, total) now and then.
+        Called regularly with (level, done, total).
 
     Returns
     -------
     TradeOff
-        One `Choice` for each level, from the least protection to the most. A level that no release can meet says why.
-        Ctrl-C ends the work and keeps the levels that were measured; `ended` says so.
+        One `Choice` for each level, in order of increasing protection. A level without a release has the reason. Ctrl-C
+        ends the work and keeps the levels measured so far; see `ended`.
 
     Raises
     ------
     UsageError
-        The call or the data is wrong; the message says what to change.
+        The call or the data is invalid; the message names the remedy.
     InfeasibleError
-        No level can be met.
+        No level can be satisfied.
 
     Notes
     -----
-    The figures depend on the original table, and those of levels that are not published tell more than the release
-    that is: they are the publisher's. The public certificate of a chosen release is that of the same request without
-    a trade-off; who chooses the level by the figures lets the table have a say in it.
+    The figures depend on the original table, and the figures of unpublished levels reveal more than the published
+    release. They are for the publisher only. The public certificate of a chosen release is that of the same request
+    without a trade-off. If the level is chosen by the figures, the choice depends on the table.
 
     Examples
     --------
@@ -113,23 +113,25 @@ def tradeoff(
     """
     options.setdefault("privacy", () if request is None else request.privacy or ())
     request = request_of(tradeoff, request, options)
+    # Collect the models, and combine the levels of k with those of l.
     models: tuple[Any, ...] = tuple(request.privacy) if isinstance(request.privacy, Iterable) else (request.privacy,)
     if models:
         Requirement.of(
             models, request.schema.sensitive, request.schema.units
-        )  # before they are asked for their parameters
+        )  # rejects invalid models before their parameters are read
     k, l = (request.k if k is None else k), (request.l if l is None else l)
     levels = _levels(_numbers("k", k, Integer(low=1)), _numbers("l", l, RationalIn(low=Fraction(1))), models)
-    told = progress or silent
-    told("read", 0, 1)
+    report = progress or silent
+    report("read", 0, 1)
+    # Read the table once; every level uses the same rows.
     opened = open_data(data, delimiter=request.delimiter, encoding=request.encoding, sheet=request.sheet)
     request = replace(request, k=None, l=None, privacy=[model for level in levels for model in level.models])
     schema = request.resolve_columns(opened.frame.columns).schema
     if not schema.quasi_identifiers:
-        raise ColumnError("Name at least one quasi-identifier: without one there is nothing to protect, or to lose.")
+        raise ColumnError("Name at least one quasi-identifier: without one there is nothing to protect.")
     _ = request.requirement
     work = _Work.of(opened, replace(request, hierarchies=request.trees), levels)
-    choices, ended = work.measured(told)
+    choices, ended = work.measure(report)
     if all(choice.release is None for choice in choices):
         errors = [choice.error for choice in choices if choice.error is not None]
         raise next((error for error in errors if isinstance(error, InfeasibleError)), errors[0])
@@ -146,7 +148,7 @@ def tradeoff(
 
 @dataclass(frozen=True, kw_only=True)
 class _Level:
-    """What one level asks for."""
+    """One level of protection and its models."""
 
     k: int | None
     l: Real | float | None
@@ -154,9 +156,10 @@ class _Level:
 
 
 def _numbers(name: str, given: Any, constraint: Constraint) -> tuple[Any, ...] | None:
-    """Return the levels of a parameter, ascending, each once; None where none are named."""
+    """Return the levels of a parameter in ascending order without repeats; None if there are none."""
     if given is None:
         return None
+    # A single number is a list of one level.
     several = isinstance(given, Sequence) and not isinstance(given, str)
     numbers = tuple(given) if several else (given,)
     if not numbers:
@@ -170,7 +173,8 @@ def _numbers(name: str, given: Any, constraint: Constraint) -> tuple[Any, ...] |
 def _levels(
     ks: tuple[int, ...] | None, ls: tuple[Any, ...] | None, privacy: Sequence[PrivacyModel]
 ) -> tuple[_Level, ...]:
-    """Return what each level asks for, from the least protection to the most."""
+    """Return all combinations of the levels, in order of increasing protection."""
+    # Without levels, the k of given models joins the default levels.
     if ks is None and ls is None:
         own = {int(getattr(model, "k")) for model in privacy if _has("k", model)}  # noqa: B009
         ks = tuple(sorted(own | set(USUAL)))
@@ -180,11 +184,12 @@ def _levels(
 
 
 def _models(privacy: Sequence[PrivacyModel], k: int | None, l: Any) -> tuple[PrivacyModel, ...]:
-    """Return the models of a level: those that hold anyway, with its k and its l."""
-    asked = {name: value for name, value in (("k", k), ("l", l)) if value is not None}
+    """Return the models of a level: the given models with its k and its l, and the default models if needed."""
+    level = {name: value for name, value in (("k", k), ("l", l)) if value is not None}
     found: list[Any] = []
+    # Models with the parameter take the level's value; l = 1 removes l-diversity.
     for model in privacy:
-        taken = {name: value for name, value in asked.items() if _has(name, model)}
+        taken = {name: value for name, value in level.items() if _has(name, model)}
         if taken.get("l") != 1:
             found.append(replace(model, **taken) if taken else model)
     if k is not None and not any(_has("k", model) for model in privacy):
@@ -195,7 +200,7 @@ def _models(privacy: Sequence[PrivacyModel], k: int | None, l: Any) -> tuple[Pri
 
 
 def _has(name: str, model: PrivacyModel) -> bool:
-    """Return whether a model has the k or the l that is meant: people of a population are another k."""
+    """Return True if a model has the k or the l of the option; the k of a population is a different parameter."""
     declared = parameters_of(model).get(name)
     return declared is not None and declared.flag == f"-{name}"
 
@@ -207,9 +212,9 @@ class _Work:
     opened: OpenedData
     frame: pl.DataFrame
     rows: NDArray[np.int32]
-    asked: Sequence[tuple[_Level, Request | ShoalError]]
+    levels: Sequence[tuple[_Level, Request | ShoalError]]
     encoded: dict[bool, Encoded] = field(default_factory=dict)
-    """The columns, with hierarchies for every quasi-identifier and without."""
+    """The encoded columns, with hierarchies for every quasi-identifier and without."""
 
     @classmethod
     def of(
@@ -218,43 +223,44 @@ class _Work:
         request: Request,
         levels: Sequence[_Level],
     ) -> _Work:
-        asked: list[tuple[_Level, Request | ShoalError]] = []
+        resolved: list[tuple[_Level, Request | ShoalError]] = []
+        # Levels that no algorithm supports keep their error as the result.
         for level in levels:
             try:
                 fitted = replace(request, privacy=level.models).resolve(opened.frame.columns)
-                asked.append((level, fitted))
+                resolved.append((level, fitted))
             except _FAILS as error:
-                asked.append((level, error))
-        able = [request for _, request in asked if not isinstance(request, ShoalError)]
+                resolved.append((level, error))
+        able = [request for _, request in resolved if not isinstance(request, ShoalError)]
         if not able:
-            raise next(error for _, error in asked if isinstance(error, ShoalError))
-        # All levels read the table alike: the last one asks for everything that any of them asks for.
+            raise next(error for _, error in resolved if isinstance(error, ShoalError))
+        # All levels read the table in the same way: the last one has the union of their requirements.
         schema = able[-1].schema
         opened = opened.normalized(schema.quasi_identifiers + schema.sensitive) if request.normalize else opened
         opened = interpret(opened, able[-1], dates=request.dates, decimal=request.decimal)
         frame, rows = rows_to_publish(opened, schema, request.missing_sensitive)
-        return cls(opened=opened, frame=frame, rows=rows, asked=asked)
+        return cls(opened=opened, frame=frame, rows=rows, levels=resolved)
 
     @property
     def sizes_before(self) -> Mapping[int, int]:
-        """How many classes have each size, in the rows to publish as they came."""
+        """The number of classes of each size in the original rows to publish."""
         encoded = next(iter(self.encoded.values()))
         return encoded.table.with_quasi_identifiers(encoded.before).classes.sizes_counted
 
-    def measured(self, progress: Progress) -> tuple[list[Choice], str]:
-        """Return what each level gives, and whether all were measured."""
+    def measure(self, progress: Progress) -> tuple[list[Choice], str]:
+        """Measure each level; return the choices, and "complete" or "interrupted"."""
         choices: list[Choice] = []
         try:
             with interruptible():
-                for level, request in self.asked:
-                    choices.append(self._choice(level, request, progress))
+                for level, request in self.levels:
+                    choices.append(self._measure_level(level, request, progress))
         except KeyboardInterrupt:
             if all(choice.release is None for choice in choices):
                 raise
             return choices, "interrupted"
         return choices, "complete"
 
-    def _choice(self, level: _Level, request: Request | ShoalError, progress: Progress) -> Choice:
+    def _measure_level(self, level: _Level, request: Request | ShoalError, progress: Progress) -> Choice:
         about: dict[str, Any] = {
             "k": level.k,
             "l": level.l,
@@ -264,17 +270,19 @@ class _Work:
             return Choice(**about, error=request)
         title = Choice(**about).text
 
-        def told(step: str, done: int, total: int, /) -> None:
+        def report_step(step: str, done: int, total: int, /) -> None:
             progress(title, done, total)
 
+        # Only expected errors become choices without a release.
         start = time.perf_counter()
         try:
-            release = self._released(request, Clock(STEPS, told))
+            release = self._make_release(request, Clock(STEPS, report_step))
         except _FAILS as error:
             return Choice(**about, error=error, seconds=time.perf_counter() - start)
         return Choice(**about, release=release, seconds=time.perf_counter() - start)
 
-    def _released(self, request: Request, clock: Clock) -> Release:
+    def _make_release(self, request: Request, clock: Clock) -> Release:
+        # Encodings differ only in the use of hierarchies, so at most two are made.
         if request.climbs not in self.encoded:
             self.encoded[request.climbs] = encoded_table(
                 self.frame, self.opened.publishable[self.rows], request, clock, units=self.opened.units_of(self.rows)

@@ -1,4 +1,4 @@
-"""What a trade-off found: a release for each level of protection, its risk and loss side by side, and their knee."""
+"""The result of a trade-off: releases for several levels of protection, their risks and losses, and the knee."""
 
 from __future__ import annotations
 
@@ -38,24 +38,33 @@ __all__ = ["TradeOff"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class TradeOff(Unpicklable):
-    """Releases for several levels of protection, to choose from. It is the publisher's: it holds the original table."""
+    """Releases for several levels of protection, to choose from. Private: it holds the original table.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
+    >>> result = shoal.tradeoff(people, quasi_identifiers=["age", "gender"], sensitive="income", k=[2, 10])
+    >>> [(choice.k, choice.highest_risk <= 1 / choice.k) for choice in result.choices]
+    [(2, True), (10, True)]
+    """
 
     _instead: ClassVar[str] = "Pickle to_dict() of it."
 
     choices: tuple[Choice, ...]
-    """One for each level, by l and then by k, ascending."""
+    """One choice for each level, sorted by l and then by k."""
     quasi_identifiers: tuple[str, ...]
-    """What an adversary may know of a person."""
+    """The columns that an adversary may know."""
     sensitive: tuple[str, ...]
-    """What must not be linked to a person."""
+    """The columns that must not be linked to a person."""
     rows: int
     """Rows of each release."""
     before: Reidentification
-    """How easily people are found in these rows as they came."""
+    """The risk of re-identification in the original rows."""
     ended: str
-    """ "complete", or "interrupted": levels that were not measured are missing then."""
+    """"complete", or "interrupted" if levels are missing."""
     warnings: tuple[Remark, ...] = ()
-    """That persons have several records in the table, which nothing protects: every release would have it."""
+    """A warning if persons have several records in the table and no model protects them: it holds for every release."""
 
     @cached_property
     def able(self) -> tuple[Choice, ...]:
@@ -64,18 +73,19 @@ class TradeOff(Unpicklable):
 
     @cached_property
     def front(self) -> tuple[Choice, ...]:
-        """The choices that no other one beats: protects at least as well, loses no more, and is better in one."""
+        """The Pareto-optimal choices: no other choice protects as well, loses no more, and is better in one."""
         points = [(*choice.risks, choice.loss or 0.0) for choice in self.able]
         return tuple(self.able[at] for at in unbeaten(points))
 
     @cached_property
     def knee(self) -> Choice | None:
-        """The choice of `front` from which on more protection costs more than before; None where there is none.
+        """The choice of `front` beyond which more protection costs more than before; None if there is none.
 
-        There is none where the curve has no clear bend, and where k and l both differ: that is no curve. Protection is
-        the highest risk where k differs, the confidence in a value where l does. The knee says where the curve bends
-        (see `shoal.verbs.tradeoff.knee_of`), and nothing of which risk is acceptable.
+        There is none if the curve has no clear bend, or if k and l both differ, because that is not a curve. Protection
+        is measured by the highest risk if k differs, and by the confidence in a value if l does. The knee marks the
+        bend of the curve (see `shoal.verbs.tradeoff.knee_of`), not an acceptable risk.
         """
+        # Levels that differ in k and in l do not form a curve.
         if self.along is None:
             return None
         risks = [choice.risks[0 if self.along == "k" else -1] for choice in self.front]
@@ -84,7 +94,7 @@ class TradeOff(Unpicklable):
 
     @property
     def along(self) -> str | None:
-        """What the levels differ in, "k" or "l"; None where in both."""
+        """The parameter in which the levels differ, "k" or "l"; None if both differ."""
         differs = [name for name in ("k", "l") if len({getattr(choice, name) for choice in self.choices}) > 1]
         return None if len(differs) > 1 else (differs or ["k" if self.choices[0].l is None else "l"])[0]
 
@@ -94,43 +104,44 @@ class TradeOff(Unpicklable):
         Parameters
         ----------
         k, l : number, optional
-            The level; what is not given may be any, where that leaves one.
+            The level. A parameter may be omitted if the rest determines the level.
 
         Raises
         ------
         ParameterError
-            There is no such level, or there are several.
+            There is no such level, or several.
         """
+        # Find the only level that matches all given parameters.
         given = {name: value for name, value in (("k", k), ("l", l)) if value is not None}
         found = [choice for choice in self.choices if all(_same(getattr(choice, name), given[name]) for name in given)]
         if len(found) == 1:
             return found[0]
         levels = listed([choice.text for choice in (found or self.choices)], "or")
-        raise ParameterError(f"{'Say which level is chosen' if found else 'There is no such level'}: {levels}.")
+        raise ParameterError(f"{'Several levels match, name one' if found else 'There is no such level'}: {levels}.")
 
     def choose(self, k: int | None = None, l: Real | float | None = None) -> Release:
-        """Return the release of a level, as it was measured; its private report shows the trade-off.
+        """Return the measured release of a level; its private report shows the trade-off.
 
         Parameters
         ----------
         k, l : number, optional
-            The level; what is not given may be any, where that leaves one.
+            The level. A parameter may be omitted if the rest determines the level.
 
         Raises
         ------
         ParameterError
-            There is no such level, or there are several.
+            There is no such level, or several.
         ShoalError
-            The level has no release: why.
+            The reason why the level has no release.
         """
         chosen = self.choice(k, l)
         if chosen.release is None:
-            assert chosen.error is not None, "a level without a release says why"
+            assert chosen.error is not None, "a level without a release has an error"
             raise chosen.error
         return replace(chosen.release, trade_off=lambda: self._for_report(chosen))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as a dictionary, for JSON; `knee` and `front` are levels in words."""
+        """Return the result as a dictionary, for JSON; `knee` and `front` are levels as text."""
         before = self.before
         return {
             "rows": self.rows,
@@ -149,11 +160,11 @@ class TradeOff(Unpicklable):
         }
 
     def to_json(self) -> str:
-        """Return everything as JSON text."""
+        """Return the result as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def to_frame(self) -> pl.DataFrame:
-        """Return the choices as a Polars frame, one row each."""
+        """Return the choices as a Polars frame, one row per choice."""
         import polars as pl
 
         left_out = ("requested", "loss_by_column")
@@ -163,7 +174,7 @@ class TradeOff(Unpicklable):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def columns(self) -> dict[str, list[str]]:
-        """Return the choices as a table to read, by the titles of its columns: risk first, then what is lost."""
+        """Return the choices as display columns, keyed by their headings: first risk, then loss."""
         shown = self.choices
         table = {
             "level": [choice.text for choice in shown],
@@ -179,7 +190,7 @@ class TradeOff(Unpicklable):
         return {name: cells for name, cells in table.items() if name not in optional or set(cells) != {_NONE}}
 
     def mark(self, choice: Choice) -> str:
-        """Return what is to be said of a choice in a word: "knee", "beaten" or "no release"; mostly nothing."""
+        """Return the remark on a choice: "knee", "beaten", "no release" or nothing."""
         if choice.release is None:
             return "no release"
         if choice is self.knee:
@@ -187,7 +198,8 @@ class TradeOff(Unpicklable):
         return "" if choice in self.front else "beaten"
 
     def sentences(self) -> tuple[str, ...]:
-        """Return what the figures mean: the risk as it was, what protection costs, the knee, and what is beaten."""
+        """Return sentences about the original risk, the cost of protection, the knee, and the beaten levels."""
+        # Start with the risk of the original rows.
         before = _(
             "In the {rows} rows as they came, somebody who knows {known} of a person finds the right row with a "
             "probability of {average} on average; {alone} of the rows are alone."
@@ -197,57 +209,64 @@ class TradeOff(Unpicklable):
             average=percent(self.before.average),
             alone=percent(self.before.sample_uniques),
         )
-        said = [before]
+        sentences = [before]
+        # Compare the lowest with the highest level.
         first, last = self.able[0], self.able[-1]
         if first is not last:
-            said.append(f"{_told(first)}; {_told(last)}.")
+            sentences.append(f"{_describe(first)}; {_describe(last)}.")
         if self.knee is not None:
-            said.append(
+            sentences.append(
                 _(
                     "The knee is at {level}: up to it more protection costs less than beyond it. It says where the "
                     "curve bends, not which risk is acceptable."
                 ).format(level=self.knee.text)
             )
         elif self.along is not None and len(self.front) > 2:
-            said.append(
+            sentences.append(
                 _("The curve has no clear knee: no step of protection costs clearly more than those before it.")
             )
+        # Levels that another one dominates.
         beaten = [choice.text for choice in self.able if choice not in self.front]
         if beaten:
-            said.append(
+            sentences.append(
                 _(
                     "Beaten: {levels}. Another level protects at least as well and loses no more, because algorithms "
                     "do not always find the best release."
                 ).format(levels=listed(beaten))
             )
         if self.ended == "interrupted":
-            said.append(_("The work was interrupted: levels that were not measured are missing."))
-        return tuple(said)
+            sentences.append(_("The work was interrupted: levels that were not measured are missing."))
+        return tuple(sentences)
 
     def plot(self, ax: Sequence[Axes] | None = None) -> Sequence[Axes]:
-        """Draw the risk and what is kept side by side, by level, and return the two axes.
+        """Plot the risk and the kept information as two panels, by level.
 
         Parameters
         ----------
         ax : two matplotlib Axes, optional
-            Where to; new axes by default.
+            The axes to draw into; new ones by default.
+
+        Returns
+        -------
+        sequence of two matplotlib Axes
         """
         return plot_choices(self.able, self.before, knee=self.knee, axes=ax)
 
     def save_plot(self, path: str | PathLike[str]) -> None:
-        """Write the picture as SVG or PNG, whichever the name ends in."""
+        """Save the chart as SVG or PNG, depending on the file extension."""
         write_picture(self.plot()[0], path)
 
     def report(self, path: str | PathLike[str]) -> None:
-        """Write the page of the trade-off: one HTML file that needs no network, and that only its owner can read."""
+        """Write the page of the trade-off: one HTML file without network access, readable by its owner only."""
         write_report(render_trade_off(self.to_dict(), self._for_report(None)), path, private=True)
 
     def _for_report(self, chosen: Choice | None) -> TradeOffFacts:
+        # Mark the knee, beaten levels and the chosen level in the first column.
         table = {"level": [], **{name: cells for name, cells in self.columns().items() if name != "level"}}
         for choice in self.choices:
             marks = [mark for mark in (self.mark(choice), marked("chosen") if choice is chosen else "") if mark]
-            told = ", ".join(_(mark) for mark in marks)
-            table["level"].append(f"{choice.text} ({told})" if marks else choice.text)
+            remarks = ", ".join(_(mark) for mark in marks)
+            table["level"].append(f"{choice.text} ({remarks})" if marks else choice.text)
         return TradeOffFacts(
             title=_("Protection and loss"),
             sentences=(*self.sentences(), *(sentences((one.found, one.advice)) for one in self.warnings)),
@@ -259,14 +278,14 @@ class TradeOff(Unpicklable):
         )
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows of it, for the publisher."""
-        told = self._for_report(None)
+        """Return the HTML table for notebooks; it is for the publisher only."""
+        facts = self._for_report(None)
         return card(
             f"Levels of protection for {number(self.rows)} rows",
-            sentences=told.sentences,
-            columns=dict(zip(told.header, zip(*told.rows, strict=True), strict=True)),
-            caption=told.caption,
-            picture=told.picture,
+            sentences=facts.sentences,
+            columns=dict(zip(facts.header, zip(*facts.rows, strict=True), strict=True)),
+            caption=facts.caption,
+            picture=facts.picture,
             private=PRIVATE,
         )
 
@@ -281,10 +300,10 @@ _TITLES = (
     *(marked("cells kept"), marked("at most"), marked("loss"), marked("seconds")),
     *(marked("knee"), marked("beaten"), marked("no release")),
 )
-"""The titles of the table's columns, and what is said of a level."""
+"""The column titles of the table, and the remarks on a level."""
 
 
-def _told(choice: Choice) -> str:
+def _describe(choice: Choice) -> str:
     return _(
         "{level} leaves {highest} at worst and {average} on average, keeps {kept} of the cells as they are and loses "
         "{lost} of the information"

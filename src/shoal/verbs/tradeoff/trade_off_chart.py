@@ -1,4 +1,4 @@
-"""The picture of a trade-off: by level, what adversaries find on the left, and what analysts keep on the right."""
+"""Chart of a trade-off by level: the risks on the left, the kept information on the right."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_choices"]
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""One for each series; people who see colours differently can tell them apart (Wong 2011)."""
+"""One colour for each series, distinguishable with impaired colour vision (Wong 2011)."""
 _INK = "#14232b"
 _RISK: tuple[tuple[str, str, str], ...] = (
     ("highest_risk", "o-", marked("finds the most exposed person")),
@@ -31,7 +31,7 @@ _KEPT: tuple[tuple[str, str, str], ...] = (
     ("kept_share", "o-", marked("cells kept as they are")),
     ("information", "s--", marked("information kept (1 - loss)")),
 )
-"""Per measure: its name, its marker and line, and what it is."""
+"""For each measure: its name, its marker and line style, and its label."""
 
 
 def plot_choices(
@@ -41,26 +41,28 @@ def plot_choices(
     knee: Choice | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> Sequence[Axes]:
-    """Draw the measures of choices that have a release, by level, and return the two axes.
+    """Plot the measures of choices that have a release, by level, and return the two axes.
 
     Parameters
     ----------
     choices : sequence of Choice
-        By l and then by k, ascending. There is one series for each l, unless only l differs.
+        Choices sorted by l and then by k. There is one series for each l, unless only l differs.
     before : Reidentification
-        The risk before: a line.
+        The original risk, drawn as a line.
     knee : Choice, optional
-        Marked in both panels.
+        The choice to mark in both panels.
     axes : two matplotlib Axes, optional
-        Where to; new axes by default.
+        The axes to draw into; new ones by default.
     """
     left, right = _new_axes() if axes is None else axes
+    # One series for each value of the other parameter.
     along = "k" if len({choice.k for choice in choices}) > 1 or choices[0].l is None else "l"
     other = "l" if along == "k" else "k"
     places = {value: at for at, value in enumerate(sorted({getattr(one, along) for one in choices}))}
     series: dict[Any, list[tuple[int, Choice]]] = {}
     for choice in choices:
         series.setdefault(getattr(choice, other), []).append((places[getattr(choice, along)], choice))
+    # Both panels have the same levels on the horizontal axis.
     for ax, measures in ((left, _RISK), (right, _KEPT)):
         shown = [one for one in measures if any(_value(choice, one[0]) is not None for choice in choices)]
         _draw(ax, list(series.values()), shown)
@@ -76,6 +78,7 @@ def plot_choices(
     left.axhline(before.average, color=_INK, linewidth=1, linestyle=(0, (1, 2)), label=_("on average, before"))
     left.set(title=_("What somebody finds out"), ylabel=_("probability"))
     right.set(title=_("What analysts keep"), ylabel=_("share"))
+    # Circle the knee in both panels.
     for ax, measure in ((left, "highest_risk"), (right, "kept_share")):
         if knee is not None:
             place = places[getattr(knee, along)], getattr(knee, measure)
@@ -86,14 +89,15 @@ def plot_choices(
 
 
 def _draw(ax: Axes, series: Sequence[list[tuple[int, Choice]]], measures: Sequence[tuple[str, str, str]]) -> None:
-    """Draw a line for each measure of each series: colours tell measures apart, or series where there are several."""
+    """Draw a line for each measure of each series; colours distinguish series if there are several, else measures."""
+    # With several series, line styles distinguish measures instead.
     several = len(series) > 1
     for at, (measure, form, title) in enumerate(measures):
         for number, points in enumerate(series):
             known = [(place, value) for place, one in points if (value := _value(one, measure)) is not None]
             colour = _COLOURS[(number if several else at) % len(_COLOURS)]
             ax.plot(*zip(*known, strict=True), form, color=colour, markersize=6, label=None if several else _(title))
-        if several:  # told once, in no series' colour
+        if several:  # one legend entry, in no series' colour
             ax.plot([], [], form, color=_INK, label=_(title))
 
 

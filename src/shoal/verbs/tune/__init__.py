@@ -1,4 +1,4 @@
-"""Tuning: which coarsening loses the least once the table is anonymized."""
+"""Tuning: search for the coarsening with the lowest loss after anonymization."""
 
 from shoal.verbs.tune.evaluation import coarsening_losses
 from shoal.verbs.tune.ladders import Ladder, ladder_of

@@ -1,4 +1,4 @@
-"""What a setting loses: the table is coarsened, partitioned and recoded, and measured against what it was before."""
+"""Evaluation of settings: coarsen, partition and recode a table, and measure the loss against the original."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LOSSES = tuple(name for name, metric in METRICS.items() if metric.tunable)
 
 
 def check_loss(owner: str, loss: str | None) -> str:
-    """Return the loss that is asked for; the global certainty penalty where none is."""
+    """Validate the name of a loss; the global certainty penalty by default."""
     if loss is None:
         return "gcp"
     validate(owner, {"loss": loss}, {"loss": OneOf(LOSSES)})
@@ -52,12 +52,12 @@ def check_loss(owner: str, loss: str | None) -> str:
 
 
 def loss_of_recoding(loss: str, original: Table, composed: Recoding, groups: NDArray[np.int32]) -> float:
-    """Return a loss of a recoding that is said in the values of the original table.
+    """Compute a loss of a recoding that is expressed in the values of the original table.
 
     Raises
     ------
     UsageError
-        Where it would take too long.
+        If the computation would take too long.
     """
     if loss == "gcp":
         return gcp(composed)
@@ -74,50 +74,52 @@ def loss_of_recoding(loss: str, original: Table, composed: Recoding, groups: NDA
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class Evaluator:
-    """Evaluates settings of a table: a pure function of the setting, with the parts of settings kept."""
+    """Evaluator of settings of one table: a pure function of the setting, with encoded columns cached."""
 
     opened: OpenedData
     """The table."""
     frame: pl.DataFrame
     """The rows to publish, before any coarsening."""
     rows: NDArray[np.int32]
-    """Their numbers in the table."""
+    """Their row numbers in the table."""
     request: Request
-    """What is asked of it; its coarsenings are those that every setting has."""
+    """The request; its coarsenings are part of every setting."""
     loss: str
     ladders: Sequence[Ladder]
 
     def __post_init__(self) -> None:
         request = self.request
-        self._told = self.frame.get_column(request.schema.sensitive[0]) if request.schema.sensitive else None
+        self._sensitive = self.frame.get_column(request.schema.sensitive[0]) if request.schema.sensitive else None
         self.untouched = encoded_table(
             self.frame, self.opened.publishable[self.rows], request, Clock(STEPS), units=self.opened.units_of(self.rows)
         )
-        """The columns of the untouched setting."""
+        """The encoded columns of the untouched setting."""
         self._rungs: dict[tuple[tuple[str, ...], int], Encoded] = {}
 
     def _encoded(self, ladder: Ladder, step: int) -> Encoded:
-        """Return what the columns of a ladder are at one of its rungs."""
+        """Encode the columns of a ladder at one of its rungs."""
+        # Each rung is encoded once and reused by every setting with it.
         key = (ladder.columns, step)
         if key not in self._rungs:
-            asked = replace(self.request, coarsen={ladder.key: ladder.rungs[step - 1].coarsening})
+            request = replace(self.request, coarsen={ladder.key: ladder.rungs[step - 1].coarsening})
             columns = self.frame.select(ladder.columns)
             schema = Schema(quasi_identifiers=ladder.columns)
-            self._rungs[key] = encoded_columns(columns, schema, asked, self._told, Clock(STEPS))
+            self._rungs[key] = encoded_columns(columns, schema, request, self._sensitive, Clock(STEPS))
         return self._rungs[key]
 
     def rungs_of(self, node: Node) -> dict[str | tuple[str, ...], Rung]:
-        """Return the rung of each ladder that a setting climbs."""
+        """Return the rung of each ladder that a setting uses."""
         return {ladder.key: ladder.rungs[step - 1] for ladder, step in zip(self.ladders, node, strict=True) if step > 0}
 
     def evaluate(self, node: Node, algorithm: Algorithm | None = None) -> Setting:
-        """Return what a setting loses, or why it cannot be published; with another algorithm where one is given.
+        """Measure the loss of a setting, or the error if it cannot be published; optionally with another algorithm.
 
         Raises
         ------
         UsageError
-            Where a coarsening does not fit its column.
+            If a coarsening does not suit its column.
         """
+        # A setting may be infeasible; the search then continues with others.
         start = time.perf_counter()
         rungs = self.rungs_of(node)
         encoded = [self._encoded(ladder, step) for ladder, step in zip(self.ladders, node, strict=True) if step > 0]
@@ -129,12 +131,14 @@ class Evaluator:
 
     def _measured(self, rungs: Sequence[Encoded], algorithm: Algorithm | None) -> dict[str, Any]:
         encoded = self.untouched
+        # Replace the coarsened columns, then run the pipeline as for a release, without writing one.
         for one in rungs:
             encoded = encoded.coarser(one)
         request = self.request if algorithm is None else replace(self.request, algorithm=algorithm)
         prepared = drawn(encoded, request, self.opened, self.rows)
         recoded = partition_and_recode(prepared, InMemory(opened=self.opened), Clock(STEPS))
         recoding = recoded.recoding
+        # Shares refer to all cells of quasi-identifiers.
         cells = max(recoding.rows * len(recoding.columns), 1)
         return {
             "loss": loss_of_recoding(self.loss, prepared.original, recoded.composed, recoded.partition.groups),
@@ -147,7 +151,7 @@ class Evaluator:
         }
 
     def _loss_of_coarsening(self, prepared: Prepared) -> float:
-        """Return what the coarsening loses alone: as if the coarse table were published as it is."""
+        """Compute the loss of the coarsening alone, as if the coarse table were published unchanged."""
         composed, groups = _only_coarsened(prepared)
         return loss_of_recoding(self.loss, prepared.original, composed, groups)
 
@@ -156,7 +160,8 @@ class Evaluator:
 
 
 def _only_coarsened(prepared: Prepared) -> tuple[Recoding, NDArray[np.int32]]:
-    """Return the coarse table as if it were published as it is: in the values of the original, with its classes."""
+    """Recode the coarse table without further generalization, in the values of the original."""
+    # Each class of equal rows becomes a group of its own.
     coarse = prepared.table
     classes = coarse.classes
     rows_of_class = np.diff(classes.cell_starts[classes.class_starts])
@@ -178,25 +183,25 @@ def coarsening_losses(
     sheet: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, float]:
-    """Return what coarsenings lose alone, before a table is anonymized.
+    """Measure the loss of coarsenings alone, before a table is anonymized.
 
     Parameters
     ----------
     data, quasi_identifiers, coarsen, dates, decimal, delimiter, encoding, sheet
         As for `shoal.anonymize`.
     progress : callable, optional
-        Called with (step, done, total) now and then.
+        Called regularly with (step, done, total).
 
     Returns
     -------
     dict of str to float
-        The normalized certainty penalty of each quasi-identifier, from 0 (every value as it was) to 1 (nothing left):
-        what `release.metrics.ncp` would say if the coarse table were published as it is.
+        The normalized certainty penalty of each quasi-identifier, from 0 (unchanged) to 1 (all information lost): the
+        value of `release.metrics.ncp` if the coarse table were published unchanged.
 
     Raises
     ------
     UsageError
-        The call or the data is wrong; the message says what to change.
+        The call or the data is invalid; the message names the remedy.
 
     Examples
     --------
@@ -208,6 +213,7 @@ def coarsening_losses(
     """
     told = progress or silent
     told("read", 0, 2)
+    # Read only the quasi-identifiers; sensitive values have no influence on the loss.
     opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
     schema = roles(quasi_identifiers, None)
     schema.check_known(opened.frame.columns)
@@ -218,6 +224,7 @@ def coarsening_losses(
     opened = interpret(opened, request, dates=dates, decimal=decimal)
     frame, rows = rows_to_publish(opened, schema, request.missing_sensitive)
     told("measure", 1, 2)
+    # Coarsen without grouping, and measure the certainty penalty of the coarse cells.
     encoded = encoded_table(frame, opened.counts[rows], request, Clock(STEPS))
     prepared = drawn(encoded, replace(request, seed=0), opened, rows)
     return ncp(_only_coarsened(prepared)[0])

@@ -1,8 +1,8 @@
 """Ladders: the coarsenings that a column may get, from the finest to the coarsest.
 
-The cuts of bins, the lengths of prefixes and the parts of dates are round, and depend on the range of a column only;
-the levels of a hierarchy are as they were given. Names without a hierarchy are joined until each class has a share of
-the rows, so their classes depend on how often they occur.
+The cuts of bins, the lengths of prefixes and the parts of dates are round, and depend only on the range of a column;
+the levels of a hierarchy are given. Names without a hierarchy are merged until each class has a share of the rows, so
+their classes depend on frequencies.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 __all__ = ["Ladder", "Rung", "given_ladders", "ladder_of"]
 
 _MOST_BINS = 250
-"""The first rung of bins has no more of them."""
+"""The first rung of bins has at most this many."""
 _LEAST_SHARE, _LARGEST_SHARE = 300, 3
-"""Names are joined until each class has a round number of rows, from one over this to one over that of all."""
+"""Names are merged into classes with a round number of rows: between 1/300 and 1/3 of all rows."""
 _MANY_NAMES = 2_000
-"""With more names than this only powers of ten are tried: joining them takes long."""
+"""Above this number of names only powers of ten are tried, because merging takes long."""
 _LONGEST_CODE = 16
-"""Longer values are no codes that prefixes could be taken of."""
+"""Longer values are not codes with meaningful prefixes."""
 _WORTH_A_RUNG = Fraction(9, 10)
-"""A rung leaves at most this share of the values of the one before."""
+"""A rung keeps at most this share of the values of the previous one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +50,11 @@ class Rung:
     coarsening: Coarsening
     """The coarsening."""
     words: str | None
-    """What --coarsen says for it; None where it has no words."""
+    """The coarsening in the syntax of --coarsen; None if it cannot be written there."""
 
     @property
     def text(self) -> str:
-        """The words without the path of a file, or what the coarsening is called in Python; no cell of the table."""
+        """The text of the rung without file paths, or its Python expression; it contains no cell of the table."""
         if isinstance(self.coarsening, Level):
             return f"level:{self.coarsening.level}"
         return repr(self.coarsening) if self.words is None else self.words
@@ -65,27 +65,27 @@ class Ladder:
     """The coarsenings of a column (or of columns that are coarsened together), from the finest to the coarsest."""
 
     columns: tuple[str, ...]
-    """What is coarsened."""
+    """The columns to coarsen."""
     rungs: tuple[Rung, ...]
-    """How; none leaves it untouched always."""
+    """The coarsenings; if empty, the column is never coarsened."""
 
     @property
     def key(self) -> str | tuple[str, ...]:
-        """What it is called in `coarsen=`."""
+        """The key of the ladder in `coarsen=`."""
         return self.columns[0] if len(self.columns) == 1 else self.columns
 
     @property
     def name(self) -> str:
-        """What it is called in words."""
+        """The name of the ladder in messages."""
         return ",".join(self.columns)
 
 
 def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "") -> Ladder:
-    """Return the ladder of a column: by its hierarchy where there is one, else by what its values are.
+    """Build the ladder of a column: from its hierarchy if there is one, else from the kind of its values.
 
-    Numbers get bins of growing width, dates become months, quarters and years, codes prefixes; names (and declared
-    categories, in their order) get classes that have a growing share of the rows. The last rung makes all values one.
-    Rungs that change little are left out.
+    Numbers get bins of increasing width; dates become months, quarters and years; codes are shortened to prefixes;
+    names (and ordered categories) are merged into classes with an increasing share of the rows. The last rung merges
+    all values. Rungs that change little are left out.
 
     Parameters
     ----------
@@ -94,22 +94,24 @@ def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "
     tree : Hierarchy, optional
         Its hierarchy.
     file : str
-        The file of the hierarchy, for the words of its levels.
+        The file of the hierarchy, for the text of its levels.
 
     Raises
     ------
     DataError
-        Where the hierarchy misses values of the column; says how many.
+        If the hierarchy lacks values of the column; the message states how many.
 
     Examples
     --------
     >>> [rung.words for rung in ladder_of(pl.Series("age", range(17, 91))).rungs]
     ['bins:2', 'bins:5', 'bins:10', 'bins:20', 'bins:50', 'any']
     """
+    # Columns with fewer than two values cannot be coarsened.
     column = encode_values(series)
     values = 0 if column is None else column.size - column.has_missing
     if column is None or values < 2:
         return Ladder(columns=(series.name,), rungs=())
+    # A hierarchy takes precedence over the kind of the values.
     if tree is not None:
         check_coverage(column, tree)
         coarsenings: Iterable[Coarsening] = [Level(tree, level) for level in range(1, tree.height)]
@@ -119,9 +121,10 @@ def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "
         prefixes = list(_prefixes(column)) if suggests_postal_code(series.name) else []
         coarsenings = prefixes or _bins(column.numbers)
     elif looks_like_dates(series):
-        coarsenings = []  # its values are dates that nobody could read: no prefix of them means anything
+        coarsenings = []  # dates that could not be parsed have no meaningful prefixes
     else:
         coarsenings = list(_prefixes(column)) or _classes(column)
+    # Keep a rung only if it merges a worthwhile share of the values that are left.
     rungs, left = [], values
     for coarsening in [*coarsenings, OneValue()]:
         found = _values_after(series, coarsening)
@@ -136,14 +139,14 @@ def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "
 def given_ladders(
     ladders: Mapping[str | tuple[str, ...], Sequence[Coarsening]], allowed: Sequence[str], files: Mapping[str, str]
 ) -> dict[tuple[str, ...], Ladder]:
-    """Return the ladders that a caller gave, by their columns.
+    """Return the ladders that a caller passed, keyed by columns.
 
     Raises
     ------
     ParameterError
-        Where something else than lists of coarsenings was given.
+        If something other than lists of coarsenings is passed.
     ColumnError
-        Where a column is no quasi-identifier, or has two ladders.
+        If a column is not a quasi-identifier, or has two ladders.
     """
     if not isinstance(ladders, Mapping):
         raise ParameterError(
@@ -153,11 +156,12 @@ def given_ladders(
     found: dict[tuple[str, ...], Ladder] = {}
     seen: set[str] = set()
     for key, given in ladders.items():
+        # Each column belongs to at most one ladder, and must be a quasi-identifier.
         columns = (key,) if isinstance(key, str) else tuple(key)
         for name in columns:
             if name not in allowed:
                 raise ColumnError(
-                    f"The column '{name}' cannot be coarsened: it is no quasi-identifier. {near_matches(name, allowed)}"
+                    f"The column '{name}' cannot be coarsened: not a quasi-identifier. {near_matches(name, allowed)}"
                 )
             if name in seen:
                 raise ColumnError(f"The column '{name}' has two ladders.")
@@ -174,7 +178,7 @@ def given_ladders(
 
 
 def _values_after(series: pl.Series, coarsening: Coarsening) -> int:
-    """Return how many values a column has after a coarsening; none where the coarsening refuses the column."""
+    """Return the number of values of a column after a coarsening; 0 if the coarsening rejects the column."""
     try:
         frame = coarsen_columns(series.to_frame(), {series.name: coarsening}, [series.name]).frame
     except UsageError:
@@ -192,7 +196,8 @@ def _is_date_text(column: Column) -> bool:
 
 
 def _bins(numbers: Sequence[Fraction]) -> Iterator[Coarsening]:
-    """Yield bins of round widths: 1, 2 and 5 times the powers of ten, from the gap of the values to their range."""
+    """Yield bins of round width (1, 2 and 5 times powers of ten), from the smallest gap to the range of the values."""
+    # Start with the power of ten at or below the smallest useful width.
     span, gap = numbers[-1] - numbers[0], min(b - a for a, b in pairwise(numbers))
     power = 0
     least = max(gap, span / _MOST_BINS)
@@ -207,10 +212,11 @@ def _bins(numbers: Sequence[Fraction]) -> Iterator[Coarsening]:
 
 
 def _prefixes(column: Column) -> Iterator[Coarsening]:
-    """Yield prefixes where the values are codes: short, without a space, with a digit in each, equally long."""
+    """Yield prefixes if the values are codes: short, of equal length, with a digit in each and without spaces."""
     kind = column.dictionary.dtype
     if kind not in (pl.String, pl.Categorical, pl.Enum):
         return
+    # Codes have equal lengths, contain digits, and have no spaces.
     text = column.dictionary.drop_nulls().cast(pl.String)
     lengths = text.str.len_chars()
     if not text.str.contains(r"^\S*[0-9]\S*$").all() or lengths.n_unique() > 1 or lengths[0] > _LONGEST_CODE:
@@ -220,7 +226,8 @@ def _prefixes(column: Column) -> Iterator[Coarsening]:
 
 
 def _classes(column: Column) -> list[Coarsening]:
-    """Return classes of growing, round size for names, or for declared categories in their order."""
+    """Return classes of increasing, round size for names, or for ordered categories in their order."""
+    # Round sizes between the smallest and the largest share of the rows.
     rows = len(column.codes)
     digits = (10,) if column.size > _MANY_NAMES else (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)
     round_sizes = [digit * 10**power // 10 for power in range(len(str(rows))) for digit in digits]

@@ -1,4 +1,4 @@
-"""The search through the lattice of settings, one step of a ladder for each column."""
+"""Search in the lattice of settings, with one rung of a ladder per column."""
 
 from __future__ import annotations
 
@@ -9,32 +9,33 @@ from collections.abc import Callable, Iterator, Sequence
 __all__ = ["Node", "lattice_search"]
 
 Node = tuple[int, ...]
-"""How far up each ladder a setting is; 0 leaves a column untouched."""
+"""The rung of each ladder in a setting; 0 leaves a column untouched."""
 
 
 _MISSES = 2
-"""Rungs in a row that bring nothing, after which the search leaves a ladder."""
+"""Consecutive rungs without improvement after which the search leaves a ladder."""
 
 
 def lattice_search(heights: Sequence[int], loss_of: Callable[[Node], float], *, patience: int) -> bool:
-    """Look for the setting with the lowest loss, and return whether every setting was tried.
+    """Search for the setting with the lowest loss, and return True if all settings were tried.
 
-    First the untouched node, and from it along each ladder alone, until two rungs in a row bring nothing. From the best
-    of these, coordinate descent: along one ladder after the other, the most promising one first, up and down from where
-    it stands, until none improves. Then best-first: the neighbours (one rung up or down) of the best setting whose
-    neighbours were not all tried, and so on, until `patience` settings in a row were no better than the best one.
+    The search starts with the untouched node, then climbs each ladder alone until two consecutive rungs bring no
+    improvement. From the best setting so far it continues with coordinate descent, one ladder after the other in the
+    order of their best losses, up and down from the current rung, until none improves. Then it continues best-first
+    with the neighbours (one rung up or down) of the best unexpanded setting, until `patience` consecutive settings
+    bring no improvement.
 
-    What is tried in which order depends on the losses alone. Nothing is known of how they behave: coarser may be
-    better or worse.
+    The order depends only on the losses. The loss need not be monotone: a coarser setting may be better or worse.
 
     Parameters
     ----------
     heights : sequence of int
-        The rungs of each ladder.
+        The number of rungs of each ladder.
     loss_of : callable
-        The loss of a setting, infinite where it cannot be published. Called once for each. An exception ends it all.
+        The loss of a setting, infinite if it cannot be published. It is called once per setting. An exception ends the
+        search.
     patience : int
-        How many settings in a row may bring nothing after the descent.
+        Consecutive settings without improvement allowed after the descent.
     """
     losses: dict[Node, float] = {}
 
@@ -43,13 +44,16 @@ def lattice_search(heights: Sequence[int], loss_of: Callable[[Node], float], *, 
             losses[node] = loss_of(node)
         return losses[node]
 
+    # Climb each ladder alone from the untouched setting.
     start = (0,) * len(heights)
     tried(start)
     ladders = [at for at, height in enumerate(heights) if height]
     singles = {at: tried(_best_on_line(start, at, heights[at], tried)) for at in ladders}
+    # Coordinate descent from the best setting of these.
     _descend(
         min(losses, key=lambda node: (losses[node], node)), sorted(ladders, key=singles.__getitem__), heights, tried
     )
+    # Best-first search from all settings tried so far.
     best, idle = min(losses.values()), 0
     waiting = [(loss, node) for node, loss in losses.items()]
     heapq.heapify(waiting)
@@ -67,7 +71,7 @@ def lattice_search(heights: Sequence[int], loss_of: Callable[[Node], float], *, 
 
 
 def _descend(node: Node, order: Sequence[int], heights: Sequence[int], tried: Callable[[Node], float]) -> None:
-    """Move along one ladder after the other to its best rung, until none improves."""
+    """Move along one ladder after the other to its best rung, until no ladder improves."""
     improved = True
     while improved:
         improved = False
@@ -78,7 +82,7 @@ def _descend(node: Node, order: Sequence[int], heights: Sequence[int], tried: Ca
 
 
 def _best_on_line(node: Node, at: int, height: int, tried: Callable[[Node], float]) -> Node:
-    """Return the best setting up and down one ladder, as far as it gets better; the given one where none is better."""
+    """Return the best setting up and down one ladder, or the given one if no other is better."""
     best = node
     for rungs in (range(node[at] + 1, height + 1), range(node[at] - 1, -1, -1)):
         misses = 0

@@ -1,4 +1,4 @@
-"""`tune`: the coarsening that loses the least once the table is anonymized."""
+"""Entry point `tune`: search for the coarsening with the lowest loss after anonymization."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
 __all__ = ["tune"]
 
 _SECONDS = RationalIn(low=Fraction(0), low_included=False)
-"""How long a search may take."""
+"""The time limit of a search."""
 _PATIENCE = 10
-"""Settings per rung that may bring nothing after the descent, before the search ends."""
+"""Settings per rung without improvement after the descent, before the search ends."""
 _FEW = 500
-"""Tables of so many rows need no stand-in: every algorithm is quick with them."""
+"""Tables of at most this size need no stand-in: every algorithm is fast on them."""
 _SCREENING = 0.5
-"""Share of the time for the stand-in's search; the rest is for trying what it found."""
+"""Share of the time for the search with the stand-in; the remainder is for evaluating its best settings."""
 _PROMISING = 4
-"""Settings that are tried because they lose least with the stand-in."""
+"""Settings that are evaluated because they have the lowest loss with the stand-in."""
 _OF_TRADE_OFF = 6
-"""Further ones, from the finest to the coarsest, that no other beats in both kinds of loss."""
+"""Further settings from the trade-off between both kinds of loss, from the finest to the coarsest."""
 
 
 class _TimeIsOverError(Exception):
-    """The budget is spent."""
+    """Raised when the time limit is reached."""
 
 
 @takes_request(without=OF_STREAMS)
@@ -66,9 +66,9 @@ def tune(
 ) -> Tuning:
     """Search for the coarsening of the quasi-identifiers that loses the least once the table is anonymized.
 
-    A coarser column needs fewer stars, and says less where there is none. What both cost together is measured against
-    the original table, where a coarse cell stands for all original values in it. The search is never worse than no
-    coarsening, which it tries first.
+    A coarser column needs fewer stars, but keeps less information in the other cells. The total loss is measured
+    against the original table, in which a coarse cell represents all its original values. The result is never worse
+    than no coarsening, which is tried first.
 
     Parameters
     ----------
@@ -77,78 +77,91 @@ def tune(
     **options
         The fields of `shoal.Request`.
     loss : {"gcp", "kl_divergence", "non_uniform_entropy"}, optional
-        What to minimize; the global certainty penalty unless named, which counts how many values a cell may be, however
-        often they occur. With the KL-divergence names that occur rarely are dear to merge with frequent ones.
+        The loss to minimize. The default is the global certainty penalty, which counts the possible values of a cell
+        regardless of their frequencies. The KL-divergence penalizes merging rare names with frequent ones.
     seconds : number
-        How long to search. The setting that is being tried when they are over is still finished. An algorithm that
-        searches long itself (`cluster`, `sabre`) is asked for the settings only that lose least, or trade one kind of
-        loss for the other, with a quick one in its place.
+        The time limit. A setting that has been started is finished. An algorithm with a long search of its own (such as
+        `cluster` or `sabre`) evaluates only the most promising settings, which a fast stand-in selects.
     ladders : mapping of column to list of Coarsening, optional
-        The coarsenings to choose from, the finest first; an empty list leaves a column untouched. By default the levels
-        of the column's hierarchy where it has one, else what fits its values; see `shoal.verbs.tune.ladder_of`.
+        The coarsenings to choose from, the finest first; an empty list leaves a column untouched. By default these are
+        the levels of the column's hierarchy if it has one, else suitable coarsenings; see `shoal.verbs.tune.ladder_of`.
     progress : callable, optional
-        Called with (step, done, total) now and then.
+        Called regularly with (step, done, total).
 
     Returns
     -------
     Tuning
-        The best setting, ready for `coarsen=`, and all that were tried. The same input gives the same result, unless
-        the clock (or Ctrl-C, which ends the search and keeps what it found) cut it off: `ended` says so.
+        The best setting, in the form of `coarsen=`, and all settings that were tried. The same input gives the same
+        result, unless the time limit or Ctrl-C ended the search (which keeps what was found): see `ended`.
 
     Raises
     ------
     UsageError
-        The call or the data is wrong; the message says what to change.
+        The call or the data is invalid; the message names the remedy.
     InfeasibleError
-        No setting that was tried can satisfy the request.
+        No setting that was tried satisfies the request.
 
     Notes
     -----
-    The columns of `coarsen` are coarsened like that and not tuned; their loss counts. The levels of `hierarchies` are
-    coarsenings to choose from; under generalization they are used for recoding as well. With a `seed` the algorithm's
-    random choices are the same in every setting; without one, a release that is made of the result draws its own, and
-    may lose a little more or less than the setting did.
+    Columns in `coarsen` keep that coarsening and are not tuned, but their loss counts. The levels of `hierarchies` are
+    coarsenings to choose from; under generalization they are used for recoding as well. With a `seed`, the random
+    choices of the algorithm are the same in every setting. Without a seed, a release made from the result makes its own
+    random choices, so its loss may differ slightly.
 
-    The setting is chosen by the whole table. The public certificate of a release says that a search was made, and not
-    what it found: readers see that in the published cells as far as these show it, and learn that other settings lost
-    more, which says little of any person, but it is no formal guarantee. The table of all settings, the curve and the
-    picture tell losses and stars of releases that were never published: they are in private files only.
+    The choice of the setting depends on the whole table. The public certificate of a release states that a search was
+    made, but not its result. Readers see the setting in the published cells, and learn that other settings had a higher
+    loss. This reveals little about any person, but there is no formal guarantee. The table of all settings, the curve
+    and the chart contain losses and stars of releases that were never published: they are written to private files
+    only.
 
     References
     ----------
     X. Xiao, K. Yi and Y. Tao, "The hardness and approximation algorithms for l-diversity", EDBT 2010, Section 5.6.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> table = shoal.datasets.census(200, quasi_identifiers=["age", "gender"], seed=1)
+    >>> result = shoal.tune(table, quasi_identifiers=["age", "gender"], sensitive="income", l=2, seconds=5)
+    >>> result.best.loss <= result.untouched.loss
+    True
     """
     request = request_of(tune, request, options)
     validate("tune", {"seconds": seconds}, {"seconds": _SECONDS})
     loss = check_loss("tune", loss)
     start = time.perf_counter()
-    told = progress or silent
-    told("read", 0, 1)
+    report = progress or silent
+    report("read", 0, 1)
     opened = open_data(data, delimiter=request.delimiter, encoding=request.encoding, sheet=request.sheet)
     # The levels of hierarchies are coarsenings to choose from; only generalization recodes to their nodes.
     recoded = request if request.recoding == "generalization" else replace(request, hierarchies=None)
-    asked = recoded.resolve(opened.frame.columns)
-    schema, always = asked.schema, asked.coarsenings
-    if asked.requirement.population is not None:
+    resolved = recoded.resolve(opened.frame.columns)
+    schema, always = resolved.schema, resolved.coarsenings
+    if resolved.requirement.population is not None:
         raise ParameterError(
-            "A model that asks about a population cannot be tuned: coarsening changes what its people are compared by. "
+            "A model that needs a population cannot be tuned: coarsening changes the values that link its people. "
             "Use anonymize, with hierarchies."
         )
-    opened = opened.normalized(schema.quasi_identifiers + schema.sensitive) if asked.normalize else opened
-    opened = interpret(opened, replace(asked, hierarchies=request.trees), dates=asked.dates, decimal=asked.decimal)
-    frame, rows = rows_to_publish(opened, schema, asked.missing_sensitive)
+    opened = opened.normalized(schema.quasi_identifiers + schema.sensitive) if resolved.normalize else opened
+    opened = interpret(
+        opened, replace(resolved, hierarchies=request.trees), dates=resolved.dates, decimal=resolved.decimal
+    )
+    # The evaluator encodes the rows once; settings replace single columns.
+    frame, rows = rows_to_publish(opened, schema, resolved.missing_sensitive)
     evaluator = Evaluator(
         opened=opened,
         frame=frame,
         rows=rows,
-        request=replace(asked, seed=asked.seed or 0),
+        request=replace(resolved, seed=resolved.seed or 0),
         loss=loss,
         ladders=_ladders(frame, schema, always, ladders or {}, request.trees, request.hierarchies or {}),
     )
-    evaluator.untouched.check(asked.requirement)
-    stand_in = asked.chosen.capabilities.stand_in if len(rows) > _FEW else None
-    found = _Search(evaluator=evaluator, deadline=start + float(seconds), seconds=float(seconds), progress=told)
+    evaluator.untouched.check(resolved.requirement)
+    # Slow algorithms are replaced by a fast one for most of the search.
+    stand_in = resolved.chosen.capabilities.stand_in if len(rows) > _FEW else None
+    found = _Search(evaluator=evaluator, deadline=start + float(seconds), seconds=float(seconds), progress=report)
     ended = found.run(stand_in)
+    # The result keeps the table and the request, so that a release can be made from it.
     return Tuning(
         loss=loss,
         settings=tuple(found.settings.values()),
@@ -159,7 +172,7 @@ def tune(
         always=dict(always),
         ended=ended,
         seconds=time.perf_counter() - start,
-        warnings=warn_of_persons(opened, rows, asked),
+        warnings=warn_of_persons(opened, rows, resolved),
         opened=opened,
         request=replace(recoded, coarsen=None, delimiter=None, encoding=None, sheet=None),
     )
@@ -173,18 +186,19 @@ def _ladders(
     trees: Mapping[str, Hierarchy],
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]],
 ) -> list[Ladder]:
-    """Return the ladders that have a rung: those that were given, and what fits the columns that are not fixed."""
+    """Return the non-empty ladders: those passed by the caller, and default ones for the other columns."""
     names = schema.quasi_identifiers
     files = {
         name: str(given) if isinstance(given, str | PathLike) else trees[name].source or f"{name}.csv"
         for name, given in hierarchies.items()
     }
+    # Columns have a given ladder, a fixed coarsening, or an automatic ladder.
     own = given_ladders(given, names, files)
     taken = {name for columns in own for name in columns}
     fixed = {name for key in always for name in ((key,) if isinstance(key, str) else key)}
     both = sorted(taken & fixed)
     if both:
-        raise ParameterError(f"The column '{both[0]}' has a coarsening that must be and a ladder: give one of them.")
+        raise ParameterError(f"The column '{both[0]}' has a fixed coarsening and a ladder: give only one of them.")
     automatic = {
         (name,): ladder_of(frame.get_column(name), tree=trees.get(name), file=files.get(name, ""))
         for name in names
@@ -193,7 +207,7 @@ def _ladders(
     ladders = [ladder for ladder in (own | automatic).values() if ladder.rungs]
     if not ladders:
         raise ParameterError(
-            "No quasi-identifier can be made coarser: there is none whose coarsening is open and that has two values. "
+            "No quasi-identifier can be made coarser: none that is open to tuning has two values. "
             "Name a hierarchy, or ladders of coarsenings."
         )
     return sorted(ladders, key=lambda ladder: names.index(ladder.columns[0]))
@@ -201,20 +215,21 @@ def _ladders(
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class _Search:
-    """A search that a clock or Ctrl-C may end, and what it has found."""
+    """A search that ends early on timeout or Ctrl-C, with the settings evaluated so far."""
 
     evaluator: Evaluator
     deadline: float
-    """When it must end, by the clock of `time.perf_counter`."""
+    """The end of the search, in the time of `time.perf_counter`."""
     seconds: float
     progress: Progress
     settings: dict[Node, Setting] = field(default_factory=dict)
-    """What was tried, in this order; the untouched setting comes first."""
+    """The evaluated settings in their order; the untouched setting comes first."""
     screened: dict[Node, Setting] = field(default_factory=dict)
-    """What was tried with the stand-in."""
+    """The settings evaluated with the stand-in."""
 
     def run(self, stand_in: Algorithm | None) -> str:
-        """Try settings until all were tried, nothing better is in sight or the time is over, and say which."""
+        """Run the search and return the reason why it ended: "complete", "settled", "time" or "interrupted"."""
+        # The patience grows with the size of the lattice.
         heights = [len(ladder.rungs) for ladder in self.evaluator.ladders]
         patience = _PATIENCE * sum(heights)
         try:
@@ -231,6 +246,7 @@ class _Search:
             return "interrupted"
 
     def _run_with(self, stand_in: Algorithm, heights: Sequence[int], patience: int) -> str:
+        # The untouched setting is always evaluated with the requested algorithm.
         self._try((0,) * len(heights))
         left = max(self.deadline - time.perf_counter(), 0.0)
         until = time.perf_counter() + left * _SCREENING
@@ -238,7 +254,7 @@ class _Search:
         def screen(node: Node) -> float:
             if self.screened and time.perf_counter() >= until:
                 raise _TimeIsOverError
-            self._tell()
+            self._report_progress()
             setting = self.screened[node] = self.evaluator.evaluate(node, stand_in)
             return math.inf if setting.loss is None else setting.loss
 
@@ -247,6 +263,7 @@ class _Search:
             lattice_search(heights, screen, patience=patience)
         except _TimeIsOverError:
             ended = "time"
+        # Evaluate the most promising settings with the requested algorithm.
         for node in _worth_trying(self.screened):
             if node not in self.settings:
                 self._try(node, even_late=len(self.settings) == 1)
@@ -255,20 +272,22 @@ class _Search:
     def _try(self, node: Node, *, even_late: bool = False) -> float:
         if self.settings and not even_late and time.perf_counter() >= self.deadline:
             raise _TimeIsOverError
-        self._tell()
+        self._report_progress()
         setting = self.settings[node] = self.evaluator.evaluate(node)
+        # An error of the untouched setting is one of the request, unless a coarsening may help.
         if len(self.settings) == 1 and setting.error is not None and not isinstance(setting.error, InfeasibleError):
             raise setting.error
         return math.inf if setting.loss is None else setting.loss
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         total = max(int(self.seconds * 1000), 1)
         left = max(int((self.deadline - time.perf_counter()) * 1000), 0)
         self.progress("search", max(total - left, 0), total)
 
 
 def _worth_trying(screened: Mapping[Node, Setting]) -> list[Node]:
-    """Return the settings that lose least with the stand-in, then some of its trade-off."""
+    """Return the settings with the lowest loss by the stand-in, then some of its trade-off."""
+    # Rank by loss, then spread further settings over the trade-off.
     able = {node: setting for node, setting in screened.items() if setting.loss is not None}
     ranked = sorted(able, key=lambda node: (able[node].loss, sum(node), node))
     front = trade_off_of(able)
@@ -278,12 +297,12 @@ def _worth_trying(screened: Mapping[Node, Setting]) -> list[Node]:
 
 
 def _best(settings: Mapping[Node, Setting]) -> Setting:
-    """Return the setting with the least loss, the least coarse of equal ones.
+    """Return the setting with the lowest loss; of several, the least coarse.
 
     Raises
     ------
     InfeasibleError
-        Where none can be published: the untouched setting's.
+        If no setting can be published; the error is that of the untouched setting.
     """
     able = {node: setting.loss for node, setting in settings.items() if setting.loss is not None}
     if not able:

@@ -1,4 +1,4 @@
-"""What a search found: the best setting, all that were tried, and the trade-off between two kinds of loss."""
+"""The result of a search: the best setting, all evaluated settings, and the trade-off between two kinds of loss."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _TITLES = (
     *(marked("by anonymization"), marked("stars")),
     marked("untouched"),
 )
-"""The titles of the table's columns, and what the setting without a coarsening is called."""
+"""The column titles of the table, and the name of the setting without a coarsening."""
 
 _ENDS = {
     "complete": marked("every setting was tried"),
@@ -58,50 +58,50 @@ _ENDS = {
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Setting:
-    """One coarsening of the table, and what a release of it loses."""
+    """One coarsening of the table, and the loss of a release with it."""
 
     rungs: Mapping[str | tuple[str, ...], Rung]
-    """The coarsening of each column that has one, beside those that must be."""
+    """The coarsening of each tuned column that has one, in addition to the fixed coarsenings."""
     seconds: float
-    """How long it took to evaluate."""
+    """Time of the evaluation."""
     loss: float | None = None
-    """What coarsening and anonymization lose together, against the original table; None where there is no release."""
+    """Total loss of coarsening and anonymization against the original table; None if there is no release."""
     loss_of_coarsening: float | None = None
-    """What the coarsening alone loses: as if the coarser table were published as it is."""
+    """Loss of the coarsening alone, as if the coarse table were published unchanged."""
     kept_share: float | None = None
-    """Share of the cells of quasi-identifiers that are published as they were before any coarsening."""
+    """Share of the cells of quasi-identifiers that are published with their original values."""
     stars: int | None = None
     """Suppressed cells of the release."""
     stars_share: float | None = None
-    """The same as a share of all cells of quasi-identifiers."""
+    """Suppressed cells as a share of all cells of quasi-identifiers."""
     suppressed_tuples: int | None = None
     """Rows of the release with a star."""
     groups: int | None = None
     """Equivalence classes of the release."""
     error: ShoalError | None = None
-    """Why there is no release."""
+    """The reason if there is no release."""
 
     @property
     def loss_of_anonymization(self) -> float | None:
-        """What anonymization adds to the loss of the coarsening."""
+        """Loss that anonymization adds to the loss of the coarsening."""
         if self.loss is None or self.loss_of_coarsening is None:
             return None
         return self.loss - self.loss_of_coarsening
 
     @property
     def losses(self) -> tuple[float, float]:
-        """What the coarsening loses alone, and what anonymization adds; infinite where there is no release."""
+        """Loss of the coarsening alone, and loss added by anonymization; infinite if there is no release."""
         if self.loss is None or self.loss_of_coarsening is None:
             return math.inf, math.inf
         return self.loss_of_coarsening, self.loss - self.loss_of_coarsening
 
     @property
     def text(self) -> str:
-        """The coarsenings in words, `age=bins:5 zip=prefix:3`."""
+        """The coarsenings as text, such as `age=bins:5 zip=prefix:3`."""
         return " ".join(f"{_name(key)}={rung.text}" for key, rung in self.rungs.items()) or "untouched"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the setting and its figures, for JSON."""
+        """Return the setting and its figures as a dictionary, for JSON."""
         return {
             "coarsen": {_name(key): rung.text for key, rung in self.rungs.items()},
             "loss": self.loss,
@@ -122,60 +122,71 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Tuning(Unpicklable):
-    """What a search for the best coarsening found."""
+    """The result of a search for the best coarsening.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
+    >>> result = shoal.tune(people, quasi_identifiers=["age", "gender"], sensitive="income", l=2, seconds=1)
+    >>> result.untouched.text
+    'untouched'
+    >>> result.best.loss <= result.untouched.loss
+    True
+    """
 
     _instead: ClassVar[str] = "Pickle to_dict() of it, or its words."
 
     loss: str
-    """What was minimized."""
+    """The minimized metric."""
     best: Setting
     """The setting with the lowest loss."""
     settings: tuple[Setting, ...]
-    """All that were tried, in their order; the first one leaves the columns that are tuned untouched."""
+    """All evaluated settings, in their order; the first one leaves the tuned columns untouched."""
     screened: int = 0
-    """How many settings were tried with a quick algorithm first, where the one that was asked for searches long."""
+    """Settings evaluated with a fast stand-in first, if the requested algorithm has a long search of its own."""
     stand_in: str | None = None
-    """The quick algorithm, where one was used."""
+    """The stand-in, if one was used."""
     ladders: tuple[Ladder, ...]
-    """What there was to choose from."""
+    """The coarsenings to choose from."""
     always: Mapping[str | tuple[str, ...], Coarsening] = field(default_factory=dict)
     """The coarsenings that every setting has."""
     ended: str
-    """Why the search ended: "complete" (every setting was tried), "settled" (nothing better was in sight), "time" or
-    "interrupted"; after the last two another run may find something else."""
+    """The reason for the end of the search: "complete" (all settings were tried), "settled" (no improvement was in
+    sight), "time" or "interrupted". After "time" or "interrupted", another run may have another result."""
     seconds: float
-    """How long it took."""
+    """Time of the search."""
     warnings: tuple[Remark, ...] = ()
-    """That persons have several records in the table, which nothing protects: every release would have it."""
+    """A warning if persons have several records in the table and no model protects them: it holds for every release."""
     opened: OpenedData
     """The table. Private."""
     request: Request
-    """What was requested, but for the coarsenings."""
+    """The request, without its coarsenings."""
 
     @property
     def untouched(self) -> Setting:
-        """The setting that coarsens nothing (beyond what must be)."""
+        """The setting without coarsenings (except the fixed ones)."""
         return self.settings[0]
 
     @property
     def size(self) -> int:
-        """How many settings there are."""
+        """The number of possible settings."""
         return math.prod(len(ladder.rungs) + 1 for ladder in self.ladders)
 
     @property
     def coarsen(self) -> dict[str | tuple[str, ...], Coarsening]:
-        """The best coarsenings, ready for `shoal.anonymize(coarsen=...)`."""
+        """The best coarsenings, in the form of `shoal.anonymize(coarsen=...)`."""
         return {**self.always, **{key: rung.coarsening for key, rung in self.best.rungs.items()}}
 
     @property
     def words(self) -> dict[str, str]:
-        """The best coarsenings in the words of the command line and of spec files, by column.
+        """The best coarsenings in the syntax of the command line and of spec files, by column.
 
-        A level of a hierarchy names its file. A coarsening that has no words is not in it.
+        A level of a hierarchy names its file. Coarsenings that cannot be written in this syntax are missing.
         """
-        said = {key: in_words(coarsening) for key, coarsening in self.always.items()}
-        said |= {key: rung.words for key, rung in self.best.rungs.items()}
-        return {_name(key): words for key, words in said.items() if words is not None}
+        texts = {key: in_words(coarsening) for key, coarsening in self.always.items()}
+        texts |= {key: rung.words for key, rung in self.best.rungs.items()}
+        return {_name(key): words for key, words in texts.items() if words is not None}
 
     def to_toml(self) -> str:
         """Return the best coarsenings as a section of a spec file."""
@@ -184,15 +195,16 @@ class Tuning(Unpicklable):
 
     @cached_property
     def trade_off(self) -> tuple[Setting, ...]:
-        """The settings that no other one beats in both kinds of loss, from the finest to the coarsest.
+        """The Pareto-optimal settings in both kinds of loss, from the finest to the coarsest.
 
-        The loss of the coarsening grows from one to the next, what anonymization adds falls. The best is among them.
+        From one setting to the next, the loss of the coarsening increases and the loss added by anonymization
+        decreases. The best setting is one of them.
         """
         able = {at: setting for at, setting in enumerate(self.settings) if setting.loss is not None}
         return tuple(able[at] for at in trade_off_of(able))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as a dictionary, for JSON."""
+        """Return the result as a dictionary, for JSON."""
         return {
             "loss": self.loss,
             "ended": self.ended,
@@ -209,45 +221,47 @@ class Tuning(Unpicklable):
         }
 
     def to_json(self) -> str:
-        """Return everything as JSON text."""
+        """Return the result as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def to_frame(self) -> pl.DataFrame:
-        """Return all settings that were tried as a Polars frame, in their order."""
+        """Return all evaluated settings as a Polars frame, in their order."""
         import polars as pl
 
         rows = [{**setting.to_dict(), "coarsen": setting.text} for setting in self.settings]
         return pl.DataFrame(rows, infer_schema_length=None).rename({"coarsen": "setting"})
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the trade-off, and return the axes: what anonymization adds against what the coarsening loses."""
+        """Plot the loss added by anonymization against the loss of the coarsening, and return the axes."""
         able = [setting.losses for setting in self.settings if setting.loss is not None]
         front = [setting.losses for setting in self.trade_off]
         return plot_trade_off(able, front, self.best.losses, loss=METRICS[self.loss].title, ax=ax)
 
     def save_plot(self, path: str | PathLike[str]) -> None:
-        """Write the picture of the trade-off as SVG or PNG, whichever the name ends in."""
+        """Save the chart of the trade-off as SVG or PNG, depending on the file extension."""
         write_picture(self.plot(), path)
 
     def release(self, *, progress: Progress | bool | None = None, **changes: Any) -> Release:
-        """Anonymize the table with the best coarsening, and verify it; its report shows the trade-off.
+        """Anonymize the table with the best coarsening, and verify it. The report shows the trade-off.
 
         Parameters
         ----------
         progress : callable or bool, optional
             As for `shoal.anonymize`.
         **changes
-            Fields of the request that shall differ from those that were tuned with.
+            Fields of the request that replace those used in the search.
         """
+        # Changes of the caller override the request, and even the coarsening.
         request = replace(self.request, **{"coarsen": self.coarsen, **changes})
         release = anonymize(self.opened.as_it_came, request, progress=progress)
+        # Readers see only the fixed coarsenings, and that a search was made.
         certificate = release.certificate
-        if "coarsen" not in changes:  # what the search found depends on the table
-            asked = {**certificate.for_readers, "coarsen": coarsenings_for_readers(self.always), "tuned": True}
+        if "coarsen" not in changes:  # the result of the search depends on the table
+            parameters = {**certificate.for_readers, "coarsen": coarsenings_for_readers(self.always), "tuned": True}
             searched = {column for ladder in self.ladders for column in ladder.columns}
-            # Whether a column's sets are of exact values is for those to see who know what the search found.
+            # Only those who know the result of the search may see if the sets of a column are of exact values.
             kept = [one for one in certificate.warnings if one.code != "large_sets" or one.column not in searched]
-            certificate = replace(certificate, for_readers=asked, warnings=tuple(kept))
+            certificate = replace(certificate, for_readers=parameters, warnings=tuple(kept))
         return replace(
             release,
             certificate=certificate,
@@ -257,17 +271,18 @@ class Tuning(Unpicklable):
         )
 
     def shown_loss(self, loss: float | None) -> str:
-        """Return a loss as people read it: a percentage where the whole information is 100%."""
+        """Format a loss for display: as a percentage, unless it is a divergence."""
         if loss is None:
             return "-"
         return number(loss) if self.loss == "kl_divergence" else percent(max(loss, 0.0))
 
     def columns(self) -> dict[str, list[str]]:
-        """Return the settings of the trade-off as a table to read, by the titles of its columns.
+        """Return the settings of the trade-off as display columns, keyed by their headings.
 
-        How many cells stay as they are, what is lost by coarsening and by anonymization, and the stars where there are
-        some.
+        The columns are the share of unchanged cells, the losses by coarsening and by anonymization, and the stars if
+        there are any.
         """
+        # Stars are listed only if a setting has any.
         shown = self.trade_off
         table = {
             "setting": [setting.text for setting in shown],
@@ -281,12 +296,12 @@ class Tuning(Unpicklable):
         return table
 
     def sentences(self) -> tuple[str, ...]:
-        """Return what was searched and how that ended, and what is recommended."""
+        """Return sentences about the extent of the search, the reason for its end, and the recommendation."""
         tried = (
             _("{tried} of {all} settings were tried in {seconds} s, until {ended}.")
             if self.stand_in is None
             else _(
-                "{screened} of {all} settings were looked at with {algorithm}, which is quick, and the {tried} most "
+                "{screened} of {all} settings were screened with {algorithm}, which is fast, and the {tried} most "
                 "promising ones were tried in {seconds} s, until {ended}."
             )
         ).format(
@@ -300,8 +315,9 @@ class Tuning(Unpicklable):
         return tried, self._recommendation()
 
     def _recommendation(self) -> str:
+        # The recommendation compares the best setting with the untouched one.
         best, untouched = self.best, self.untouched
-        said = (
+        sentence = (
             _("Recommended: {what}. It keeps {kept} of the cells as they are and loses {loss} ({metric})")
             if self.loss == "kl_divergence"
             else _(
@@ -315,12 +331,12 @@ class Tuning(Unpicklable):
             metric=_(METRICS[self.loss].title),
         )
         if len(self.settings) == 1:
-            return said + _("; there was no time to try a coarsening.")
+            return sentence + _("; there was no time to try a coarsening.")
         if best is untouched:
-            return said + _("; every coarsening that was tried loses more.")
+            return sentence + _("; every coarsening that was tried loses more.")
         if untouched.loss is None:
-            return said + _("; without a coarsening there is no release.")
-        return said + _(", in place of {kept} kept and {loss} lost without a coarsening.").format(
+            return sentence + _("; without a coarsening there is no release.")
+        return sentence + _(", in place of {kept} kept and {loss} lost without a coarsening.").format(
             kept=percent(untouched.kept_share or 0.0), loss=self.shown_loss(untouched.loss)
         )
 
@@ -341,13 +357,13 @@ class Tuning(Unpicklable):
         )
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows of it, for the publisher."""
-        told = self._for_report()
+        """Return the HTML table for notebooks; it is for the publisher only."""
+        facts = self._for_report()
         return card(
             "Coarsenings that were tried",
-            sentences=(*told.sentences, *(one.text for one in self.warnings)),
-            columns=dict(zip(told.header, zip(*told.rows, strict=True), strict=True)),
-            caption=told.caption,
+            sentences=(*facts.sentences, *(one.text for one in self.warnings)),
+            columns=dict(zip(facts.header, zip(*facts.rows, strict=True), strict=True)),
+            caption=facts.caption,
             private=PRIVATE,
         )
 
@@ -363,7 +379,7 @@ def _name(key: str | tuple[str, ...]) -> str:
 
 
 def trade_off_of(able: Mapping[_Key, Setting]) -> list[_Key]:
-    """Return the settings that no other one beats in both kinds of loss, from the finest to the coarsest.
+    """Return the Pareto-optimal settings in both kinds of loss, from the finest to the coarsest.
 
     Parameters
     ----------
@@ -371,6 +387,7 @@ def trade_off_of(able: Mapping[_Key, Setting]) -> list[_Key]:
         Settings that can be published.
     """
     front: list[_Key] = []
+    # In ascending order of one loss, a setting is optimal if and only if its other loss is a new minimum.
     for key in sorted(able, key=lambda key: able[key].losses):
         if not front or able[key].losses[1] < able[front[-1]].losses[1]:
             front.append(key)

@@ -1,4 +1,4 @@
-"""The picture of a search: what anonymization adds to the loss against what the coarsening loses."""
+"""Chart of a search: the loss added by anonymization against the loss of the coarsening."""
 
 from __future__ import annotations
 
@@ -25,22 +25,24 @@ def plot_trade_off(
     loss: str,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw every setting as a point, the trade-off as a line, and the line of equal loss through the best one.
+    """Plot the settings, their trade-off, and the line of equal total loss through the best setting.
 
     Parameters
     ----------
     settings : sequence of pairs
-        What the coarsening of each setting loses, and what anonymization adds; the first one tried comes first.
+        For each setting, the loss of the coarsening and the loss added by anonymization; the first one tried comes
+        first.
     trade_off : sequence of pairs
-        The same of the settings that no other one beats in both.
+        The losses of the Pareto-optimal settings.
     best : pair
-        The same of the best setting.
+        The losses of the best setting.
     loss : str
-        What the loss is called.
+        The title of the loss.
     ax : matplotlib Axes, optional
-        Where to; new axes by default.
+        The axes to draw into; new ones by default.
     """
     ax = new_axes(8, 4.6) if ax is None else ax
+    # All settings as points, the trade-off as steps, and the best setting as a star.
     x, y = zip(*settings, strict=True)
     ax.scatter(x, y, s=14, color=_POINT, alpha=0.6, linewidths=0, label=_("setting"))
     ax.plot(
@@ -53,6 +55,7 @@ def plot_trade_off(
     )
     ax.plot(*settings[0], "s", color=_INK, label=_("first tried"))
     ax.plot(*best, "*", color=_BEST, markersize=14, label=_("best"))
+    # Settings on this line have the same total loss as the best one.
     ax.axline(
         best,
         slope=-1,
