@@ -66,7 +66,7 @@ def test_5_it_is_diversity_of_units() -> None:
 TABLES = [
     list(zip(owners, values, strict=True))
     for owners in (list("aabb"), list("aaab"), list("aabbc"), list("abcab"))
-    for values in ({"vwvw", "vvww", "vwww"} if len(owners) == 4 else {"vwvww", "vvwwx", "vwxvw"})
+    for values in (("vwvw", "vvww", "vwww") if len(owners) == 4 else ("vwvww", "vvwwx", "vwxvw"))
 ]
 
 
