@@ -22,15 +22,11 @@ ROOT = Path(shoal.__file__).parent
 
 UNFINISHED = {
     "attacks",
-    "cli",
     "disclosure_risk",
     "engines",
     "pipeline",
     "release",
     "republication",
-    "request",
-    "sklearn",
-    "verbs",
 }
 """Packages below `shoal` whose docstrings and comments are still to be revised."""
 

@@ -51,7 +51,7 @@ class TCloseness(GroupModel):
     t: Real | float = field(
         metadata=parameter(
             RationalIn(low=Fraction(0), high=Fraction(1)),
-            "t-closeness: how far the sensitive values of a group may be from the whole table's, 0 to 1.",
+            "t-closeness: the maximum distance of a group's sensitive values from the whole table's, 0 to 1.",
             flag="-t",
             metavar="NUMBER",
         )
@@ -62,9 +62,9 @@ class TCloseness(GroupModel):
         kw_only=True,
         metadata=parameter(
             None,
-            "How far apart two values are for -t: equal, all the same (unless given); ordered, by their places in "
-            "their order; file:METRIC.csv, a square table of distances; hierarchy:TREE.csv, a line per value, from the "
-            "value to the root.",
+            "The distance between two values for -t: equal (default), the same for all pairs; ordered, by their ranks; "
+            "file:METRIC.csv, a square table of distances; hierarchy:TREE.csv, one line per value, from the value to "
+            "the root.",
             flag="--t-distance",
             metavar="DISTANCE",
         ),

@@ -85,7 +85,7 @@ class LDiversity(GroupModel):
         kw_only=True,
         metadata=parameter(
             OneOf(("frequency", "distinct", "entropy", "recursive")),
-            "How -l counts diversity: frequency (unless given), distinct, entropy or recursive.",
+            "How -l counts diversity: frequency (default), distinct, entropy or recursive.",
             flag="--l-variant",
             metavar="VARIANT",
         ),

@@ -246,7 +246,7 @@ class OrderedDistance(GroundDistance):
         default=None,
         metadata=parameter(
             None,
-            "The order of the values for --t-distance ordered, where they are text. Separated by commas.",
+            "The order of the values for --t-distance ordered, if they are text. Separated by commas.",
             flag="--t-order",
             metavar="VALUES",
             many=True,

@@ -64,7 +64,7 @@ class KMap(TableModel):
     k: int = field(
         metadata=parameter(
             Integer(low=1),
-            "k-map, with --population or --sampling-fraction: at least so many people fit each group.",
+            "k-map, with --population or --sampling-fraction: the minimum number of people who match each group.",
             flag="--k-map",
             metavar="NUMBER",
         )
@@ -198,7 +198,7 @@ class DeltaPresence(TableModel):
     low: Real | float = field(
         metadata=parameter(
             RationalIn(low=Fraction(0), high=Fraction(1)),
-            "Delta-presence: the smallest such probability.",
+            "Delta-presence, with --presence-high: the smallest allowed probability.",
             flag="--presence-low",
             metavar="NUMBER",
         ),

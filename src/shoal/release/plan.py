@@ -246,7 +246,7 @@ class ReleasePlan(Unpicklable):
         try:
             return _plan_in(facts)
         except (KeyError, TypeError, ValueError, IndexError, ShoalError) as error:
-            raise DataError(f"The file '{path}' is no plan that this version of shoal can read.") from error
+            raise DataError(f"The file '{path}' is not a plan that this version of shoal can read.") from error
 
     def __repr__(self) -> str:
         return f"ReleasePlan(classes={self.values.height}, forms={len(self.rows)})"

@@ -30,21 +30,21 @@ class About:
 
     title: str = _text("--title", "Heading of the reports.")
     """The heading of the page."""
-    institution: str = _text("--institution", "Who publishes the release.")
+    institution: str = _text("--institution", "The institution that publishes the release.")
     """The institution that publishes the release."""
-    purpose: str = _text("--purpose", "What it is published for.")
+    purpose: str = _text("--purpose", "The purpose of the release.")
     """The purpose of the publication."""
-    contact: str = _text("--contact", "Whom readers ask.")
+    contact: str = _text("--contact", "The contact for readers.")
     """The contact for readers."""
-    date: str = _text("--report-date", "When; unless given, today in your report, and nothing in that for readers.")
+    date: str = _text("--report-date", "The date. Default: today in your report, none in the report for readers.")
     """The date of the release. If it is empty, the publisher's page has the current date and the readers' page none."""
-    notes: str = _text("--notes", "What those who decide should know; in your report only.")
+    notes: str = _text("--notes", "Notes for those who decide, in your report only.")
     """Notes for decision makers; shown on the publisher's page only."""
     signatures: tuple[str, ...] = field(
         default=(),
         metadata=parameter(
             None,
-            "Who signs, in your report only: a line for each; repeat it.",
+            "A line for a signature, in your report only; repeat it for others.",
             flag="--signature",
             metavar="TEXT",
             read=str,
@@ -52,7 +52,7 @@ class About:
         ),
     )
     """Signature lines; shown on the publisher's page only."""
-    language: str = _text("--language", "Language of the reports; English unless given.", "|".join(languages()))
+    language: str = _text("--language", "Language of the reports. Default: English.", "|".join(languages()))
     """The language of the reports, "en" or "de"; English by default. Other languages than English need the extra
     `languages`. Names of columns, parameters and references, and the publisher's own words, are not translated."""
 

@@ -55,7 +55,7 @@ class ColumnFields:
         default=(),
         flag="--insensitive",
         metavar="NAMES",
-        help="Columns without any risk, published unchanged; rest means all columns without another role.",
+        help="Columns that reveal nothing about a person, published unchanged; rest: all without another role.",
         kind=tuple[str, ...],
     )
     # Persons and further units.

@@ -60,7 +60,7 @@ def test_bars_are_the_facts_of_the_report(release: shoal.Release) -> None:
 def test_some_columns_and_none_that_are_not_there(release: shoal.Release) -> None:
     assert len(release.plot([EVIL]).axes) == 1
     assert len(release.plot("zip").axes) == 1
-    with pytest.raises(ColumnError, match="'disease' is no quasi-identifier"):
+    with pytest.raises(ColumnError, match="'disease' is not a quasi-identifier"):
         release.plot(["disease"])
 
 

@@ -35,8 +35,8 @@ __all__ = ["EFFORT", "EFFORTS", "SearchEnd", "WorkingPartition"]
 
 EFFORT: Mapping[str, Any] = MappingProxyType(
     {
-        "help": "How long the local search goes on: moves that are tried for each row; by the size of the table for "
-        "cluster, unless given, so that the default takes seconds.",
+        "help": "The effort of the local search: moves to try for each row. For cluster, the default depends on the "
+        "size of the table, so that it takes seconds.",
         "flag": "--effort",
         "metavar": "NUMBER",
     }

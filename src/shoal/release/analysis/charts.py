@@ -49,7 +49,7 @@ def plot_distributions(spread: Sequence[Distribution], columns: Sequence[str] | 
     named = list(known) if columns is None else [columns] if isinstance(columns, str) else list(columns)
     for name in named:
         if name not in known:
-            raise ColumnError(f"The column '{name}' is no quasi-identifier. {near_matches(name, list(known))}")
+            raise ColumnError(f"The column '{name}' is not a quasi-identifier. {near_matches(name, list(known))}")
     shown = [known[name] for name in named]
     across = min(_ACROSS, max(len(shown), 1))
     lines = [shown[at : at + across] for at in range(0, len(shown), across)]
