@@ -23,9 +23,7 @@ ROOT = Path(shoal.__file__).parent
 UNFINISHED = {
     "attacks",
     "disclosure_risk",
-    "engines",
     "pipeline",
-    "release",
     "republication",
 }
 """Packages below `shoal` whose docstrings and comments are still to be revised."""

@@ -2,7 +2,7 @@
 
 An adversary knows the quasi-identifiers of all people and who is in which release. In each release a person's candidate
 sensitive set is the union of the sensitive values of all groups that cover the person; over the releases the sets are
-intersected. If one value is left, it is certain, whatever privacy model each single release satisfies.
+intersected. If one value is left, it is certain, no matter which privacy model each single release satisfies.
 
 References
 ----------

@@ -1,7 +1,7 @@
-"""Engines: tables that need not fit into memory become cells with counts, which algorithms partition, perhaps in parts.
+"""Engines: a table, which need not fit into memory, is reduced to cells with counts.
 
-An engine counts the cells of a table (rows with the same quasi-identifiers and sensitive values are interchangeable),
-the algorithms of shoal partition them, and an engine counts the written files again before they appear.
+Rows with the same quasi-identifiers and sensitive values are interchangeable and form a cell. An engine counts the
+cells, an algorithm partitions them, and the engine counts the written files again before they appear.
 """
 
 from shoal.engines.choice import Engine, chosen_engine

@@ -1,8 +1,8 @@
-"""Insensitive columns of a table that is read in pieces: its rows get the published forms of their cells.
+"""Attach insensitive columns to the release of a streamed table.
 
-The cells of the table are published as ever. Then the table is read once more: each row has a cell, and each cell has
-its forms, so many of each. Chance decides which row of a cell gets which of them. Nothing is held of a row but the
-values of its insensitive columns and a few numbers of 32 bits.
+The cells of the table are published first. Then the table is read once more, and each row is assigned at random to one
+of the published forms of its cell, as often as the cell has each form. In memory a row takes the values of its
+insensitive columns and a few 32-bit numbers.
 """
 
 from __future__ import annotations
@@ -40,28 +40,27 @@ if TYPE_CHECKING:
 __all__ = ["with_values"]
 
 _BLOCK = 1 << 21
-"""Rows that are put in order at a time, or more where one cell has more."""
+"""Rows sorted or shuffled at a time; more if a single cell has more."""
 
 
 _HASHED = 1 << 18
-"""Rows whose values become text at a time."""
+"""Rows converted to text at a time for the hash."""
 
 
 def with_values(
     release: Release, recoded: Recoded, source: Streamed, schema: Schema, budget: MemoryBudget, clock: Clock
 ) -> Release:
-    """Publish the insensitive columns of a table beside the release of its cells.
+    """Add the insensitive columns of a table to the release of its cells.
 
-    Rows are in the order of what they show: of the published cells, then of their insensitive values. Which row of a
-    cell gets which of its forms is drawn by the source of randomness of the request, from rows in an order that tells
-    nothing of how they came in.
+    Rows are sorted by their published cells and then by their insensitive values. The row of a cell that gets each of
+    its forms is drawn with the random generator of the request, from an order that does not depend on the input's.
 
     Parameters
     ----------
     release : Release
         The verified release of the cells, without insensitive columns.
     recoded : Recoded
-        What it was made of.
+        The recoding that the release was made from.
     source : Streamed
     schema : Schema
         The roles of the columns, with insensitive ones.
@@ -72,9 +71,9 @@ def with_values(
     Raises
     ------
     DataError
-        The values do not fit into the memory, or the table is not the one any more that was counted.
+        If the values do not fit into the memory, or the table has changed since it was counted.
     ReleaseUnsafeError
-        The rows of the release are not those of the table.
+        If the rows of the release differ from those of the table.
     """
     whole, names = recoded.whole, schema.insensitive
     named = dict.fromkeys(schema.quasi_identifiers + schema.sensitive + schema.unit_columns)
@@ -82,38 +81,44 @@ def with_values(
     counts, store = whole.opened.counts, release.store
     assert isinstance(store, StreamedRows)  # of a table that was read in pieces
     cell_of_run = whole.rows[recoded.cells[np.asarray(release.rows)]]
+    # Read the cell and the insensitive values of each row, and sort the rows of each cell by value.
     with clock.step("recode"):
         forms, several = _forms(release.published, store.counts)
         largest = max(int(counts.max()), int(np.diff(forms)[several].max(initial=0)))
         source.check_values(names, budget, largest=largest)
         of_row, values = source.values(cells, names)
+        # Counts that differ from the first pass mean that the file has changed.
         if not np.array_equal(np.bincount(of_row, minlength=len(counts)), counts):
             raise DataError("The table was changed while it was read. Nothing was published: start once more.")
         starts = _starts(counts)
         order = order_of_cells(of_row, starts.astype(np.int32))
         del of_row
         _sort_within(values, order, starts)
-    with ThreadPoolExecutor(max_workers=1) as pool:  # what the hash takes is one core
+    with ThreadPoolExecutor(max_workers=1) as pool:  # the hash keeps one core busy
         hashing = pool.submit(_hash, release, whole, values, order, starts)
         with clock.step("recode"):
             places = _drawn(cell_of_run, store.counts, order, starts, whole.rng)
+        # Checksums over whole rows: the assignment must reproduce the rows of the table, read once more.
         with clock.step("verify"):
             sums = RowSums()
             meant = sums.of_cells(cells[cell_of_run], store.counts, values, places)
             if sums.of_rows(source.pieces(cells.columns, names, present=_present(whole, schema))) != meant:
                 raise _untrue()
             drawn = sums.of_cells(release.published, store.counts, None, places)
+        # Sorting within a form must not move a value to another form, which the second checksum verifies.
         with clock.step("recode"):
             _sort_forms(values, places, forms, several)
         with clock.step("verify"):
             if sums.of_cells(release.published, store.counts, None, places) != drawn:
                 raise _untrue()
         with clock.step("certify"):
+            # The order of the input's rows is no longer needed, so its memory is freed.
             digest = hashing.result()
     del order
     with clock.step("certify"):
+        # Warnings about the insensitive columns consider the published rows only.
         shown = values if len(places) == values.height else values[places]
-        # In the order of a table in memory: what the original alone shows comes last.
+        # In the order of the in-memory engine: warnings based on the original table come last.
         private = [one for one in release.warnings if not one.kind.public]
         public = [one for one in release.warnings if one.kind.public]
         remarks = (*public, *insensitive_warnings(shown), *private)
@@ -131,25 +136,26 @@ def _untrue() -> ReleaseUnsafeError:
 
 
 def _present(whole: Prepared, schema: Schema) -> tuple[str, ...]:
-    """Return the columns whose rows are left out where they miss a value."""
+    """Return the columns in which a missing value excludes the row."""
     return () if whole.request.missing_sensitive == "value" else schema.sensitive
 
 
 def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each of some parts of so many rows starts, and where the last one ends."""
+    """Compute the start of each part from the numbers of rows, and the end of the last part."""
     starts = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
 
 
 def _forms(shown: pl.DataFrame, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return where the rows of each published form start, and which forms several cells have.
+    """Find the start of the rows of each published form, and the forms that several cells share.
 
-    What reads alike stands together. The rows of one cell are in order already.
+    Equal published rows are adjacent. The rows of a single cell are sorted already.
     """
     new = np.zeros(shown.height, dtype=np.bool_)
     new[0] = True
     for column in shown:
+        # A form starts wherever a column changes.
         new[1:] |= np.diff(column.rle_id().to_numpy()) != 0
     first = np.flatnonzero(new)
     return _starts(counts)[np.append(first, len(new))], np.diff(first, append=len(new)) > 1
@@ -158,7 +164,7 @@ def _forms(shown: pl.DataFrame, counts: NDArray[np.int64]) -> tuple[NDArray[np.i
 def _sort_forms(
     values: pl.DataFrame, places: NDArray[np.int32], starts: NDArray[np.int64], several: NDArray[np.bool_]
 ) -> None:
-    """Put the rows of forms that several cells have into the order of their values, in place."""
+    """Sort by value, in place, the rows of forms that several cells share."""
     begins, ends = starts[:-1][several], starts[1:][several]
     rows = entries_of_rows(begins, ends)
     some = places[rows]
@@ -167,23 +173,25 @@ def _sort_forms(
 
 
 def _sort_within(values: pl.DataFrame, order: NDArray[np.int32], starts: NDArray[np.int64]) -> None:
-    """Put the rows of some parts of an order into the order of their values, missing ones first, in place.
+    """Sort the rows of each part of an order by value, in place; missing values come first.
 
-    Rows that tie read alike, so that nothing of the order in which they were is left.
+    Tied rows have identical values, so no trace of their original order remains.
     """
     import polars as pl
 
     first, parts = 0, len(starts) - 1
     while first < parts:
+        # As many whole parts as fit into a block, at least one.
         last = max(int(np.searchsorted(starts, starts[first] + _BLOCK, side="right")) - 1, first + 1)
         begin, end = int(starts[first]), int(starts[last])
         if end - begin > 1:
+            # Sort by part first, so that one sort serves all parts of the block.
             rows = order[begin:end]
             part = np.repeat(np.arange(last - first, dtype=np.uint32), np.diff(starts[first : last + 1]))
             keys = [pl.Series("part", part)]
             for at, column in enumerate(values[rows]):
                 keys.append(column.alias(str(at)))
-                if column.dtype.is_float():  # -0.0 and 0.0 are equal but do not read alike
+                if column.dtype.is_float():  # -0.0 and 0.0 are equal but are written differently
                     keys.append(pl.Series(f"{at} negative", np.signbit(column.to_numpy())))
             sorting = pl.DataFrame(keys)
             order[begin:end] = rows[sorting.select(pl.arg_sort_by(sorting.columns)).to_series().to_numpy()]
@@ -193,7 +201,7 @@ def _sort_within(values: pl.DataFrame, order: NDArray[np.int32], starts: NDArray
 def _hash(
     release: Release, whole: Prepared, values: pl.DataFrame, order: NDArray[np.int32], starts: NDArray[np.int64]
 ) -> str:
-    """Return the hash of the input, as a table that is read as a whole has it, with the salt of the release."""
+    """Compute the salted hash of the input, identical to that of the in-memory engine."""
     opened = whole.opened
 
     def beside(cells: NDArray[np.integer]) -> dict[str, Callable[[], Iterator[pl.Series]]]:
@@ -201,7 +209,7 @@ def _hash(
 
         def pieces(name: str) -> Iterator[pl.Series]:
             for number, (some, times) in enumerate(windows(np.diff(starts)[cells], _HASHED)):
-                # Of the first cell of a window, rows may be in the one before.
+                # Some rows of the first cell of a window may belong to the window before.
                 begins = starts[cells[some]] + np.maximum(number * _HASHED - passed[some], 0)
                 yield values[name].gather(order[entries_of_rows(begins, begins + times)])
 
@@ -218,19 +226,20 @@ def _drawn(
     starts: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
-    """Draw which rows of its cell each run has, and return them run after run.
+    """Assign the rows of each cell at random to its runs; return the rows of all runs in order.
 
     Parameters
     ----------
     cell_of_run : integer array
     times : int64 array
-        How many rows each run has.
+        Number of rows of each run.
     order : int32 array
-        The rows of the table, cell after cell.
+        The rows of the table, grouped by cell.
     starts : int64 array
-        Where each cell starts among them.
+        Start of each cell in `order`.
     rng : Generator
     """
+    # For each row of a cell, the run that it belongs to, before shuffling.
     by_cell = np.argsort(cell_of_run, kind="stable")
     runs = np.repeat(by_cell.astype(np.int32), times[by_cell])
     cells, first = np.unique(cell_of_run[by_cell], return_index=True)
@@ -239,6 +248,7 @@ def _drawn(
     begins, ends = ends[first] - times[by_cell][first], ends[last]
     if not np.array_equal(ends - begins, starts[cells + 1] - starts[cells]):
         raise InternalError("a plan has other rows of a cell than the table")
+    # Only cells with several runs need random numbers; they are shuffled in blocks.
     several = last > first
     begins, ends = begins[several], ends[several]
     done = 0
@@ -248,6 +258,7 @@ def _drawn(
         draws = rng.random(int((ends[parts] - begins[parts] - 1).sum()))
         shuffle_parts(runs, begins[parts], ends[parts], draws)
         done = until
+    # Cells that are not published have no runs.
     if len(runs) < len(order):
         order = order[entries_of_rows(starts[cells], starts[cells + 1])]
     return np.asarray(order[order_of_cells(runs, _starts(times).astype(np.int32))])

@@ -1,4 +1,4 @@
-"""Which engine a table is anonymized with."""
+"""Choice of the engine for a table."""
 
 from __future__ import annotations
 
@@ -21,54 +21,55 @@ __all__ = ["Engine", "chosen_engine", "streaming_obstacle"]
 _log = logging.getLogger(__name__)
 
 _TIMES = 4
-"""Memory that a table takes while it is anonymized in memory, as a multiple of its own."""
+"""Estimated peak memory of anonymizing a table in memory, as a multiple of its size."""
 _SHARE = 2
-"""A table is taken to fit where it takes at most one part in so many of the machine's memory."""
+"""The in-memory engine is chosen if the estimate is at most this fraction (1 / 2) of the available memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """What a table is anonymized with, and within which memory."""
+    """An engine with its memory budget."""
 
     name: str
-    """One of `shoal.request.request.ENGINES` but "auto"."""
+    """One of `shoal.request.request.ENGINES` except "auto"."""
     budget: MemoryBudget
     of_frame: bool = False
-    """Whether the table is a frame of Spark."""
+    """Whether the table is a Spark frame."""
 
     @property
     def streams(self) -> bool:
-        """Whether the table is read in pieces, and never as a whole."""
+        """Whether the table is read in pieces, never as a whole."""
         return self.name != "memory"
 
     def open(self, data: Any, *, delimiter: str | None = None, encoding: str | None = None) -> CountedTable:
-        """Open a table that is read in pieces, without reading its rows.
+        """Open a table to be read in pieces, without reading its rows.
 
         Parameters
         ----------
         data : path or frame
         delimiter, encoding : str, optional
-            Of a CSV file.
+            Options of CSV files.
 
         Raises
         ------
         UsageError
-            Where it is none that this engine reads.
+            If the engine cannot read such a table.
         """
         if self.name == "spark":
             return OnSpark(table=scan_spark(data))
         return Streamed(table=scan_table(data, delimiter=delimiter, encoding=encoding))
 
     def check(self, request: Request) -> None:
-        """Check that the engine can do what is asked.
+        """Check that the engine supports the request.
 
         Raises
         ------
         ParameterError
-            Where it cannot; says what to do instead.
+            If it does not; the message suggests an alternative.
         """
         if not self.streams:
             return
+        # Spark has the limits of streaming, and does not publish insensitive columns.
         obstacle = streaming_obstacle(request, of_frame=self.of_frame)
         if self.name == "spark" and request.schema.insensitive:
             obstacle = _without_rows(of_frame=self.of_frame)
@@ -88,9 +89,10 @@ def _without_rows(*, of_frame: bool) -> ParameterError:
 
 
 def streaming_obstacle(request: Request, *, of_frame: bool = False) -> ParameterError | None:
-    """Return the error for what of a request cannot be done with cells and their counts; says what to do instead."""
+    """Return an error that names an unsupported option and an alternative; None if cells with counts are enough."""
     fetched = "data.toArrow() in place of the frame" if of_frame else ""
     whole = Suggestion("engine", "memory", python=fetched)
+    # Options that need individual rows.
     if request.link:
         return ParameterError(
             "Rows are not linked where a table is read in pieces. Read it as a whole with ",
@@ -111,8 +113,10 @@ def streaming_obstacle(request: Request, *, of_frame: bool = False) -> Parameter
             whole,
             ".",
         )
+    # Coarsenings that depend on the frequencies of values.
     check_coarsenings(request.coarsenings, request.schema.quasi_identifiers)
     for key, coarsening in request.coarsenings.items():
+        # A sentence for the first such coarsening is enough.
         if not coarsening.streams:
             columns = key if isinstance(key, str) else ", ".join(key)
             return ParameterError(
@@ -122,6 +126,7 @@ def streaming_obstacle(request: Request, *, of_frame: bool = False) -> Parameter
                 whole,
                 ".",
             )
+    # Models and algorithms that need more than cells.
     if request.requirement.population is not None:
         return ParameterError(
             "Models that ask about a population are not served where a table is read in pieces. Read it as a whole "
@@ -143,22 +148,23 @@ def streaming_obstacle(request: Request, *, of_frame: bool = False) -> Parameter
 
 
 def chosen_engine(engine: str, memory: int | str | None, data: Any) -> Engine:
-    """Return the engine that was named, or the one for the size of a table.
+    """Choose the requested engine or, for "auto", the one that suits the size of the table.
 
     Parameters
     ----------
     engine : {"auto", "memory", "stream", "spark"}
     memory : int or str, optional
-        What was allowed; half of the machine's by default.
+        The memory limit; half of the available memory by default.
     data : path or frame
         The table.
 
     Raises
     ------
     ParameterError
-        Where the memory is none, or is given for an engine that has no limit, or the engine does not take such tables.
+        If `memory` is invalid or the engine has no memory limit, or if the engine does not support such a table.
     """
     of_frame = is_spark_frame(data)
+    # Reject combinations that would ignore one of the arguments.
     if of_frame and engine in ("memory", "stream"):
         raise ParameterError(
             "A frame of Spark is worked on by Spark. Leave ",
@@ -175,6 +181,7 @@ def chosen_engine(engine: str, memory: int | str | None, data: Any) -> Engine:
             ".",
         )
     name = "spark" if of_frame else engine
+    # An explicit limit can only be kept by streaming. Folders of Parquet files are streamed regardless of size.
     if name == "auto":
         size = bytes_to_read(data) or 0
         room = available_memory() // _SHARE if memory is None else allowed
@@ -182,6 +189,6 @@ def chosen_engine(engine: str, memory: int | str | None, data: Any) -> Engine:
         name = "memory" if fits and not is_folder_of_parquet(data) and memory is None else "stream"
         if not fits:
             _log.info("The table takes about %s: it is read in pieces.", in_words(size))
-    # What is read as a whole takes what it needs.
+    # The in-memory engine has no limit.
     budget = MemoryBudget(1 << 62 if name == "memory" else max(allowed, 10**9))
     return Engine(name=name, budget=budget, of_frame=of_frame)

@@ -1,4 +1,4 @@
-"""The cells of a table with their counts, by an engine that reads the table once and keeps none of its rows."""
+"""Counting of the cells of a table, which is read once and whose rows are not kept."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ __all__ = ["count_and_place_cells", "count_cells"]
 
 
 def count_cells(source: CountedTable, schema: Schema, budget: MemoryBudget) -> OpenedData:
-    """Count how many rows have each combination of quasi-identifiers and sensitive values, in bounded memory.
+    """Count the rows of each combination of quasi-identifiers and sensitive values, in bounded memory.
 
     Parameters
     ----------
     source : CountedTable
     schema : Schema
-        The roles of its columns; insensitive ones are not counted.
+        The roles of the columns; insensitive columns are not counted.
     budget : MemoryBudget
-        The cells must fit into it: where there may be too many, their number is found before they are fetched.
+        The cells must fit into it. If they may be too many, their number is estimated before they are collected.
 
     Returns
     -------
     OpenedData
-        Each cell once, in an order that depends on the cells alone, with its `counts`. Direct identifiers are not read:
-        their columns are empty.
+        The distinct cells, sorted, with their `counts`. Direct identifiers are not read, so their columns are empty.
 
     Raises
     ------
     DataError
-        Where there is no row, or there are more cells than fit into the memory.
+        If the table has no rows, or has more cells than fit into the memory.
     """
     import polars as pl
 
     names, times = _names_of(source, schema)
     cells = source.histogram(names, times, budget)
-    # By number, because Polars takes the name "*" for all columns.
+    # Columns are numbered, because Polars treats the name "*" as all columns.
     keys = pl.DataFrame([cells[name].alias(str(number)) for number, name in enumerate(names)])
     cells = cells[keys.select(pl.arg_sort_by(keys.columns)).to_series()]
+    # The columns must exist, because the schema names them.
     empty = [pl.lit(None).alias(name) for name in schema.direct_identifiers]
     return _opened(source, cells.with_columns(empty), times)
 
@@ -58,9 +58,9 @@ def count_cells(source: CountedTable, schema: Schema, budget: MemoryBudget) -> O
 def count_and_place_cells(
     source: CountedTable, schema: Schema, budget: MemoryBudget
 ) -> tuple[OpenedData, NDArray[np.int64]]:
-    """Count like `count_cells`, and find the row, from 0, in which each cell occurs first: they are in its order.
+    """Count the cells as `count_cells` does, in order of first occurrence; return the first row of each, from 0.
 
-    Rows without an order are numbered as they are sorted by these columns.
+    If the engine has no row order, rows are numbered in the sort order of these columns.
     """
     names, times = _names_of(source, schema)
     cells, places = source.placed_histogram(names, times, budget)
@@ -78,7 +78,7 @@ def _opened(source: CountedTable, cells: pl.DataFrame, times: str) -> OpenedData
 
 
 def _names_of(source: CountedTable, schema: Schema) -> tuple[list[str], str]:
-    """Return the columns to count by, and a name for the counts that no column has."""
+    """Return the columns to group by, and an unused name for the column of counts."""
     names = list(dict.fromkeys(schema.quasi_identifiers + schema.sensitive + schema.unit_columns))
     if not names:
         raise DataError("No column is left to count. Name quasi-identifiers or sensitive columns.")
@@ -86,7 +86,7 @@ def _names_of(source: CountedTable, schema: Schema) -> tuple[list[str], str]:
 
 
 def _unlike(name: str, names: Sequence[str]) -> str:
-    """Return a name that is none of some names."""
+    """Append underscores to a name until it is unused."""
     while name in names:
         name += "_"
     return name

@@ -1,4 +1,4 @@
-"""Tables in memory: their different rows are counted if that saves work, else each row is one of them."""
+"""The in-memory engine: distinct rows are counted if that saves work, otherwise each row is a cell."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["InMemory"]
 
 _MANY_ROWS = 1 << 17
-"""Tables in memory of fewer rows are worked on row by row: it takes less than a second."""
+"""Minimum number of rows for counting; smaller tables take less than a second row by row."""
 _ROWS_PER_CELL = 2
-"""Cells of fewer rows on average are not worth counting."""
+"""Minimum average number of rows of a cell for counting to pay off."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -43,41 +43,42 @@ class InMemory:
     """A table in memory; see `shoal.pipeline.source.Source`."""
 
     opened: OpenedData
-    """The table, row by row."""
+    """The table with all of its rows."""
     in_memory = True
     budget = MemoryBudget(1 << 62)
-    """What is read as a whole takes what it needs."""
+    """The in-memory engine has no limit."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the table, in their order."""
+        """The names of the columns in order."""
         return tuple(self.opened.frame.columns)
 
     def serving(self, request: Request) -> InMemory:
-        """Return the table with normalized text if a request asks for it."""
+        """Return the table, with normalized text if requested."""
         if not request.normalize:
             return self
         return InMemory(opened=self.opened.normalized(request.schema.quasi_identifiers + request.schema.sensitive))
 
     def of_cells(self, request: Request) -> Request:
-        """Return the request: rows differ in all columns."""
+        """Return the request unchanged: cells of this engine include all columns."""
         return request
 
     def count(self, request: Request) -> OpenedData:
-        """Count the different rows if there are many to each and nothing asks for rows, else return the rows.
+        """Count the distinct rows if they repeat often and the request needs no individual rows; else return the rows.
 
-        A release is compared with the table when it is verified (`check_rows`), whatever was counted here.
+        The release is compared with the table when it is verified (see `check_rows`), so an error here cannot pass.
         """
         import polars as pl
 
         names = list(dict.fromkeys(request.schema.published + request.schema.unit_columns))
         if not self._may_be_counted(request, names):
             return self.opened
-        # By number, because Polars takes the name "*" for all columns.
+        # Columns are numbered, because Polars treats the name "*" as all columns.
         frame, keys = self.opened.frame, [str(number) for number in range(len(names))]
         plain = pl.DataFrame([frame[name].alias(key) for name, key in zip(names, keys, strict=True)])
-        # Streaming takes half of the time and a third of the memory, in memory, too.
+        # Polars' streaming engine takes half of the time and a third of the memory even for frames in memory.
         cells = collect_in_memory(plain.lazy().group_by(keys).agg(pl.len().cast(pl.Int64).alias("rows")))
+        # Too few rows for each cell: counting would not pay off.
         if cells.height == frame.height or cells.height * _ROWS_PER_CELL > frame.height:
             return self.opened
         cells = cells.sort(keys)
@@ -87,7 +88,7 @@ class InMemory:
         return replace(self.opened, frame=cells, counts=counts)
 
     def _may_be_counted(self, request: Request, names: list[str]) -> bool:
-        """Return whether nothing asks for the rows of the table, and there are many of them."""
+        """Check that the request needs no individual rows, and that there are many of them."""
         import polars as pl
 
         frame, schema = self.opened.frame, request.schema
@@ -95,62 +96,64 @@ class InMemory:
             return False
         if streaming_obstacle(request) is not None:
             return False
-        # Algorithms see rows that differ in what they do not read, unless no model reads any such column.
+        # Algorithms see the rows of a cell as one, so no model may read a column that they do not.
         if request.requirement.reads_sensitive and (len(schema.sensitive) > 1 or schema.insensitive):
             return False
-        if missing_units(frame, schema.units).any():  # rows that miss their unit stand alone
+        if missing_units(frame, schema.units).any():  # rows without a unit are units of their own
             return False
         types = [frame.schema[name] for name in names]
         if any(kind in (pl.Object, pl.Binary) or kind.is_nested() for kind in types):
             return False
-        # Minus zero is zero, except in insensitive columns, which are published as they are.
+        # Counting makes -0.0 and 0.0 equal, but insensitive columns must be published unchanged.
         if any(frame.schema[name].is_float() for name in schema.insensitive):
             return False
-        # Rows that miss a sensitive value are left out, or refused.
+        # Rows without a sensitive value are dropped or rejected one by one.
         return request.missing_sensitive == "value" or not any(
             (values.fill_nan(None) if values.dtype.is_float() else values).null_count()
             for values in frame[list(schema.sensitive)]
         )
 
     def _has_rows(self, cells: OpenedData) -> bool:
-        """Return whether `count` returned the rows."""
+        """Check whether `count` returned the rows."""
         return cells.frame.height == self.opened.frame.height
 
     def row_numbers(
         self, cells: OpenedData, cell_of_run: NDArray[np.integer], times: NDArray[np.int64]
     ) -> NDArray[np.int32]:
-        """Find the row numbers of so many rows of a cell for each run, each row once."""
+        """Assign row numbers of its cell to each run, each number once."""
         if self._has_rows(cells):
             return np.asarray(cell_of_run, dtype=np.int32)
         return rows_of_runs(self.opened.frame, cells.as_it_came, cell_of_run, times)
 
     def check_rows(self, cells: OpenedData, rows: pl.DataFrame, times: NDArray[np.int64]) -> None:
-        """Check that some rows, each so many times, are those of the table if these were counted."""
+        """Check that rows with multiplicities equal those of the table, if the table was counted."""
         if not self._has_rows(cells):
             check_same_rows(rows, times, self.opened.frame)
 
     def persons(self, cells: OpenedData, rows: NDArray[np.int32], schema: Schema) -> tuple[PersonEvidence, ...]:
-        """Look in all columns of the published rows for people with several of them."""
+        """Search all columns of the published rows for evidence of persons with several rows."""
         left_out = self._has_rows(cells) and len(rows) < self.opened.frame.height
+        # Rows that were dropped are not evidence about the release.
         frame = self.opened.frame[rows] if left_out else self.opened.frame
         found = persons_of(frame, schema.quasi_identifiers)
         return unprotected_persons(found, lambda _: frame, schema)
 
     def facts(self, cells: int, parts: int) -> dict[str, Any]:
-        """Return what a certificate states about the engine."""
+        """Return the entry about the engine for the certificate."""
         return {"name": "memory", "parts": parts, "cells": cells}
 
     def row_store(self, published: pl.DataFrame, entries: NDArray[np.integer], recoded: Recoded) -> RowStore:
-        """Return the rows, or runs of equal rows if these were counted."""
+        """Create the store of published rows, or of runs of equal rows if the table was counted."""
         whole, counts = recoded.whole, recoded.prepared.counts[entries]
         cells = whole.rows[recoded.cells[entries]]
+        # Without counting, a cell is a row and its number is the row number.
         if self._has_rows(whole.opened):
             return MemoryRows(distinct=published, rows=cells, table_rows=whole.rows)
         find_rows = partial(self.row_numbers, whole.opened, cells, counts)
         return RunRows(distinct=published, counts=counts, cells=entries, find_rows=find_rows)
 
     def place(self, release: Release, recoded: Recoded, schema: Schema, clock: Clock) -> Release:
-        """Return the release: all of its columns are there."""
+        """Return the release unchanged, because it has all columns."""
         return release
 
     def __repr__(self) -> str:

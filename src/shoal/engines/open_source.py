@@ -1,4 +1,4 @@
-"""Open a table with the engine that was named, or the one for its size."""
+"""Opening of a table by the chosen engine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def open_source(
     encoding: str | None,
     sheet: str | None,
 ) -> Source:
-    """Open a table; the parameters are those of `shoal.anonymize`."""
+    """Open a table with the requested or default engine; the parameters are those of `shoal.anonymize`."""
     by = chosen_engine(engine, memory, data)
     if by.streams:
         return InPieces(table=by.open(data, delimiter=delimiter, encoding=encoding), engine=by)

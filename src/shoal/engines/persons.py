@@ -1,4 +1,4 @@
-"""Evidence that people have several rows, in a table that is not read as a whole."""
+"""Detection of persons with several rows in a table that is not read as a whole."""
 
 from __future__ import annotations
 
@@ -28,22 +28,23 @@ if TYPE_CHECKING:
 __all__ = ["persons_in_pieces"]
 
 _SAMPLED_ROWS = 25_000
-"""Rows of whole values that are looked at for each candidate: they are in memory together."""
+"""Number of rows to sample for each candidate column; all of them are in memory at the same time."""
 _SKEWED = 2
-"""More rows than that are not taken, as a multiple, where few values have most of them."""
+"""Maximum number of sampled rows as a multiple of the target, which skewed columns exceed."""
 
 
 def persons_in_pieces(source: CountedTable, opened: OpenedData, schema: Schema) -> tuple[PersonEvidence, ...]:
-    """Return the evidence that people have several rows, the strongest first: the table is read once more at most.
+    """Find evidence that persons have several rows, the strongest first; the table is read at most once more.
 
     Parameters
     ----------
     source : CountedTable
     opened : OpenedData
-        What was counted of it.
+        The counted cells of the table.
     schema : Schema
-        The roles of its columns; all of them are looked at.
+        The roles of the columns; all of them are searched.
     """
+    # Candidates: columns of the first rows that look like identifiers, by their values or by their names.
     rows = opened.rows
     peek = source.peek(PEEKED_ROWS)
     named = [
@@ -56,6 +57,7 @@ def persons_in_pieces(source: CountedTable, opened: OpenedData, schema: Schema) 
     candidates = list(dict.fromkeys([*person_candidates(peek, rows), *named]))
     found: tuple[PersonEvidence, ...] = ()
     rows_of: Mapping[str, pl.DataFrame] = {}
+    # Sample whole values, because a person is recognized by all rows of a value.
     if candidates:
         parts = max(1, rows // _SAMPLED_ROWS)
         names = list(dict.fromkeys([*candidates, *informative_columns(peek), *schema.unit_columns]))
@@ -65,6 +67,7 @@ def persons_in_pieces(source: CountedTable, opened: OpenedData, schema: Schema) 
         if not found:
             by_name = (evidence_by_name(rows_of[name][name], parts=parts) for name in named)
             found = tuple(one for one in by_name if one is not None)
+    # Without candidates, frequent combinations of quasi-identifiers are weaker evidence.
     if not found:
         repeated = repeated_combinations(opened.as_it_came[list(schema.quasi_identifiers)], opened.counts)
         found = () if repeated is None else (repeated,)

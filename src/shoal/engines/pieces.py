@@ -1,4 +1,4 @@
-"""Tables that are read in pieces, by Polars or by Spark: their different rows are counted, and rows made of these."""
+"""Engines that read a table in pieces, with Polars or Spark: distinct rows are counted, and published from counts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["InPieces"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class InPieces:
-    """A table that is read in pieces; see `shoal.pipeline.source.Source`."""
+    """A table read in pieces; see `shoal.pipeline.source.Source`."""
 
     table: CountedTable
     engine: Engine
@@ -42,18 +42,19 @@ class InPieces:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the table, in their order."""
+        """The names of the columns in order."""
         return self.table.columns
 
     @property
     def budget(self) -> MemoryBudget:
-        """The memory that was allowed."""
+        """The memory limit."""
         return self.engine.budget
 
     def serving(self, request: Request) -> InPieces:
-        """Check what is asked of the engine, and return the table with normalized text if a request asks for it."""
+        """Check that the engine supports the request; return the table, with normalized text if requested."""
         self.engine.check(request)
         schema = request.schema
+        # Fail before the search if the insensitive columns cannot be held.
         if schema.insensitive and isinstance(self.table, Streamed):
             self.table.check_values(schema.insensitive, self.budget)
         if not request.normalize:
@@ -61,36 +62,37 @@ class InPieces:
         return replace(self, table=self.table.normalized(schema.quasi_identifiers + schema.sensitive))
 
     def of_cells(self, request: Request) -> Request:
-        """Return what is asked of the table without its insensitive columns."""
+        """Return the request without insensitive columns, which `place` adds later."""
         return replace(request, insensitive=())
 
     def count(self, request: Request) -> OpenedData:
-        """Count the different rows."""
+        """Count the distinct rows."""
         return count_cells(self.table, request.schema, self.budget)
 
     def row_numbers(self, cells: OpenedData, cell_of_run: NDArray[np.integer], times: NDArray[np.int64]) -> None:
-        """Return None: rows have no numbers."""
+        """Return None, because rows are not numbered."""
 
     def check_rows(self, cells: OpenedData, rows: pl.DataFrame, times: NDArray[np.int64]) -> None:
-        """Check nothing: who counted the table knows its rows, and the written files are counted again."""
+        """Do nothing: the written files are counted again instead."""
 
     def persons(self, cells: OpenedData, rows: NDArray[np.int32], schema: Schema) -> tuple[PersonEvidence, ...]:
-        """Look in all columns for people with several rows."""
+        """Search all columns for evidence of persons with several rows."""
         return persons_in_pieces(self.table, cells, schema)
 
     def facts(self, cells: int, parts: int) -> dict[str, Any]:
-        """Return what a certificate states about the engine."""
+        """Return the entry about the engine for the certificate."""
         return {"name": self.engine.name, "parts": parts, "cells": cells, "memory": self.budget.memory}
 
     def row_store(self, published: pl.DataFrame, entries: NDArray[np.integer], recoded: Recoded) -> RowStore:
-        """Return the store that makes, and writes, the rows."""
+        """Create the store that generates and writes the rows."""
+        # The number of an entry stands for row numbers, which a streamed table does not have.
         counts = recoded.prepared.counts[entries]
         numbers = entries.astype(np.int32)
         rows = StreamedRows(distinct=published, counts=counts, rows=numbers, table_rows=recoded.prepared.rows)
         return self.table.row_store(rows)
 
     def place(self, release: Release, recoded: Recoded, schema: Schema, clock: Clock) -> Release:
-        """Publish the insensitive columns beside the release of the different rows."""
+        """Add the insensitive columns to the release of the distinct rows."""
         if not schema.insensitive or not isinstance(self.table, Streamed):
             return release
         return with_values(release, recoded, self.table, schema, self.budget, clock)

@@ -1,4 +1,4 @@
-"""What an engine does with a table: it counts its cells, and makes the rows of the release."""
+"""The interface `CountedTable` of engines, and its implementations with Polars and Spark."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _WIDTHS: Mapping[str, int] = MappingProxyType(
     | dict.fromkeys(("Int64", "UInt64", "Float64", "Datetime", "Duration", "Time"), 8)
     | dict.fromkeys(("Int128", "UInt128", "Decimal"), 16)
 )
-"""Bytes of a value of each type that an insensitive column may have; text takes what a sample takes."""
+"""Bytes of a value, by type of an insensitive column; the size of text is estimated from a sample."""
 _VIEW = 16
-"""Bytes of a text beside its own."""
+"""Overhead of a text value in bytes."""
 _LOOKED_AT = 20_000
-"""Rows that say how long texts are."""
+"""Number of rows sampled to estimate the length of text."""
 _AT_ONCE = 50_000_000
-"""Rows of files that are counted at once: what Polars holds while it counts grows with the rows, 1.5 bytes for each."""
+"""Rows of files counted at a time. Polars needs about 1.5 bytes for each row while it counts."""
 
 
 class CountedTable(Protocol):
@@ -47,7 +47,7 @@ class CountedTable(Protocol):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the table, in their order."""
+        """The names of the columns in order."""
 
     @property
     def delimiter(self) -> str | None:
@@ -59,7 +59,7 @@ class CountedTable(Protocol):
         Parameters
         ----------
         names : sequence of str
-            The columns.
+            The columns to group by.
         times : str
             Name of the column of counts (int64).
         budget : MemoryBudget
@@ -97,7 +97,7 @@ class CountedTable(Protocol):
         """
 
     def row_store(self, rows: RowStore) -> RowStore:
-        """Return the store that makes, and writes, the rows of a release of the table.
+        """Return the store that generates and writes the rows of a release.
 
         Parameters
         ----------
@@ -106,27 +106,27 @@ class CountedTable(Protocol):
         """
 
     def normalized(self, names: Sequence[str]) -> CountedTable:
-        """Return the table with normalized text in some columns (`shoal.table.normalize_columns`)."""
+        """Return the table with normalized text in the named columns (see `shoal.table.normalize_columns`)."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Streamed:
-    """A table that Polars reads in pieces."""
+    """A table read in pieces by Polars."""
 
     table: ScannedTable
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the table, in their order."""
+        """The names of the columns in order."""
         return self.table.columns
 
     @property
     def delimiter(self) -> str | None:
-        """What separates the fields of delimited text; None: it is none."""
+        """The delimiter of a CSV file; None for other formats."""
         return self.table.delimiter
 
     def histogram(self, names: Sequence[str], times: str, budget: MemoryBudget) -> pl.DataFrame:
-        """Return each combination of values once, as `CountedTable` has it."""
+        """Count the rows of each combination of values; see `CountedTable`."""
         import polars as pl
 
         return self._counted(self.numbered(names), names, budget, {times: (pl.len().cast(pl.Int64), pl.Expr.sum)})
@@ -134,7 +134,7 @@ class Streamed:
     def placed_histogram(
         self, names: Sequence[str], times: str, budget: MemoryBudget
     ) -> tuple[pl.DataFrame, NDArray[np.int64]]:
-        """Return the same in the order of the rows of the table, and the row in which each occurs first."""
+        """Count the combinations in order of first occurrence; see `CountedTable`."""
         import polars as pl
 
         first = f"{times}_first"
@@ -149,25 +149,26 @@ class Streamed:
         return cells.drop(first), cells[first].to_numpy()
 
     def check_values(self, names: Sequence[str], budget: MemoryBudget, *, largest: int = 0) -> None:
-        """Check that columns may be held with a value for each row: rows are numbered, and a few are looked at.
+        """Check that columns fit into the memory with a value for each row; the size of text is sampled.
 
         Parameters
         ----------
         names : sequence of str
         budget : MemoryBudget
         largest : int
-            Rows that are put in order at once.
+            Largest number of rows sorted at a time.
 
         Raises
         ------
         DataError
-            Where they may not; says how much memory would do. Or a column has values without an order.
+            If they do not fit; the message states the memory needed. Also if the values of a column cannot be sorted.
         """
         import polars as pl
 
         lazy = self.numbered(names)
         each = widest = 0
         for key, (name, kind) in enumerate(zip(names, lazy.collect_schema().values(), strict=True)):
+            # Fixed-width types have a known size; the mean length of text is sampled; other types cannot be sorted.
             width = _WIDTHS.get(str(kind.base_type()))
             if kind in (pl.String, pl.Binary):
                 column = pl.col(str(key))
@@ -186,16 +187,17 @@ class Streamed:
         budget.check_values(rows, each, widest, largest)
 
     def values(self, cells: pl.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int32], pl.DataFrame]:
-        """Return the cell of each row, as its number among some, and the values of other columns, in the same order.
+        """Return the number of each row's cell, and the values of other columns, in the same order.
 
         Raises
         ------
         DataError
-            Where a row has none of these cells, or the table cannot be read.
+            If a row has none of these cells, or the table cannot be read.
         """
         import polars as pl
 
         keys, beside = self._keys(cells.columns, names)
+        # Look up the cell of each row with a left join; missing values are equal to each other.
         numbered = pl.DataFrame([column.alias(key) for column, key in zip(cells, keys, strict=True)])
         numbered = numbered.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias("cell"))
         lazy = self.numbered([*cells.columns, *names])
@@ -214,9 +216,9 @@ class Streamed:
     def pieces(
         self, names: Sequence[str], beside: Sequence[str], *, present: Sequence[str] = ()
     ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-        """Yield all rows, some at a time: the columns of cells, and others beside them.
+        """Yield all rows in pieces, each as the columns of cells and the other columns.
 
-        Rows that miss a value of one of the columns in `present` are left out.
+        Rows with a missing value in one of the columns `present` are excluded.
         """
         import polars as pl
 
@@ -236,7 +238,7 @@ class Streamed:
         return keys[: len(names)], keys[len(names) :]
 
     def peek(self, rows: int) -> pl.DataFrame:
-        """Return the first rows of the table, as `CountedTable` has it."""
+        """Return the first rows of the table; see `CountedTable`."""
         import polars as pl
 
         kinds = self.table.lazy.collect_schema()
@@ -248,29 +250,30 @@ class Streamed:
     def rows_of_values(
         self, candidates: Sequence[str], names: Sequence[str], *, parts: int, most: int
     ) -> dict[str, pl.DataFrame]:
-        """Return rows of some values of each candidate, as `CountedTable` has it: the table is read once."""
+        """Sample the rows of each candidate in one pass over the table; see `CountedTable`."""
         import polars as pl
 
         def chosen(name: str) -> pl.Expr:
             return pl.col(str(list(names).index(name))).hash(seed=0) % parts == 0
 
+        # Sampling by hash keeps all rows of a sampled value.
         flags = {f"of {at}": chosen(name) for at, name in enumerate(candidates)}
         lazy = self.numbered(names).with_columns(**flags).filter(pl.any_horizontal(*flags)).head(most)
         return _rows_of(collect_in_memory(lazy), candidates, names)
 
     def numbered(self, names: Sequence[str]) -> pl.LazyFrame:
-        """Return some columns, called by their numbers from 0: Polars takes the names "*" and "^a" for several."""
+        """Select columns and number them from 0, because Polars expands names such as "*" and "^a"."""
         import polars as pl
 
         places = self.table.lazy.collect_schema().names()
         return self.table.lazy.select(pl.nth(places.index(name)).alias(str(at)) for at, name in enumerate(names))
 
     def row_store(self, rows: RowStore) -> RowStore:
-        """Return the same store: Polars makes its rows."""
+        """Return the store unchanged, because Polars generates its rows."""
         return rows
 
     def normalized(self, names: Sequence[str]) -> Streamed:
-        """Return the table with normalized text in some columns."""
+        """Return the table with normalized text in the named columns."""
         return replace(self, table=replace(self.table, lazy=normalize_columns(self.table.lazy, names)))
 
     def _counted(
@@ -280,10 +283,10 @@ class Streamed:
         budget: MemoryBudget,
         measured: Mapping[str, tuple[pl.Expr, Callable[[pl.Expr], pl.Expr]]],
     ) -> pl.DataFrame:
-        """Return each combination of values of numbered columns once, with what is measured of its rows.
+        """Aggregate the rows of each combination of values of numbered columns.
 
-        Each measure says how it is taken of some rows, and how those of several lots of rows make one. The first is how
-        many rows there are.
+        Each aggregate is a pair: an expression over rows, and a function that merges the results of several lots. The
+        first aggregate is the number of rows.
         """
         import polars as pl
 
@@ -294,9 +297,11 @@ class Streamed:
             rows = (
                 self.table.rows if self.table.rows is not None else int(collect_in_memory(lazy.select(pl.len())).item())
             )
+            # More rows than cells that fit: estimate the number of combinations before they are collected.
             if rows > budget.cells:
                 distinct = pl.struct(keys).hash().approx_n_unique()
                 budget.check_cells(int(collect_in_memory(lazy.select(distinct)).item()))
+            # Large files are counted in lots, which are merged one by one.
             if not self.table.in_files or rows <= _AT_ONCE:
                 cells = collect_in_memory(lazy.group_by(keys).agg(measures))
             else:
@@ -318,33 +323,34 @@ class Streamed:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OnSpark:
-    """A table that Spark counts where it is."""
+    """A table counted by Spark in the cluster."""
 
     table: SparkTable
     to_normalize: tuple[str, ...] = ()
-    """Columns whose text is normalized when cells are counted."""
+    """Columns whose text is normalized after counting."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the table, in their order."""
+        """The names of the columns in order."""
         return self.table.columns
 
     @property
     def delimiter(self) -> None:
-        """None: it is no delimited text."""
+        """None, because the table is not a CSV file."""
 
     def histogram(self, names: Sequence[str], times: str, budget: MemoryBudget) -> pl.DataFrame:
-        """Return each combination of values once, as `CountedTable` has it."""
+        """Count the rows of each combination of values; see `CountedTable`."""
         import polars as pl
 
         found = self.table.cells(names, times, budget.cells)
+        # Spark returns the number of cells instead of the cells if they exceed the budget.
         if isinstance(found, int):
             budget.check_cells(found)
             raise InternalError("an engine found fewer cells than it could not hold")
         _check_rows(found, times, self.table.rows)
         if not self.to_normalize:
             return found
-        # Cells that differ in the form of their text alone are one.
+        # Cells that become equal by normalization are merged.
         lazy = normalize_columns(found.lazy(), self.to_normalize)
         keys = [str(at) for at in range(len(names))]
         numbered = lazy.select([*(pl.nth(at).alias(key) for at, key in enumerate(keys)), pl.nth(len(keys))])
@@ -355,27 +361,28 @@ class OnSpark:
     def placed_histogram(
         self, names: Sequence[str], times: str, budget: MemoryBudget
     ) -> tuple[pl.DataFrame, NDArray[np.int64]]:
-        """Return the same; the rows of Spark have no order, and are numbered as they are sorted by these columns."""
+        """Count the combinations in sort order; rows are numbered in that order, because Spark has no row order."""
         cells = self.histogram(names, times, budget).sort(names)
+        # The first row of a cell is the number of rows in the cells before it.
         counts = cells[times].to_numpy()
         return cells, np.cumsum(counts) - counts
 
     def normalized(self, names: Sequence[str]) -> OnSpark:
-        """Return the table with normalized text in some columns."""
+        """Return the table with normalized text in the named columns."""
         return replace(self, to_normalize=tuple(names))
 
     def peek(self, rows: int) -> pl.DataFrame:
-        """Return some rows of the table, as `CountedTable` has it."""
+        """Return a few rows of the table; see `CountedTable`."""
         return self.table.peek(rows)
 
     def rows_of_values(
         self, candidates: Sequence[str], names: Sequence[str], *, parts: int, most: int
     ) -> dict[str, pl.DataFrame]:
-        """Return rows of some values of each candidate, as `CountedTable` has it."""
+        """Sample the rows of each candidate; see `CountedTable`."""
         return _rows_of(self.table.rows_of_values(candidates, names, parts, most), candidates, names)
 
     def row_store(self, rows: RowStore) -> RowStore:
-        """Return a store of the same rows that Spark makes."""
+        """Create a store whose rows are generated by Spark."""
         counts = rows.counts
         assert counts is not None  # an engine that counts has counts
         return SparkRows(
@@ -388,7 +395,7 @@ class OnSpark:
 
 
 def _rows_of(found: pl.DataFrame, candidates: Sequence[str], names: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Return the rows of each candidate: columns by their numbers, then for each candidate whether a row is its own."""
+    """Split sampled rows by candidate; behind the numbered columns there is a flag for each candidate."""
     rows = {}
     for at, name in enumerate(candidates):
         own = found.filter(found.to_series(len(names) + at))
@@ -398,8 +405,9 @@ def _rows_of(found: pl.DataFrame, candidates: Sequence[str], names: Sequence[str
 
 
 def _check_rows(cells: pl.DataFrame, times: str, rows: int | None) -> None:
-    """Check that all rows were counted, once each, where somebody else knows how many there are."""
+    """Check that every row was counted once, if the number of rows is known from elsewhere."""
     counted = int(cells[times].sum())
+    # A wrong count would publish rows that do not exist, so it is a bug, not an error in the data.
     if rows is not None and counted != rows:
         raise InternalError("an engine counted some rows of a table twice, or not at all")
     if counted == 0:

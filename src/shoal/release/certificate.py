@@ -1,7 +1,7 @@
-"""The certificates of a release: what was asked, achieved and guaranteed, and how far from the best possible it is.
+"""Certificates of a release: the requested and achieved privacy, guarantees, and the distance from the optimum.
 
-There are two. The full one is the publisher's: its costs, bounds and times depend on the original table. The public one
-holds what the request and the published table tell, and no more.
+The full certificate is private, because its costs, bounds and times depend on the original table. The public one is a
+function of the request and the published table.
 """
 
 from __future__ import annotations
@@ -27,51 +27,52 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "PRIVATE", "Certificate", "Cost", "PublicCertificate", "coarsenings_for_readers"]
 
 FORMAT = 1
-"""Version of the certificate's form. Keys are only ever added to a form."""
+"""Version of the certificate's format. Within a version, keys are only added."""
 PRIVATE = (
     "This certificate depends on the original table and tells more than the published one. Keep it; the public one is "
     "the certificate.json beside the published table."
 )
-"""What the full certificate says of itself."""
+"""Notice in the full certificate that it is private."""
 _ROUNDING = 1e-9
-"""Losses are sums of floating-point numbers in different orders: they may differ by far less than that."""
+"""Tolerance for comparing losses, which are sums of floats in different orders."""
 _PROOF = Fact("proof_tells_more")
-"""What a public certificate with a proof says of it."""
+"""Notice in a public certificate with a proof."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a release lost."""
+    """The information loss of a release."""
 
     stars: int
     """Suppressed cells: those published as a star."""
     suppressed_tuples: int
     """Rows with at least one star."""
     recoded_cells: int
-    """Cells published less precisely than they were: stars, intervals and sets."""
+    """Cells published less precisely than in the original: stars, intervals and sets."""
     recoded_tuples: int
     """Rows with at least one such cell."""
     bound: LowerBound
-    """What any release with the same requirement loses at least: cells and rows that cannot keep their values."""
+    """Lower bound over all releases with the same requirement: cells and rows that cannot keep their values."""
     suppression: bool
-    """Whether stars are the only way to recode a cell, so that the bound counts stars."""
+    """Whether cells can only be recoded to stars, so that the bound counts stars."""
     gcp: float
-    """Global certainty penalty: what a cell lost on average, from 0 to 1, coarsening beforehand included."""
+    """Global certainty penalty: the average loss of a cell, from 0 to 1, including earlier coarsening."""
     rows: int
     """Rows of the release."""
     least: LossBound | None = None
-    """What any release with the same requirement loses at least by the same recoding; None where it is not known:
-    after coarsening, and for a release that was recoded in parts."""
+    """Lower bound of the loss over all releases with the same requirement and recoding; None if unknown, which is the
+    case after coarsening and for a release that was recoded in parts."""
 
     @classmethod
     def of(cls, recoding: Recoding, bound: LowerBound, *, gcp: float, least: LossBound | None = None) -> Cost:
-        """Count what a recoding lost, beside the bounds.
+        """Compute the cost of a recoding and check it against the bounds.
 
         Raises
         ------
         InternalError
-            The bound on the loss exceeds it.
+            If the bound on the loss exceeds the loss.
         """
+        # A bound above the loss would disprove the theory or the code.
         if least is not None and least.gcp > gcp * (1 + _ROUNDING) + _ROUNDING:
             raise InternalError("a lower bound exceeds what a release loses")
         return cls(
@@ -88,16 +89,17 @@ class Cost:
 
     @classmethod
     def merged(cls, parts: Sequence[Cost], bound: LowerBound) -> Cost:
-        """Return what a release lost whose groups were recoded in parts; the counts are exact.
+        """Add up the costs of a release that was recoded in parts; the counts are exact.
 
         Parameters
         ----------
         parts : sequence of Cost
-            At least one. All have the same columns, and losses measured against the domain of the whole table.
+            At least one. All have the same columns, and losses relative to the domain of the whole table.
         bound : LowerBound
-            What any release of the whole table loses. Bounds of parts say nothing of it: its groups may take rows of
-            several.
+            The lower bound for the whole table. The bounds of parts do not imply one, because groups of another release
+            may contain rows of several parts.
         """
+        # Counts add up; the average loss is weighted by rows.
         rows = sum(one.rows for one in parts)
         return cls(
             stars=sum(one.stars for one in parts),
@@ -112,12 +114,13 @@ class Cost:
 
     @property
     def optimal(self) -> bool:
-        """Whether no release with this requirement has fewer recoded cells; only True when the bound proves it."""
+        """Whether the bound proves that no release with this requirement has fewer recoded cells."""
         return self.recoded_cells == self.bound.stars
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the `cost` of the certificate."""
+        """Return the entry `cost` of the certificate."""
         cells, rows = self.bound.stars, self.bound.suppressed_tuples
+        # The bound counts recoded cells, which are stars only if suppression is the only recoding.
         in_stars = (
             {"stars": cells, "suppressed_tuples": rows} if self.suppression else {"stars": 0, "suppressed_tuples": 0}
         )
@@ -138,16 +141,17 @@ class Cost:
         }
 
     def _least(self) -> dict[str, Any]:
-        """Return the bound on the loss, the gap to it in relation to the loss, and what it rests on."""
+        """Return the bound on the loss, the relative gap to it, and the basis of the bound."""
         if self.least is None:
             return {}
+        # Rounding may put the loss slightly below the bound.
         gap = max(self.gcp - self.least.gcp, 0.0) / self.gcp if self.gcp > 0 else 0.0
         return {"gcp": self.least.gcp, "gcp_gap": gap, **_told("gcp_why", self.least.why)}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Certificate:
-    """Everything that is known of one release; it holds no cell of the input. It is the publisher's.
+    """The full, private certificate of a release. It contains no cell of the input.
 
     Examples
     --------
@@ -159,15 +163,15 @@ class Certificate:
     """
 
     version: str
-    """shoal's version."""
+    """The version of shoal."""
     algorithm: str
     """Name of the algorithm that ran."""
     reason: Fact
-    """Why that one."""
+    """The reason for choosing this algorithm."""
     parameters: Mapping[str, Any]
-    """Its parameters, and how the table was recoded."""
+    """The parameters of the algorithm, and the recoding."""
     seed: int | None
-    """The seed that was asked for; None: randomness came from the operating system."""
+    """The requested seed; None if the randomness came from the operating system."""
     input: Mapping[str, Any]
     """Rows, roles and hash of the input."""
     requested: Sequence[Mapping[str, Any]]
@@ -175,26 +179,25 @@ class Certificate:
     achieved: Mapping[str, Any]
     """The privacy measured on the published cells."""
     risk: Mapping[str, Mapping[str, Any]]
-    """How easily people were found `before`, in the rows to be published as they came, and are found `after`, in the
-    published cells: `shoal.disclosure_risk.Reidentification`. Empty where there is no quasi-identifier."""
+    """Re-identification risk `before`, of the original values of the published rows, and `after`, of the published
+    cells; see `shoal.disclosure_risk.Reidentification`. Empty if there is no quasi-identifier."""
     warnings: Sequence[Remark] = ()
-    """What a privacy officer would raise, and what to do next."""
+    """Concerns that a privacy officer would raise, each with advice."""
     cost: Cost
-    """What was lost: counts of cells and rows, and the least that any release must lose."""
+    """The information loss, with lower bounds for any release."""
     guarantee: Guarantee
-    """What the algorithm proves of this very run, as ratios to the least; at least 1, or None where it proves
-    nothing."""
+    """Approximation ratios that the algorithm proves for this run; at least 1, or None without a proof."""
     seconds: Mapping[str, float]
     """Wall time of each step."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What the algorithm tells of its run: counts and names, never a cell."""
+    """Facts that the algorithm reports about its run: counts and names, never a cell."""
     for_readers: Mapping[str, Any] = field(default_factory=dict)
-    """What of the parameters readers need, as it was asked for: nothing of it depends on the table."""
+    """The parameters that readers need, as requested, independent of the table."""
     persons: Sequence[Mapping[str, Any]] = ()
-    """What was measured of each kind of unit that is protected, such as persons: `PersonFigures`."""
+    """Figures about each protected kind of unit, such as persons; see `PersonFigures`."""
     engine: Mapping[str, Any] = field(default_factory=dict)
-    """What found the groups: the engine's `name`, in how many `parts` of the table, and for those that work on cells
-    with counts how many `cells` there were, and the `memory` in bytes that they were allowed."""
+    """The engine: its `name`, the number of `parts` of the table and, for engines that count, the number of `cells`
+    and the limit of `memory` in bytes."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Hash and rows of every file written; empty while the release is in memory only."""
 
@@ -234,17 +237,18 @@ class Certificate:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def public(self, *, text: str, reservations: Sequence[str], proof: bool = False) -> PublicCertificate:
-        """Return the certificate that may be published.
+        """Build the public certificate.
 
         Parameters
         ----------
         text : str
-            What the models promise, in words that do not depend on the table.
+            The promise of the models, in words that do not depend on the table.
         reservations : sequence of str
-            What they do not.
+            The limits of that promise.
         proof : bool
             Whether to add the bounds and costs, which depend on the original table.
         """
+        # Everything that depends on the original table is left out: costs, bounds, times, and the risk before.
         return PublicCertificate(
             version=self.version,
             requested=self.requested,
@@ -260,7 +264,7 @@ class Certificate:
         )
 
     def _proof(self) -> dict[str, Any]:
-        """Return what a proof adds to the public certificate: not the loss against the table before coarsening."""
+        """Return the entry `proof` of the public certificate, without the loss against the table before coarsening."""
         ratios = self._guarantee()
         return {
             **_told("proof", _PROOF),
@@ -271,7 +275,8 @@ class Certificate:
         }
 
     def _guarantee(self) -> dict[str, Any]:
-        """Return the guarantee; what the lower bound proves of this run counts as well as the algorithm's theorem."""
+        """Return the approximation guarantee: the better of the algorithm's and the lower bound's ratio."""
+        # The theorem holds for every run; the ratio to the lower bound holds for this run and may be smaller.
         bound = self.cost.bound
         tuples = _tighter(self.guarantee.tuples_ratio, self.cost.recoded_tuples, bound.suppressed_tuples)
         cells = _tighter(self.guarantee.stars_ratio, self.cost.recoded_cells, bound.stars)
@@ -283,7 +288,7 @@ class Certificate:
         }
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows of it, for the publisher."""
+        """Render the certificate for notebooks of the publisher."""
         from shoal.report.notebook import card_of_certificate
 
         return card_of_certificate(self.to_dict())
@@ -294,7 +299,7 @@ class Certificate:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PublicCertificate:
-    """What may be published beside a release: the same for every original that gives the same published table.
+    """The public certificate: identical for all originals that lead to the same published table.
 
     Examples
     --------
@@ -306,25 +311,25 @@ class PublicCertificate:
     """
 
     version: str
-    """shoal's version."""
+    """The version of shoal."""
     requested: Sequence[Mapping[str, Any]]
     """The privacy models as requested."""
     achieved: Mapping[str, Any]
-    """The privacy measured on the published cells, as anybody can recount it."""
+    """The privacy measured on the published cells; readers can verify it."""
     risk: Mapping[str, Mapping[str, Any]]
-    """How easily people are found `after` it all: in the published cells, as anybody can recount it."""
+    """Re-identification risk `after` anonymization, in the published cells; readers can verify it."""
     warnings: Sequence[Mapping[str, Any]] = ()
-    """What is odd about the published table, as anybody can see in it."""
+    """Concerns that are visible in the published table."""
     parameters: Mapping[str, Any]
-    """What readers need to understand the cells, as it was asked for."""
+    """The requested parameters that readers need to interpret the cells."""
     columns: Mapping[str, Sequence[str]]
     """The roles of the published columns."""
     text: str
-    """What the models promise."""
+    """The promise of the models."""
     reservations: Sequence[str]
-    """What they do not."""
+    """The limits of that promise."""
     proof: Mapping[str, Any] | None = None
-    """Bounds and costs, which depend on the original, where the publisher adds them; None: there is none."""
+    """Bounds and costs, which depend on the original; None unless the publisher adds them."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Hash and rows of every file written; empty while the release is in memory only."""
 
@@ -350,7 +355,7 @@ class PublicCertificate:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows of it."""
+        """Render the certificate for notebooks."""
         from shoal.report.notebook import card_of_public_certificate
 
         return card_of_public_certificate(self.to_dict())
@@ -360,18 +365,18 @@ class PublicCertificate:
 
 
 def _told(key: str, fact: Fact) -> dict[str, Any]:
-    """Return a fact as certificates hold it: in a sentence, and as a code with arguments."""
+    """Convert a fact to the entries of a certificate: a sentence, and a code with arguments."""
     return {key: english(fact), f"{key}_fact": fact.to_dict()}
 
 
 def _without_loss(cost: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a `cost` without what it says of the loss, from which exact values of the original may be read off."""
+    """Remove the loss from a `cost`, because exact values of the original might be derived from it."""
     bound = {name: value for name, value in cost["lower_bound"].items() if not name.startswith("gcp")}
     return {name: value for name, value in cost.items() if name != "gcp"} | {"lower_bound": bound}
 
 
 def _tighter(promised: Fraction | int | None, cost: int, bound: int) -> float | None:
-    """Return the smaller of a promised and a proven ratio, rounded up in the fourth decimal."""
+    """Return the smaller of a promised and a proven ratio, rounded up to four decimals."""
     ratios = [] if promised is None else [Fraction(promised)]
     if bound > 0:
         ratios.append(Fraction(cost, bound))
@@ -384,7 +389,7 @@ def _tighter(promised: Fraction | int | None, cost: int, bound: int) -> float | 
 
 
 def coarsenings_for_readers(coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, dict[str, Any]]:
-    """Return coarsenings as they were asked for: without what became of them on a table, and without a seed."""
+    """Describe the coarsenings as requested, without details that depend on the table and without a seed."""
     return {
         key if isinstance(key, str) else ",".join(key): {
             name: value for name, value in coarsening.to_dict().items() if name != "seed"

@@ -1,4 +1,7 @@
-"""A plan: which published form each class of values became, to be reviewed and applied to another table. Private."""
+"""Release plans: the published form of each class of values, for review and for application to other tables.
+
+Plans are private.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +39,9 @@ if TYPE_CHECKING:
 __all__ = ["PLAN", "ReleasePlan", "categories_of"]
 
 PLAN = "plan.json"
-"""The name of a plan in the private folder of a release."""
+"""File name of the plan in the private folder of a release."""
 FORMAT = 1
-"""Version of the plan's form. Keys are only ever added to a form."""
+"""Version of the plan's format. Within a version, keys are only added."""
 _PRIVATE = (
     "This plan holds the quasi-identifiers of the original table, and how many people have them. Keep it, and show it "
     "only to people who may see the table."
@@ -48,9 +51,9 @@ _ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ReleasePlan(Unpicklable):
-    """How a release publishes the classes of a table: each class of quasi-identifiers has one form, or several.
+    """The published forms of the classes of a table; each class of quasi-identifiers has one or several.
 
-    A form is a row of published quasi-identifiers. A plan is the publisher's: it holds values of the original table.
+    A form is a row of published quasi-identifiers. A plan is private, because it contains values of the original table.
 
     Examples
     --------
@@ -66,30 +69,30 @@ class ReleasePlan(Unpicklable):
     schema: Schema
     """The roles of the columns."""
     requested: tuple[Mapping[str, Any], ...]
-    """The privacy models that the release met, as a certificate has them."""
+    """The privacy models that the release satisfies, as in its certificate."""
     privacy: tuple[PrivacyModel, ...] | None
-    """The models themselves; None where a file does not hold all that they need."""
+    """The models as objects; None if the file does not contain everything that they need."""
     parameters: Mapping[str, Any]
     """The parameters of the release's certificate."""
     for_readers: Mapping[str, Any]
-    """What of these its readers were told."""
+    """The parameters in the public certificate."""
     meanings: Mapping[str, Meaning]
-    """What the published cells of each quasi-identifier stand for."""
+    """The interpretation of the published cells of each quasi-identifier."""
     types: Mapping[str, str]
-    """The types of the quasi-identifiers that were not published as text, as Polars names them."""
+    """Polars types of the quasi-identifiers that were not published as text, by name."""
     cells: pl.DataFrame
-    """The forms: for each quasi-identifier categories in the order in which they are published, a star last. A missing
+    """The forms, with a column of categories for each quasi-identifier in published order, the star last. A missing
     cell is a missing value."""
     rows: NDArray[np.int64]
-    """The rows of the release that have each form."""
+    """Number of rows of the release with each form."""
     values: pl.DataFrame
     """The classes: distinct rows of quasi-identifiers of the original table, as categories in their natural order."""
     class_of: NDArray[np.int64]
-    """The class of each pair of a class and a form that occurs, ascending."""
+    """The class of each pair of class and form that occurs, ascending."""
     form_of: NDArray[np.int64]
     """The form of each pair."""
     rows_of: NDArray[np.int64]
-    """The rows of each pair."""
+    """Number of rows of each pair."""
 
     @classmethod
     def of(
@@ -106,22 +109,24 @@ class ReleasePlan(Unpicklable):
         Parameters
         ----------
         frame : polars.DataFrame
-            The published table, with categories in the order in which they are published.
+            The published table, with categories in published order.
         schema, privacy, certificate, metrics
-            Those of the release.
+            The attributes of the release.
         meanings : mapping of column to Meaning
-            What its cells stand for.
+            The interpretation of its cells.
         """
         import polars as pl
 
         recoding, table = metrics.recoding, metrics.table
         classes = recoding.classes
         cells = {}
+        # Forms: the published row of a representative of each class of groups.
         for column in recoding.columns:
             labels, kind = dictionary_text(column.labels), frame.schema[column.name]
             order = kind.categories if isinstance(kind, pl.Enum) else labels.drop_nulls()
             shown = labels.gather(pl.Series(column.group_codes[classes.representatives]))
             cells[column.name] = shown.cast(pl.Enum(order))
+        # Classes: distinct rows of original quasi-identifiers, each with one row as its example.
         class_of_row, count = rank([(one.codes, one.size) for one in table.quasi_identifiers], table.rows)
         example = np.empty(count, dtype=np.int64)
         example[class_of_row] = np.arange(table.rows)
@@ -131,6 +136,7 @@ class ReleasePlan(Unpicklable):
             )
             for one in table.quasi_identifiers
         }
+        # Pairs of class and form that occur, encoded as one integer each.
         form_of_row = classes.of_group[metrics.groups].astype(np.int64)
         keys = class_of_row * classes.count + form_of_row
         pairs, place = np.unique(keys, return_inverse=True)
@@ -152,30 +158,32 @@ class ReleasePlan(Unpicklable):
 
     @property
     def star(self) -> str:
-        """What a suppressed cell shows."""
+        """The symbol of a suppressed cell."""
         return str(self.parameters["star"])
 
     @property
     def starred(self) -> NDArray[np.bool_]:
-        """Which cells of each form are stars, shape (forms, quasi-identifiers)."""
+        """Mask of the stars in the forms, shape (forms, quasi-identifiers)."""
         shown = [(column == self.star).fill_null(value=False).to_numpy() for column in self.cells]
         return np.column_stack(shown)
 
     def to_frame(self) -> pl.DataFrame:
-        """Return the forms, the most frequent first, and in the last column how many rows of the release have each.
+        """List the forms, the most frequent first, with the number of rows of each in the last column.
 
-        That column is called `rows`, with a line below it where a quasi-identifier is called like that.
+        That column is called `rows`, followed by an underscore if a quasi-identifier has this name.
         """
         import polars as pl
 
         name = "rows"
+        # A quasi-identifier may have the same name.
         while name in self.cells.columns:
             name += "_"
         order = np.argsort(-self.rows, kind="stable")
         return self.cells.cast(pl.String).with_columns(pl.Series(name, self.rows))[order]
 
     def sentences(self) -> tuple[str, ...]:
-        """Return what the plan is, in plain sentences, without a value."""
+        """Summarize the plan in sentences that contain no value."""
+        # Only counts and names of columns: the sentences may be shown to others.
         whole = int(self.rows[~self.starred.any(axis=1)].sum())
         several = int((np.bincount(self.class_of) > 1).sum())
         columns = f"It publishes {listed(self.schema.published)}; quasi-identifiers are "
@@ -188,7 +196,7 @@ class ReleasePlan(Unpicklable):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan with the keys of `plan.json`; it holds values of the original table."""
+        """Return the plan with the keys of `plan.json`, including values of the original table."""
         return {
             "private": _PRIVATE,
             "format": FORMAT,
@@ -216,12 +224,12 @@ class ReleasePlan(Unpicklable):
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan to a new file that only its owner can read (0600).
+        """Write the plan to a new file with permissions for its owner only (0600).
 
         Raises
         ------
         OutputError
-            The file exists, or cannot be written.
+            If the file exists or cannot be written.
         """
         try:
             write_private_text(path, self.to_json() + "\n", new=True)
@@ -237,7 +245,7 @@ class ReleasePlan(Unpicklable):
         Raises
         ------
         DataError
-            Where it cannot be read, or is none.
+            If the file cannot be read or is not a plan.
         """
         try:
             facts = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -255,6 +263,7 @@ class ReleasePlan(Unpicklable):
 def _plan_in(facts: Mapping[str, Any]) -> ReleasePlan:
     if facts["format"] != FORMAT:
         raise ValueError("another format")
+    # Plans without units of protection have no such key.
     units = tuple(tuple(kind) for kind in facts["columns"].get("units", ()))
     named: dict[str, Any] = {role: tuple(facts["columns"][role]) for role in _ROLES}
     schema = Schema(**named, units=units)
@@ -275,6 +284,7 @@ def _plan_in(facts: Mapping[str, Any]) -> ReleasePlan:
         form_of=pairs["form"],
         rows_of=pairs["rows"],
     )
+    # A file may have been edited: its columns, lengths and indices must be consistent.
     names = list(schema.quasi_identifiers)
     whole = cells.columns == values.columns == list(plan.meanings) == names and cells.height == len(plan.rows)
     within = (pairs["class"] < values.height).all() and (pairs["form"] < cells.height).all()
@@ -284,9 +294,10 @@ def _plan_in(facts: Mapping[str, Any]) -> ReleasePlan:
 
 
 def _models_in(requested: Sequence[Mapping[str, Any]]) -> tuple[PrivacyModel, ...] | None:
-    """Return the models that were requested; None where their descriptions do not hold all that they need."""
+    """Rebuild the models from their descriptions; None if these are incomplete."""
     models = []
     for described in requested:
+        # Exact fractions are written as text.
         kind: Any = MODELS.get(described["model"])
         taken = {} if kind is None else {name: described[name] for name in parameters_of(kind) if name in described}
         taken = {
@@ -297,6 +308,7 @@ def _models_in(requested: Sequence[Mapping[str, Any]]) -> tuple[PrivacyModel, ..
             model = kind(**taken)
         except (ShoalError, TypeError):
             return None
+        # A model that describes itself differently was not rebuilt completely.
         if model.to_dict() != {name: value for name, value in described.items() if name != "of"}:
             return None
         models.append(model)
@@ -304,7 +316,7 @@ def _models_in(requested: Sequence[Mapping[str, Any]]) -> tuple[PrivacyModel, ..
 
 
 def _described(meaning: Meaning) -> dict[str, Any]:
-    """Return what is said of the cells of a column, for JSON; what a tree is over is written row by row."""
+    """Convert the interpretation of a column's cells to JSON values; a hierarchy is written row by row."""
     tree = meaning.tree
     rows = tree.rows() if isinstance(tree, Hierarchy) else None
     return {
@@ -326,14 +338,14 @@ def _meaning_in(said: Mapping[str, Any]) -> Meaning:
 
 
 def _categories(texts: pl.Series) -> pl.Series:
-    """Return distinct texts as categories in their order."""
+    """Convert distinct texts to categories in the given order."""
     import polars as pl
 
     return texts.cast(pl.Enum(texts.drop_nulls()))
 
 
 def categories_of(column: pl.Series) -> pl.Series:
-    """Return the categories of a column of a plan, in their order."""
+    """Return the categories of a column of a plan in order."""
     import polars as pl
 
     assert isinstance(column.dtype, pl.Enum)
@@ -341,7 +353,7 @@ def categories_of(column: pl.Series) -> pl.Series:
 
 
 def _coded(frame: pl.DataFrame) -> dict[str, Any]:
-    """Return columns of categories as these and the places of the cells among them; a missing one has the place -1."""
+    """Encode columns of categories as lists of categories and indices; a missing cell has the index -1."""
     import polars as pl
 
     return {

@@ -1,4 +1,4 @@
-"""A verified release, and the ways to hand it on: data, folders, reports, pictures, and tables to compute with."""
+"""The class `Release`: a verified release with its data, reports, plots, and methods for writing and analysis."""
 
 from __future__ import annotations
 
@@ -62,45 +62,46 @@ class Release(VerifiedTable):
         strict: bool = False,
         about: About | None = None,
     ) -> Certificate:
-        """Write the release to a folder, and what is the publisher's to a private one; both appear whole or neither.
+        """Write the release to a public and a private folder; both appear complete, or neither does.
 
-        The table is verified once more as it was written, before the folders appear.
+        The written table is verified once more before the folders appear.
 
         Parameters
         ----------
         folder : path
-            Where to. All of it may be published: `release.csv` (or another format), the public `certificate.json`, and
-            a `report.html` made of these two, with its facts in `report.json`. The private folder lies beside it, with
-            ".private" behind its name, and only its owner can read it: the full `certificate.json`, the full
-            `report.html` and `report.json`, `salt.txt`, the key of the hash of the input, and `plan.json`, by which
-            `shoal.apply` publishes other tables.
+            The public folder. All of its files may be published: `release.csv` (or another format), the public
+            `certificate.json`, and a `report.html` made from these two, with its facts in `report.json`. The private
+            folder has the same name followed by ".private", and only its owner can read it. It contains the full
+            `certificate.json`, the full `report.html` and `report.json`, `salt.txt` (the key of the hash of the
+            input), and `plan.json`, with which `shoal.apply` publishes other tables.
         force : bool
             Whether to replace existing folders of an earlier release.
         format : {"csv", "parquet", "xlsx", "ods"}, optional
-            By default as the input was. In workbooks every cell has the type of its column, and none is a formula.
+            The format of the input by default. In workbooks every cell has the type of its column, and none is a
+            formula.
         spreadsheet_safe : bool
             Whether to quote cells that a spreadsheet would run as a formula.
         publish_proof : bool
-            Whether the public certificate and report state the algorithm, its costs and the lower bound, too. They
-            depend on the original table, and tell more than the published one to whoever knows the algorithm.
+            Whether the public certificate and report also state the algorithm, its costs and the lower bound. These
+            depend on the original table, and reveal more than the published one to a reader who knows the algorithm.
         strict : bool
-            Whether a release with `warnings` is refused.
+            Whether to reject a release with `warnings`.
         about : About, optional
             Title, institution, purpose and more, for the first sheet of the reports.
 
         Returns
         -------
         Certificate
-            The full one, with the hashes of the files.
+            The full certificate, with the hashes of the files.
 
         Raises
         ------
         OutputError
-            The folder exists, or cannot be written.
+            If the folder exists or cannot be written.
         ReleaseUnsafeError
-            What was written does not satisfy the request; nothing appears.
+            If the written table does not satisfy the request. No folder appears.
         WarnedError
-            The release has warnings, and `strict` is set; nothing appears.
+            If the release has warnings and `strict` is true. No folder appears.
         """
         validate(
             "save",
@@ -124,20 +125,21 @@ class Release(VerifiedTable):
         )
 
     def report(self, path: str | PathLike[str], *, public: bool = False, about: About | None = None) -> None:
-        """Write the page that explains the release: one HTML file that needs no network.
+        """Write the report, a single HTML file that needs no network.
 
         Parameters
         ----------
         path : path
             The file; it is replaced if it exists.
         public : bool
-            Whether to write the page for readers, made of the public certificate and the published table alone. By
-            default it is the publisher's, which tells more: costs, bounds and losses depend on the original table. Only
+            Whether to write the report for readers, made from the public certificate and the published table alone. The
+            default is the publisher's report with costs, bounds and losses, which depend on the original table; only
             its owner can read that file (0600).
         about : About, optional
             Title, institution, purpose and more, for the first sheet.
         """
         validate("report", {"about": about}, {"about": Optional(Instance(About))})
+        # The public report is made from public objects only, so it cannot reveal more.
         if public:
             page = render_public(facts_for_readers(self, self.public_certificate, about))
         else:
@@ -145,18 +147,18 @@ class Release(VerifiedTable):
         write_report(page, path, private=not public)
 
     def as_bounds(self) -> Any:
-        """Return the published table to compute with: numbers and dates as their bounds, all else as categories.
+        """Convert the published table for computation: numbers and dates to their bounds, other columns to categories.
 
-        Nothing but the published cells, the public certificate and the types of the columns is used. A quasi-identifier
-        `age` of numbers, dates or times has two columns, `age_low` and `age_high`, whatever became of its cells, so
-        that the columns do not depend on them:
+        Only the published cells, the public certificate and the types of the columns are used. A quasi-identifier `age`
+        of numbers, dates or times becomes two columns, `age_low` and `age_high`, even if no cell was recoded, so that
+        the columns do not depend on the cells:
 
         * `[20, 30]` is 20 and 30, and so is `[20, 30)`: a half-open interval of numbers ends where it says; the last
           day of one of dates is the day before, so the year 1980 ends with 1980-12-31;
-        * text that reads as numbers or dates has bounds where some cell is an interval; codes are no numbers;
-        * a value that was kept is both bounds, a set its least and its greatest member;
-        * `>=65` has no upper bound (null), a star and a missing value none at all: what a star hides may lie outside of
-          all that is published. `data` tells the two apart;
+        * text that can be parsed as numbers or dates has bounds if some cell is an interval; codes are not numbers;
+        * an unchanged value is both bounds; the bounds of a set are its least and its greatest member;
+        * `>=65` has no upper bound (null); stars and missing values have no bounds, because a suppressed value may lie
+          outside the published range. `data` distinguishes the two;
         * bounds are whole numbers where all of a column are, else floats; dates where all are days, else datetimes. A
           column of which no cell was recoded keeps its type.
 
@@ -178,18 +180,18 @@ class Release(VerifiedTable):
         return computable(self, bounds_of)
 
     def midpoints(self) -> Any:
-        """Return the same as `as_bounds` with one column in place of each two: the middle of the bounds.
+        """Convert the published table like `as_bounds`, with the midpoint of the bounds in place of each pair.
 
-        Numbers are floats, dates the day on or before the middle; null where a bound is missing. A column of which no
-        cell was recoded is as it is.
+        Midpoints of numbers are floats; a midpoint of dates is the day on or before it; null if a bound is missing. A
+        column without recoded cells is unchanged.
         """
         return computable(self, midpoints_of)
 
     def plot(self, columns: Sequence[str] | None = None) -> Figure:
-        """Draw how the values of each quasi-identifier are spread in the original, and as the published cells tell it.
+        """Plot the distribution of each quasi-identifier in the original and in the published table.
 
-        The figure is for the publisher: it shows shares of the original table. Values that are not published have no
-        bar of their own. It is that of the private report.
+        The figure is private, because it shows shares of the original table. Values that are not published have no
+        bar of their own. The private report contains the same figure.
 
         Parameters
         ----------
@@ -204,19 +206,21 @@ class Release(VerifiedTable):
         Raises
         ------
         ColumnError
-            One of the columns is no quasi-identifier.
+            If one of the columns is not a quasi-identifier.
         """
         return plot_distributions(distributions(self.metrics.table, self.metrics.recoding), columns)
 
     def plot_risk(self) -> Figure:
-        """Draw what adversaries find in the original and in the release, and how large the groups of people are.
+        """Plot the re-identification risk and the sizes of groups, in the original and in the release.
 
-        The figure is for the publisher: it shows the risk of the original table. It is that of the private report.
+        The figure is private, because it shows the risk of the original table. The private report contains the same
+        figure.
 
         Returns
         -------
         matplotlib Figure
         """
+        # The facts of the private report, so that figure and report agree.
         facts = facts_for_publisher(self, self.certificate, None, drawn=False)
         return plot_risk(risk_rows(facts), size_rows(facts))
 
@@ -229,46 +233,45 @@ class Release(VerifiedTable):
         scoring: str | None = None,
         seed: int | None = 0,
     ) -> Utility:
-        """Measure what a prediction loses: cross-validated scores before and after, of the same held-out people.
+        """Measure the loss of prediction quality by cross-validation on the original and on the published table.
 
-        In each fold a model learns from the original values of the other folds and is asked about the original values
-        of this one; another one learns from the published cells of the same people and is asked about the published
-        cells of the same people. Both are held against the true target. Numbers and dates go in as their bounds (two
-        features each; without a bound the median, and an indicator), all else as indicators of cells. It needs
-        scikit-learn: `pip install 'shoal-privacy[learn]'`.
+        In each fold, one model is trained and evaluated on original values, and another one on the published cells of
+        the same people. Both are scored against the true target. Numbers and dates are encoded by their bounds (two
+        features each; a missing bound is replaced by the median, with an indicator), other columns by indicators of
+        their cells. Requires scikit-learn: `pip install 'shoal-privacy[learn]'`.
 
         Parameters
         ----------
         target : str
-            The column to predict. A quasi-identifier is learned from the middles of its bounds, or from the cells that
-            show a class.
+            The column to predict. For a quasi-identifier, the training target is the midpoint of the bounds, or the
+            class if the cell shows one.
         model : estimator, optional
-            A classifier or a regressor of scikit-learn, which is cloned; a random forest by default: a regressor for
-            numbers, a classifier for all else and for whole numbers of at most 20 different values.
+            A classifier or regressor of scikit-learn, which is cloned. The default is a random forest: a regressor for
+            numbers, and a classifier for other columns and for integers with at most 20 distinct values.
         folds : int
-            How many, from 2 on.
+            The number of folds, at least 2.
         scoring : str, optional
-            A name of scikit-learn's; "accuracy", or "r2" for a regressor.
+            Name of a scikit-learn scorer; by default "accuracy", or "r2" for a regressor.
         seed : int, optional
-            Of the folds and of the model by default; None: another one in each call.
+            Random seed of the folds and of the default model; None for a different one in each call.
 
         Returns
         -------
         Utility
-            `before`, `after` and `baseline`, what a model scores that looks at nothing; a score for each fold. It
-            depends on the original table: keep it.
+            The scores of each fold: `before`, `after`, and `baseline` of a model without features. Private, because it
+            depends on the original table.
 
         Raises
         ------
         UsageError
-            There is no such column, or too little to learn from.
+            If the column does not exist, or there are too few rows to learn from.
         MissingExtraError
-            scikit-learn is not installed.
+            If scikit-learn is not installed.
         """
         return measure_utility(self, target, model, folds=folds, scoring=scoring, seed=seed)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows of it: no more than the published table reveals."""
+        """Render the release for notebooks, with no more than the published table reveals."""
         shown = self.store.preview(self.as_written(self.store.distinct))
         return card_of_release(facts_for_readers(self, self.public_certificate, None), shown)
 

@@ -1,4 +1,4 @@
-"""The facts of the reports of a release: for readers from what is public alone, for the publisher with the costs."""
+"""Facts for the reports of a release: public facts for readers, and all facts for the publisher."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 __all__ = ["facts_for_publisher", "facts_for_readers"]
 
 _REPORTED = ("gcp", "discernability", "mean_class_size", "average_class_size")
-"""The metrics on the page: those that take no time to compute."""
+"""The metrics in the report, which are all cheap to compute."""
 
 
 def facts_for_readers(release: VerifiedTable, certificate: PublicCertificate, about: About | None) -> PublicFacts:
-    """Return the facts of the public report: they depend on the public certificate and the published table alone."""
+    """Collect the facts of the public report from the public certificate and the published table alone."""
     classes = release.metrics.recoding.classes
-    # Rows of one class look alike to readers. If readers see as many groups as there are classes, these are the groups.
+    # Rows of one class are indistinguishable. If the numbers of visible groups and classes agree, they are the same.
     known = classes.sizes if classes.count == certificate.achieved["groups"] else None
     return public_facts(certificate.to_dict(), release.store.distinct, known, release.store.counts, about=about)
 
@@ -45,20 +45,21 @@ def facts_for_readers(release: VerifiedTable, certificate: PublicCertificate, ab
 def facts_for_publisher(
     release: VerifiedTable, certificate: Certificate, about: About | None, *, drawn: bool = True
 ) -> ReportFacts:
-    """Return the facts of the private report.
+    """Collect the facts of the private report.
 
     Parameters
     ----------
     release : VerifiedTable
     certificate : Certificate
-        The full certificate, as far as it is known.
+        The full certificate, possibly without the hashes of files.
     about : About, optional
-        The words of the publisher.
+        Title and other texts of the publisher.
     drawn : bool
-        Whether the pictures of coarsenings, and of the trade-off, are drawn.
+        Whether to draw the pictures of coarsenings and of the trade-off.
     """
     metrics = release.metrics
     recoding, original = metrics.recoding, metrics.table
+    # Several columns coarsened together have a joint key, so all of its parts are looked up.
     coarse = {name for columns in certificate.parameters.get("coarsen", ()) for name in (columns, *columns.split(","))}
     losses = tuple(
         AttributeLoss(
@@ -70,6 +71,7 @@ def facts_for_publisher(
         )
         for column, values in zip(recoding.columns, original.quasi_identifiers, strict=True)
     )
+    # Pictures contain text, so they are drawn in the language of the report.
     about = (about or About()).dated()
     with use_language(about.language):
         pictures = {columns: draw() for columns, draw in release.pictures.items()} if drawn else {}
@@ -91,8 +93,9 @@ def facts_for_publisher(
 
 
 def _confidences(metrics: Metrics) -> Iterator[Sureness]:
-    """Yield how confident adversaries could be of each sensitive attribute, before and after."""
+    """Yield the confidence of adversaries about each sensitive attribute, before and after."""
     original, recoded = metrics.table.classes, metrics.recoding.classes
+    # The same rows grouped by their original and by their published quasi-identifiers.
     before, counts = original.of_rows, metrics.table.counts
     after = recoded.of_group[metrics.groups].astype(np.int64)
     for column in metrics.table.sensitive:

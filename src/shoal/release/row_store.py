@@ -82,6 +82,7 @@ class WrittenCheck:
         ReleaseUnsafeError
             The file is not the release that was verified.
         """
+        # The achieved privacy is measured again on the written cells.
         achieved = self.measure(written, times, self.schema.published)
         rows = int(multiplicities(written.height, times).sum())
         if rows != self.rows or achieved.to_dict() != self.achieved:
@@ -244,6 +245,7 @@ def verify_rows(
     """
     # The format of a file that we wrote is known and need not be detected.
     written = read(path, delimiter=",", encoding="utf-8") if path.suffix == ".csv" else read(path)
+    # With other columns the file is rejected by `require`.
     if written.columns == list(names):
         written.columns = published.columns
         if written.height == shown.height and check.reads_values:
@@ -267,6 +269,7 @@ def read_back(written: pl.Series, shown: pl.Series, published: pl.Series) -> pl.
 
     kind = published.dtype
     formed = shown.dtype != kind
+    # Numbers and ISO dates are determined by their text.
     if (kind.is_numeric() or kind == pl.Date) and not formed:
         return written
     if formed or kind in (pl.String, pl.Categorical, pl.Enum):
@@ -275,6 +278,7 @@ def read_back(written: pl.Series, shown: pl.Series, published: pl.Series) -> pl.
         # A spreadsheet-safe file has an apostrophe before what would be run as a formula.
         same = bool(((text == found) | ("'" + text == found)).all())
     else:
+        # Other types, such as times: written and published values must correspond one to one.
         pairs = pl.DataFrame([written.alias("written"), published.alias("published")]).unique()
         same = pairs.height == pairs["written"].n_unique() == pairs["published"].n_unique()
     if not same:

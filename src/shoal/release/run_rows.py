@@ -90,6 +90,7 @@ class RunRows(Unpicklable):
 
     def verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame, check: WrittenCheck) -> None:
         """Verify a file from its cells: every line of a CSV file is compared, and equal lines are parsed once."""
+        # Parquet files are counted, CSV files are compared line by line, and other formats row by row.
         if path.suffix == ".parquet":
             verify_counts(path, names=names, shown=shown, published=self.distinct, counts=self.counts, check=check)
             return
@@ -100,6 +101,7 @@ class RunRows(Unpicklable):
             return
         lines, times = found
         written = read_delimited(lines, f"'{path.name}'", delimiter=",", encoding="utf-8").frame
+        # Otherwise `require` rejects the file below.
         if written.columns == list(names) and written.height == len(times):
             written.columns = self.distinct.columns
             if check.reads_values:
@@ -124,6 +126,7 @@ class RunRows(Unpicklable):
 
     def _line_of_run(self, times: NDArray[np.int64]) -> NDArray[np.intp]:
         """Find the distinct line that each run was written as, given how often each line is repeated."""
+        # Runs and lines both partition the rows in order, so each run must end within one line.
         if times.sum() != self.height:
             raise ReleaseUnsafeError("The written file has another number of rows. Nothing was published.")
         ends, lines = np.cumsum(self.counts), np.cumsum(times)
@@ -157,6 +160,7 @@ def rows_of_runs(
         number += "_"
     numbered = cells.select(names).with_row_index(number)
     of_row = origin.select(names).join(numbered, on=names, how="left", nulls_equal=True, maintain_order="left")
+    # Row numbers sorted by cell; the runs of a cell take consecutive ranges of them.
     order = of_row[number].arg_sort().to_numpy()
     runs = np.argsort(cell_of_run, kind="stable")
     ends = np.cumsum(times[runs])
@@ -174,12 +178,14 @@ def _runs_of_lines(path: Path) -> tuple[bytes, NDArray[np.int64]] | None:
     times: list[int] = []
     with path.open("rb") as file:
         header = file.readline()
+        # An odd number of quotes means that a cell contains a line break.
         if header.count(b'"') % 2:
             return None
         for block in _blocks_of_lines(file):
             found = _runs_in(block)
             if found is None:
                 return None
+            # A run may extend over the boundary of two blocks.
             if lines and lines[-1] == found[0][0]:
                 times[-1] += found[1][0]
                 found = found[0][1:], found[1][1:]

@@ -1,4 +1,4 @@
-"""Rows that Spark makes: a Spark frame, or files that the executors write."""
+"""Row store of the Spark engine: published rows as a Spark frame, or as files written by the executors."""
 
 from __future__ import annotations
 
@@ -29,30 +29,31 @@ if TYPE_CHECKING:
 __all__ = ["SparkRows"]
 
 _FILE_ROWS = 1 << 20
-"""Rows of a file of a release, at most."""
+"""Maximum number of rows of a file."""
 _FILE_ENTRIES = 1 << 16
-"""Different rows of it, at most: one task holds them at once."""
+"""Maximum number of distinct rows of a file; one task holds all of them."""
 _BATCH_ENTRIES = 1 << 20
-"""Different rows that are sent to Spark at once."""
+"""Maximum number of distinct rows sent to Spark at a time."""
 _PART = re.compile(r"part-([0-9]+)-.*\.parquet")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class SparkRows(StreamedRows):
-    """Rows that Spark makes: a Spark frame, or files that the executors write.
+    """Published rows that Spark generates, as a Spark frame or as files written by the executors.
 
-    The files are counted again by code that is not Spark's before the folder appears.
+    Before the folder appears, the files are counted again without Spark.
     """
 
     session: SparkSession
-    """The session in which the rows are made."""
+    """The session that generates the rows."""
 
     def data(self, published: pl.DataFrame, text: Sequence[str], restore: Callable[[pl.DataFrame], Any]) -> Any:
-        """Return the published table as a Spark frame: its rows are made when they are used."""
+        """Return the published table as a lazy Spark frame."""
         packed = _packed(published, self.counts)
         return on_spark(self.session, lambda: _spread(self.session, packed), "take the rows of the release")
 
     def _write_files(self, shown: pl.DataFrame, path: Path) -> Files:
+        # Settings of the session must not change the written values.
         pinned = pinned_session(self.session)
         packed = _packed(shown, self.counts)
 
@@ -64,15 +65,16 @@ class SparkRows(StreamedRows):
         return {f"{path.name}/{name}": {"sha256": sha256_of(path / name), "rows": rows[name]} for name in rows}
 
     def verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame, check: WrittenCheck) -> None:
-        """Verify the files from their cells, which Polars counts: it shares nothing with what wrote them."""
+        """Verify the files by counting their cells with Polars, which shares no code with the writer."""
         StreamedRows.verify_written(self, path, names=names, shown=_for_spark(shown), check=check)
 
 
 def _renamed(folder: Path, rows: Sequence[int]) -> dict[str, int]:
-    """Give the files that Spark wrote their names, and return how many rows each has: as many as were to be written."""
+    """Rename the files that Spark wrote; check and return the number of rows of each."""
     import pyarrow.parquet as pq
 
     found = {}
+    # Keep the parts; remove Spark's markers and checksums.
     for file in sorted(folder.iterdir()):
         part = _PART.fullmatch(file.name)
         if part is not None:
@@ -81,6 +83,7 @@ def _renamed(folder: Path, rows: Sequence[int]) -> dict[str, int]:
             shutil.rmtree(file)
         else:
             file.unlink()
+    # Executors that do not share the storage leave their files elsewhere.
     if len(found) < len(rows):
         raise DataError(
             f"Spark wrote {len(rows)} files, and {len(found)} of them are here. Choose an output folder on storage "
@@ -100,30 +103,33 @@ def _renamed(folder: Path, rows: Sequence[int]) -> dict[str, int]:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Packed:
-    """Rows with counts, as many of them in one line as become a partition."""
+    """Rows with counts, packed so that each line becomes a partition."""
 
     table: pa.Table
-    """A line for each: its number, how often each of its rows is there, and the values of each column."""
+    """A line for each partition: its number, the count of each of its rows, and the values of each column."""
     kinds: Sequence[DataType]
     """The types of the columns."""
     names: Sequence[str]
     rows: Sequence[int]
-    """How many rows each line becomes."""
+    """Number of rows that each line is expanded to."""
 
 
 def _packed(rows: pl.DataFrame, counts: NDArray[np.int64]) -> _Packed:
-    """Pack rows with counts: lines, and so files, are a function of the rows that are published and of their order."""
+    """Pack rows with counts; lines, and therefore files, depend only on the published rows and their order."""
     import polars as pl
     import pyarrow as pa
 
     names = rows.columns
     plain = _for_spark(rows)
     kinds = [_spark_type(name, kind) for name, kind in plain.schema.items()]
+    # Numbered columns, because Spark interprets dots and backticks in names.
     plain.columns = [f"c{at}" for at in range(len(names))]
     once = plain.with_columns(times=pl.Series(counts, dtype=pl.Int64))
+    # Rows that became equal by conversion are merged.
     once = once.group_by(plain.columns, maintain_order=True).agg(pl.col("times").sum())
     cut = [*_cut(once["times"].to_numpy())]
     batches = []
+    # Each batch is one Arrow message, so its size is limited.
     for first, last in _batches([len(times) for _, times in cut]):
         some = cut[first:last]
         values = pl.concat([once[cells] for cells, _ in some]).with_columns(times=np.concatenate([t for _, t in some]))
@@ -137,7 +143,7 @@ def _packed(rows: pl.DataFrame, counts: NDArray[np.int64]) -> _Packed:
 
 
 def _cut(counts: NDArray[np.int64]) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-    """Cut rows with counts into files; one row may be in several."""
+    """Split rows with counts into files; a row may occur in several."""
     for cells, times in windows(counts, _FILE_ROWS):
         for start in range(0, len(times), _FILE_ENTRIES):
             some = times[start : start + _FILE_ENTRIES]
@@ -145,9 +151,10 @@ def _cut(counts: NDArray[np.int64]) -> Iterator[tuple[slice, NDArray[np.int64]]]
 
 
 def _batches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield ranges of lines that have not too many entries together."""
+    """Yield ranges of lines with a limited total number of entries."""
     first, held = 0, 0
     for at, size in enumerate(sizes):
+        # A single line may exceed the limit, so a batch has at least one.
         if held and held + size > _BATCH_ENTRIES:
             yield first, at
             first, held = at, 0
@@ -164,7 +171,7 @@ def _arrow(values: pl.Series) -> pa.Array:
 
 
 def _for_spark(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return a table in types that Spark has: categories as text, whole numbers with a sign, times to a microsecond."""
+    """Convert a table to Spark's types: categories to text, integers to signed ones, times to microseconds."""
     import polars as pl
 
     def known(kind: pl.DataType) -> Any:
@@ -179,7 +186,7 @@ def _for_spark(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _spark_type(name: str, kind: pl.DataType) -> DataType:
-    """Return the type that Spark has for a column."""
+    """Return the Spark type of a column."""
     import polars as pl
     from pyspark.sql import types
 
@@ -204,10 +211,10 @@ def _spark_type(name: str, kind: pl.DataType) -> DataType:
 
 
 def _spread(session: SparkSession, packed: _Packed) -> DataFrame:
-    """Return the rows of packed ones, each line in a partition of its own, in their order.
+    """Unpack rows, each line into a partition of its own, in order.
 
-    As many ranges as there are lines are found by looking at each number of a line, so that a line is a range: what
-    partition a row is in depends on the rows alone.
+    Partitioning by range with as many ranges as lines makes each line a range, so the partition of a row depends on
+    the rows alone.
     """
     from pyspark.sql import functions as spark
     from pyspark.sql import types
@@ -216,6 +223,7 @@ def _spread(session: SparkSession, packed: _Packed) -> DataFrame:
     stated = types.StructType().add("file", types.IntegerType()).add("times", types.ArrayType(types.LongType()))
     for name, kind in zip(columns, packed.kinds, strict=True):
         stated.add(name, types.ArrayType(kind))
+    # One line for each partition, then one row for each entry, then its copies.
     lines = session.createDataFrame(packed.table, stated).repartitionByRange(len(packed.rows), "file")
     entries = lines.select(spark.explode(spark.arrays_zip("times", *columns)).alias("entry"))
     copies = spark.explode(spark.sequence(spark.lit(1).cast("bigint"), spark.col("entry.times"))).alias("copy")

@@ -1,4 +1,4 @@
-"""Rows that are made while they are read: distinct rows with counts, for tables of any size."""
+"""Row store of streamed tables: distinct rows with counts, which are expanded on reading."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["Beside", "StreamedRows", "verify_counts"]
 
 _FILE_ROWS = 1 << 20
-"""Rows of each file of a release but the last one."""
+"""Number of rows of each file except the last one."""
 _PREVIEW_ROWS = 100
-"""Rows that a notebook may show some of."""
+"""Maximum number of rows available to a notebook."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Beside(Unpicklable):
-    """Insensitive columns, which have a value for each published row."""
+    """Insensitive columns with a value for each published row."""
 
     values: pl.DataFrame
     """Private: the columns, in the order of the input."""
@@ -41,20 +41,20 @@ class Beside(Unpicklable):
     """Private: the row of `values` that belongs to each published row."""
 
     def slice(self, first: int, rows: int) -> pl.DataFrame:
-        """Return the values of some published rows."""
+        """Return the values of a range of published rows."""
         return self.values[self.places[first : first + rows]]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class StreamedRows(Unpicklable):
-    """Distinct rows with counts, handed on as a lazy frame and written as a folder of Parquet files."""
+    """Distinct rows with counts, exposed as a lazy frame and written as a folder of Parquet files."""
 
     _instead: ClassVar[str] = "Pickle the data of the release, or save it to a folder."
 
     distinct: pl.DataFrame
-    """The published rows but for the columns of `beside`; rows that are equal and of one group are kept once."""
+    """The published rows without insensitive columns; equal rows of one group are kept once."""
     counts: NDArray[np.int64]
-    """How often each row of `distinct` is published."""
+    """Number of published copies of each row of `distinct`."""
     rows: NDArray[np.int32]
     table_rows: NDArray[np.int32]
     beside: Beside | None = None
@@ -62,7 +62,7 @@ class StreamedRows(Unpicklable):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The distinct rows: all rows may not fit into memory."""
+        """The distinct rows, because all rows may not fit into memory."""
         return self.distinct
 
     @property
@@ -84,12 +84,13 @@ class StreamedRows(Unpicklable):
         return self.hand_on(without_categories(published), restore)
 
     def hand_on(self, frame: pl.DataFrame, restore: Callable[[pl.DataFrame], Any]) -> Any:
-        """Return the rows of a table, each as often as it is published, as a lazy frame."""
+        """Return a lazy frame of all published rows of a table with distinct ones."""
         from polars.io.plugins import register_io_source
 
         def batches(
             columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, size: int | None
         ) -> Iterator[pl.DataFrame]:
+            # Polars pushes the selected columns, a filter and a limit down to this source.
             left = rows
             for batch in self._batches(frame, size or _FILE_ROWS, columns):
                 taken = batch if left is None else batch.head(left)
@@ -101,15 +102,17 @@ class StreamedRows(Unpicklable):
         return register_io_source(batches, schema=self._types(frame))
 
     def _batches(self, shown: pl.DataFrame, size: int, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
-        """Yield the rows of the published table with some columns, all by default, `size` at a time."""
+        """Yield the published table in batches of `size` rows, with the given columns or all."""
         import polars as pl
 
+        # Without insensitive columns a batch is determined by the counts.
         if self.beside is None:
             shown = shown if columns is None else shown[list(columns)]
             for cells, times in windows(self.counts, size):
                 yield repeat_rows(shown[cells], times)
             return
         names = [*shown.columns, *self.beside.values.columns] if columns is None else list(columns)
+        # Insensitive values differ between equal rows, so they are taken by position.
         first = 0
         for cells, times in windows(self.counts, size):
             batch = repeat_rows(shown[cells], times)
@@ -122,7 +125,7 @@ class StreamedRows(Unpicklable):
         return next(self._batches(shown, _PREVIEW_ROWS))
 
     def rows_of(self, table: Table) -> Table | None:
-        """Return None: only cells of the input are known."""
+        """Return None, because only the cells of the input are known."""
         return None
 
     def write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> Callable[[], Files]:
@@ -136,7 +139,7 @@ class StreamedRows(Unpicklable):
         return lambda: files
 
     def _write_files(self, shown: pl.DataFrame, path: Path) -> Files:
-        """Write each row as often as it is published to a new folder of Parquet files."""
+        """Write all published rows to a new folder of Parquet files."""
         path.mkdir()
 
         def write(number: int, cells: slice, times: NDArray[np.int64]) -> tuple[str, dict[str, Any]]:
@@ -145,17 +148,18 @@ class StreamedRows(Unpicklable):
             write_repeated(shown[cells], times, part, values)
             return f"{path.name}/{part.name}", {"sha256": sha256_of(part), "rows": rows}
 
+        # Files are independent: compression of one overlaps with hashing of another.
         with ThreadPoolExecutor(max_workers=2) as pool:
             try:
                 windowed = enumerate(windows(self.counts, _FILE_ROWS))
                 written = [pool.submit(write, number, *window) for number, window in windowed]
                 return dict(one.result() for one in written)
-            except BaseException:  # no thread may still write when the folder is removed
+            except BaseException:  # wait for the writing threads before the folder is removed
                 pool.shutdown(cancel_futures=True)
                 raise
 
     def verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame, check: WrittenCheck) -> None:
-        """Verify the files from their cells, which are counted again; see `RowStore`."""
+        """Verify the files by counting their cells again; see `RowStore`."""
         verify_counts(
             path, names=list(self.types), shown=shown, published=self.distinct, counts=self.counts, check=check
         )
@@ -163,10 +167,11 @@ class StreamedRows(Unpicklable):
             self._verify_beside(path, shown, self.beside)
 
     def _verify_beside(self, path: Path, shown: pl.DataFrame, beside: Beside) -> None:
-        """Check that each written row has the values of the insensitive columns that it has in the release."""
+        """Check the insensitive columns of each written row against the release."""
         scanned, many = _scan(path, list(self.types)), shown.width
         types = scanned.collect_schema()
         expected_types = self._types(shown.head(0))
+        # Checksums of whole rows are compared, because the rows do not fit into memory.
         same = all(types[name] == kind for name, kind in expected_types.items() if name not in shown.columns)
         sums = RowSums()
         expected = sums.of_cells(without_categories(shown), self.counts, beside.values, beside.places)
@@ -194,28 +199,29 @@ def verify_counts(
     path : Path
         A file, or a folder of files.
     names : sequence of str
-        The columns that they must have; those of `published` come first.
+        The required columns; those of `published` come first.
     shown : polars.DataFrame
-        The distinct rows as they were handed to the writer.
+        The distinct rows as passed to the writer.
     published : polars.DataFrame
         The same rows with the types of the release.
     counts : int64 array
-        How often each of them is published.
+        Number of published copies of each row.
     check : WrittenCheck
 
     Raises
     ------
     ReleaseUnsafeError
-        The files hold other rows, other numbers of them, or achieve something else.
+        If the rows of the files, their numbers, or the achieved privacy differ.
     """
     import polars as pl
 
     scanned = _scan(path, names)
     plain = without_categories(shown)
-    # Columns are numbered, because Polars takes the name "*" for all columns.
+    # Columns are numbered, because Polars treats the name "*" as all columns.
     keys = [str(number) for number in range(plain.width)]
     numbered = scanned.select(pl.nth(number).alias(key) for number, key in enumerate(keys))
     found = collect_in_memory(numbered.group_by(keys).agg(pl.len().cast(pl.Int64).alias("rows")))
+    # Rows that are written alike are counted together in the files, so they are merged here as well.
     expected = pl.DataFrame([column.alias(key) for column, key in zip(plain, keys, strict=True)])
     expected = expected.with_columns(pl.Series("rows", counts)).group_by(keys).agg(pl.col("rows").sum())
     same = found.schema == expected.schema and found.height == expected.height
@@ -224,12 +230,13 @@ def verify_counts(
             "The written files are not the release that was verified: they hold other rows, or other numbers of "
             "them. Nothing was published."
         )
+    # The achieved privacy is measured on the written cells, not on those in memory.
     times = found["rows"].to_numpy()
     found = found[keys]
     found.columns = plain.columns
     if check.reads_values:
         found = _with_original_values(found, plain, published, check.schema.sensitive)
-    # The files hold these very rows; whose they are is known of the rows as they were handed to the writer.
+    # The files contain the rows that were passed to the writer, so the units of those rows apply.
     if check.units is not None:
         found, times = plain, counts
     achieved = check.measure(found, times, plain.columns)
@@ -238,7 +245,7 @@ def verify_counts(
 
 
 def _scan(path: Path, names: Sequence[str]) -> pl.LazyFrame:
-    """Scan the files of a release, which must have these columns."""
+    """Scan the files of a release and check their columns."""
     import polars as pl
 
     files = sorted(path.iterdir()) if path.is_dir() else [path]
@@ -251,13 +258,14 @@ def _scan(path: Path, names: Sequence[str]) -> pl.LazyFrame:
 def _with_original_values(
     found: pl.DataFrame, plain: pl.DataFrame, published: pl.DataFrame, sensitive: Sequence[str]
 ) -> pl.DataFrame:
-    """Replace written sensitive values by what they were written from, for models that look at values.
+    """Replace written sensitive values by the original ones, for models that read values.
 
-    Text does not determine declared categories, nor dates and numbers in forms of their own.
+    Text does not determine declared categories, nor dates and numbers in a format of their own.
     """
     import polars as pl
 
     for name in sensitive:
+        # Two values written alike could not be restored.
         pairs = pl.DataFrame([plain[name].alias("shown"), published[name].alias("value")]).unique()
         if pairs["shown"].n_unique() != pairs.height:
             raise ReleaseUnsafeError(f"The files tell other values of '{name}' apart. Nothing was published.")

@@ -1,4 +1,4 @@
-"""A verified table: where its rows are kept, its certificates, and what was measured of it."""
+"""The class `VerifiedTable`: a published table with its rows, certificates and measurements."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ __all__ = ["VerifiedTable"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class VerifiedTable(Unpicklable):
-    """A published table whose cells were verified, and the facts about it; `Release` adds the ways to hand it on."""
+    """A verified published table and the facts about it; `Release` adds methods for output and analysis."""
 
     _instead: ClassVar[str] = "Pickle its data, or save it to a folder."
 
     store: RowStore
-    """Where the published rows are kept."""
+    """The store of the published rows."""
     schema: Schema
     """The roles of the input's columns."""
     requirement: Requirement
@@ -46,7 +46,7 @@ class VerifiedTable(Unpicklable):
     certificate: Certificate
     """Private: what was requested, achieved, guaranteed and bounded; costs and bounds depend on the original table."""
     metrics: Metrics
-    """Information loss against the original table, before any coarsening; computed when it is first used."""
+    """Information loss against the original table before any coarsening; computed on first use."""
     salt: str
     """Private: the key of the certificate's hash of the input, as hexadecimal digits; `shoal.provenance` takes it."""
     source_format: str = "csv"
@@ -54,21 +54,21 @@ class VerifiedTable(Unpicklable):
     restore: Callable[[pl.DataFrame], Any] = field(default_factory=Restorer)
     """Turns the published table into the caller's kind of table."""
     forms: Forms = field(default_factory=dict)
-    """How dates and numbers were written in columns of text: untouched values are written so again."""
+    """Formats of dates and numbers in columns of text; unchanged values are written in them."""
     pictures: Mapping[str, Callable[[], str]] = field(default_factory=dict)
-    """Functions that draw the coarsenings of columns as SVG, for the page."""
+    """Functions that draw the coarsenings of columns as SVG for the report."""
     fitting: Fitting | None = None
     """Private: counts the members of a population that match written cells, if a model asks for that."""
     units: pl.DataFrame | None = None
-    """Private: whose each distinct row is, as numbers, one column for each kind of unit that is protected."""
+    """Private: the number of the unit of each distinct row, one column for each kind of protected unit."""
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
-    """Private: what the published cells of each quasi-identifier stand for."""
+    """Private: the interpretation of the published cells of each quasi-identifier."""
     trade_off: Callable[[], TradeOffFacts] | None = None
-    """Returns the trade-off that the release was chosen from, for the page."""
+    """Returns the trade-off that the release was chosen from, for the report."""
 
     @cached_property
     def data(self) -> Any:
-        """The published table, as the same kind of table that came in."""
+        """The published table, as the same kind of table as the input."""
         return self.store.data(self.published, self.text_columns, self.restore)
 
     @property
@@ -93,11 +93,11 @@ class VerifiedTable(Unpicklable):
 
     @property
     def published(self) -> pl.DataFrame:
-        """`frame` as it is saved: dates and numbers are written as in the input if a column holds nothing else."""
+        """`frame` as it is saved: dates and numbers have the format of the input if a column contains nothing else."""
         return self.as_written(self.frame)
 
     def as_written(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return rows of the release as they are saved.
+        """Convert rows of the release to the form in which they are saved.
 
         Parameters
         ----------
@@ -108,30 +108,31 @@ class VerifiedTable(Unpicklable):
 
     @cached_property
     def plan(self) -> ReleasePlan:
-        """Private: which published form each class of values became; `shoal.apply` publishes other tables by it."""
+        """Private: the published form of each class of values; `shoal.apply` publishes other tables with it."""
         models = self.requirement.models
         return ReleasePlan.of(self.store.distinct, self.schema, models, self.certificate, self.metrics, self.meanings)
 
     @property
     def warnings(self) -> Sequence[Remark]:
-        """What a privacy officer would raise about it, and what to do next; `shoal.findings.WARNINGS` lists all."""
+        """Concerns that a privacy officer would raise, each with advice; `shoal.findings.WARNINGS` lists all kinds."""
         return self.certificate.warnings
 
     @property
     def public_certificate(self) -> PublicCertificate:
-        """What may be published of it: the same for every original that gives the same published table."""
+        """The public certificate: identical for all originals that lead to the same published table."""
         return self.publish_certificate(self.certificate)
 
     def publish_certificate(self, certificate: Certificate, *, proof: bool = False) -> PublicCertificate:
-        """Return the public form of a certificate of this release.
+        """Build the public form of a certificate of this release.
 
         Parameters
         ----------
         certificate : Certificate
-            The full one.
+            The full certificate.
         proof : bool
-            Whether algorithm, costs and bounds are part of it.
+            Whether to include algorithm, costs and bounds.
         """
+        # Several models may make the same promise, which is stated once.
         schema, requested = self.schema, certificate.requested
         return certificate.public(
             text=" ".join(dict.fromkeys(promise(model, schema.sensitive) for model in requested)),

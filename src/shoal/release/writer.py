@@ -1,4 +1,4 @@
-"""Writing a release: a folder to publish and a private one, both verified from what was written."""
+"""Writing of a release to a public and a private folder; the written table is verified before they appear."""
 
 from __future__ import annotations
 
@@ -38,24 +38,25 @@ def write_release(
     strict: bool,
     about: About | None,
 ) -> Certificate:
-    """Write a release to two folders, which appear whole or not at all; see `Release.save`.
+    """Write a release to two folders, which both appear complete or not at all; see `Release.save`.
 
     Parameters
     ----------
     release : VerifiedTable
     folder : Path
-        The folder to publish; the private one lies beside it.
+        The public folder; the private one lies next to it.
     force, spreadsheet_safe, publish_proof, strict, about
         As for `Release.save`.
     name : str
-        The name of the file, or folder, of the published table.
+        Name of the file or folder of the published table.
     """
-    # No spreadsheet runs a cell of other formats, or of a file that was written for spreadsheets.
+    # Spreadsheets run no cells of other formats, nor of files written for spreadsheets.
     answered = spreadsheet_safe or not name.endswith(".csv")
     warnings = tuple(one for one in release.warnings if one.code != "formula_cells" or not answered)
     if strict:
         _refuse_warnings(warnings)
     files = _Files(release, warnings, spreadsheet_safe=spreadsheet_safe, publish_proof=publish_proof, about=about)
+    # In order of writing: the table first, because the certificate contains the hashes of its files.
     public: Mapping[str, Callable[[Path], object]] = {
         name: files.write_table,
         "certificate.json": lambda path: write_text(path, files.public_certificate.to_json()),
@@ -95,11 +96,12 @@ class _Files:
         self.certificate = replace(release.certificate, warnings=warnings)
 
     def write_table(self, path: Path) -> None:
-        """Write the published table, and verify it from what was written."""
+        """Write the published table and verify the written files."""
         release, columns = self._release, self._release.store.distinct.columns
         wait_for_files = release.store.write(self._shown, path, spreadsheet_safe=self._spreadsheet_safe)
         self._end_step("write")
         renamed = self._spreadsheet_safe and path.suffix == ".csv"
+        # Column names that a spreadsheet would run are written differently.
         names = spreadsheet_names(columns) if renamed else columns
         check = WrittenCheck(
             schema=release.schema,
@@ -110,11 +112,12 @@ class _Files:
             units=release.units,
         )
         release.store.verify_written(path, names=names, shown=self._shown, check=check)
+        # Hashing ran in the background during the verification.
         self.certificate = replace(self.certificate, files=wait_for_files())
         self._end_step("verify again")
 
     def write_certificate(self, path: Path) -> None:
-        """Write the full certificate; it is the last file, so that it has the seconds of all others."""
+        """Write the full certificate as the last file, so that it includes the times of all steps."""
         self._end_step("report")
         write_text(path, self.certificate.to_json())
 

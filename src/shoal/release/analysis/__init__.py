@@ -1,4 +1,4 @@
-"""What analysts do with a release: compute with its cells, look at pictures of it, and see what a prediction loses."""
+"""Analysis of a release: bounds of its cells, charts, and the loss of prediction quality."""
 
 from shoal.release.analysis.cell_bounds import bounds_of, midpoints_of
 from shoal.release.analysis.charts import plot_distributions, plot_risk

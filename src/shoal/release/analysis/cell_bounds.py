@@ -1,7 +1,7 @@
-"""A published table as analysts compute with it: bounds of numbers and dates, their middles, and categories.
+"""Published tables for computation: bounds of numbers and dates, their midpoints, and categories.
 
-Only the published cells and the public certificate are used. What a cell stands for is read as any reader of the
-release reads it (`shoal.verification.read_table`).
+Only the published cells and the public certificate are used. Cells are interpreted as any reader would
+(`shoal.verification.read_table`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Computable", "bounds_of", "midpoints_of"]
 
 _CODES = ("prefix", "three-digit-zip", "labels", "regions", "one-value")
-"""Coarsenings whose cells are names, whatever they read like."""
+"""Coarsenings whose cells are names, even if they look like numbers."""
 _MISSING = Listed(texts=(None,))
 _MOST = 1 << 63
 _DAY = 86_400 * 10**9
@@ -39,31 +39,31 @@ _EPOCH = datetime(1970, 1, 1)
 Types: TypeAlias = Mapping[str, pl.DataType]
 _NO_TYPES: Types = MappingProxyType({})
 _SCALES: Mapping[type, Scale] = {pl.Date: "date", pl.Datetime: "date", pl.Time: "time"}
-"""What values of a type are, besides numbers."""
+"""Scale of the values of a type; other types are numbers."""
 
 Ends = tuple[Fraction | int | None, Fraction | int | None]
-"""The least and the greatest position that a cell may stand for; None on a side without one."""
+"""The least and the greatest position that a cell may represent; None for an open side."""
 Shown: TypeAlias = "Callable[[pl.Series, ReadColumn, Sequence[Ends]], list[pl.Series]]"
-"""What makes columns of a published one, of its reading and of the ends of its labels."""
+"""A function that converts a published column, given its interpretation and the ends of its labels."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Categories:
-    """The cells of a column as categories."""
+    """The categories of a column."""
 
     labels: tuple[str, ...]
     """The distinct cells, in the order of the published table."""
     ordered: bool
-    """Whether that order is one of the values."""
+    """Whether the order of labels is an order of the values."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Computable:
-    """A published table in a form to compute with."""
+    """A published table converted for computation."""
 
     frame: pl.DataFrame
     categories: Mapping[str, Categories]
-    """The columns that are categories of published cells."""
+    """The columns of categories."""
 
     def __repr__(self) -> str:
         return f"Computable(columns={self.frame.width}, categories={len(self.categories)})"
@@ -72,22 +72,22 @@ class Computable:
 def bounds_of(
     frame: pl.DataFrame, certificate: Mapping[str, Any], types: Mapping[str, pl.DataType] = _NO_TYPES
 ) -> Computable:
-    """Return the bounds of numbers and dates in two columns each, all other quasi-identifiers as categories.
+    """Convert numbers and dates to two columns of bounds each, and other quasi-identifiers to categories.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        The published table: recoded columns are declared categories in their order, all others have their own types.
+        The published table: recoded columns are ordered categories, all others have their own types.
     certificate : mapping
         Its public certificate, as a dictionary.
     types : mapping of column to polars.DataType, optional
-        The types of the values that were recoded: they say whether categories were declared in an order, and what a
-        column is of which every cell is a star.
+        Types of the original values, which determine whether categories are ordered, and the type of a column of
+        stars only.
 
     Raises
     ------
     ColumnError
-        Where the table has a column that is called like a bound.
+        If the table has a column with the name of a bound.
     """
     return _computable(frame, certificate, types, _two_columns)
 
@@ -95,7 +95,7 @@ def bounds_of(
 def midpoints_of(
     frame: pl.DataFrame, certificate: Mapping[str, Any], types: Mapping[str, pl.DataType] = _NO_TYPES
 ) -> Computable:
-    """Return the same with the middle of the bounds in place of both."""
+    """Convert like `bounds_of`, with the midpoint of the bounds in place of both."""
     return _computable(frame, certificate, types, _middle)
 
 
@@ -103,14 +103,17 @@ def _computable(frame: pl.DataFrame, certificate: Mapping[str, Any], types: Type
     names, parameters = certificate["columns"]["quasi_identifiers"], certificate["parameters"]
     star = parameters["star"]
     meanings = collect_meanings(names, parameters)
+    # Interpret the cells exactly as a reader with the public certificate would.
     frame = frame.with_columns(_in_common_form(frame.get_column(name), star) for name in names)
-    beside = pl.DataFrame(schema={name: types[name] for name in names if name in types})  # years are dates beside dates
+    # The original types decide whether a year is a number or a date.
+    beside = pl.DataFrame(schema={name: types[name] for name in names if name in types})
     read = read_table(frame, names, star=star, meanings=meanings, true_values=beside)
     columns: list[pl.Series] = []
     categories: dict[str, Categories] = {}
     for column in frame:
         found = read.columns.get(column.name)
         ends = None if found is None else _ends(found, column, types.get(column.name))
+        # Numbers and dates become bounds; all other columns stay, and recoded ones become categories.
         if found is not None and ends is not None:
             columns += shown(column, found, ends)
             continue
@@ -121,7 +124,7 @@ def _computable(frame: pl.DataFrame, certificate: Mapping[str, Any], types: Type
             ordered = ordered or (as_came and types.get(column.name) == pl.Enum)
             labels = tuple(column.dtype.categories)
             categories[column.name] = Categories(labels=labels, ordered=ordered)
-            if ordered:  # a star has no place in the order: it may be any of the values
+            if ordered:  # a star may be any of the values, so it has no place in the order
                 kept = tuple(label for label in labels if label != star)
                 categories[column.name] = Categories(labels=kept, ordered=True)
                 text = column.cast(pl.String)
@@ -131,14 +134,14 @@ def _computable(frame: pl.DataFrame, certificate: Mapping[str, Any], types: Type
 
 
 def _in_common_form(column: pl.Series, star: str) -> pl.Series:
-    """Return a column of text with its dates as ISO 8601 has them, where all its cells but stars are dates.
+    """Convert the dates in a column of text to ISO 8601 if all of its cells except stars are dates.
 
-    That is decided by the published cells alone: how the dates of the original were written, and whether all were
-    dates, depends on suppressed ones, too.
+    Only the published cells decide, because the format of the original also depends on suppressed cells.
     """
     if column.dtype not in (pl.String, pl.Enum, pl.Categorical):
         return column
     text = column.cast(pl.String)
+    # Ambiguous dates, such as 01/02/2003, stay text.
     read = understand(text.set(text == star, None).to_frame(), [column.name])
     if column.name in read.ambiguous or not isinstance(read.forms.get(column.name), DateForm):
         return column
@@ -148,7 +151,7 @@ def _in_common_form(column: pl.Series, star: str) -> pl.Series:
 
 
 def _is_untouched(found: ReadColumn) -> bool:
-    """Return whether every cell is one value as it was."""
+    """Check whether every cell is a single original value."""
     return found.meaning.kind in ("", "values") and all(
         isinstance(one, Listed) and len(one.texts) == 1 for one in found.sub_domains
     )
@@ -165,26 +168,30 @@ def _check_names(columns: Sequence[pl.Series]) -> None:
 
 
 def _ends(found: ReadColumn, column: pl.Series, kind: pl.DataType | None) -> list[Ends] | None:
-    """Return the bounds of each label of a column of numbers, dates or times; None where it is something else."""
+    """Compute the bounds of each label of a column of numbers, dates or times; None for other columns."""
     if found.problem is not None or found.meaning.kind in _CODES:
         return None
+    # A column of stars has no values to infer the scale from.
     if kind is not None and all(isinstance(one, Everything) or one == _MISSING for one in found.sub_domains):
         found.scale = "number" if kind.is_numeric() else _SCALES.get(type(kind), "text")
     if found.scale == "text":
         return None
     if column.dtype in (pl.String, pl.Boolean) or column.dtype == pl.Null:
-        return None  # as it came
+        return None  # not recoded
     joined = any(isinstance(one, Span | AnyOf) for one in found.sub_domains)
+    # Text may consist of codes such as postal codes.
     if kind == pl.String and found.scale == "number" and not joined:
-        return None  # codes, perhaps: no cell says that they are numbers
+        return None  # possibly codes: no interval shows that they are numbers
     ends = [_end(found, one) for one in found.sub_domains]
     return None if any(one is None for one in ends) else [one for one in ends if one is not None]
 
 
 def _end(found: ReadColumn, one: SubDomain) -> Ends | None:
-    """Return the least and the greatest position of a cell; None on a side without one, no pair where it has none."""
+    """Compute the least and the greatest position of a cell, None for an open side, or None if it has none."""
+    # Stars and missing values are unbounded.
     if isinstance(one, Everything) or (isinstance(one, Listed) and one.texts == (None,)):
         return (None, None)
+    # The bounds of a union are the extremes of its parts.
     if isinstance(one, AnyOf):
         parts = [_end(found, part) for part in one.parts]
         lows = [part[0] for part in parts if part is not None]
@@ -193,6 +200,7 @@ def _end(found: ReadColumn, one: SubDomain) -> Ends | None:
             return None
         return (_least(lows), _greatest(highs))
     if isinstance(one, Listed):
+        # A set that contains a word has no bounds.
         positions = [None if text is None else found.position_of(text) for text in one.texts]
         if any(position is None for position in positions):
             return None
@@ -228,6 +236,7 @@ def _middle(column: pl.Series, found: ReadColumn, ends: Sequence[Ends]) -> list[
         return [column]
     kind: Any = _kind(found, [position for pair in ends for position in pair])
     kind = pl.Float64() if found.scale == "number" else kind
+    # Midpoints of dates are rounded down to days, those of times to microseconds.
     step = _DAY if kind == pl.Date else 1000
     middles = [None if low is None or high is None else Fraction(low + high) / 2 for low, high in ends]
     if found.scale != "number":
@@ -236,7 +245,7 @@ def _middle(column: pl.Series, found: ReadColumn, ends: Sequence[Ends]) -> list[
 
 
 def _as_it_came(column: pl.Series, found: ReadColumn) -> bool:
-    """Return whether no cell of a column was recoded, and each stands for itself."""
+    """Check whether no cell of a column was recoded."""
     return not isinstance(column.dtype, pl.Enum) and found.meaning.kind in ("", "values")
 
 
@@ -244,6 +253,7 @@ def _kind(found: ReadColumn, positions: Sequence[Fraction | int | None]) -> pl.D
     """Return the type of the bounds of a column."""
     known = [one for one in positions if one is not None]
     if found.scale == "number":
+        # Integers if all bounds are integers that fit into 64 bits.
         whole = all(Fraction(one).denominator == 1 and -_MOST < one < _MOST for one in known)
         return pl.Int64() if whole else pl.Float64()
     if found.scale == "time":
@@ -252,7 +262,7 @@ def _kind(found: ReadColumn, positions: Sequence[Fraction | int | None]) -> pl.D
 
 
 def _gathered(name: str, found: ReadColumn, positions: Sequence[Fraction | int | None], kind: pl.DataType) -> pl.Series:
-    """Return the position of each row as a number, a date or a time."""
+    """Convert the position of each row to a number, a date or a time."""
     made: dict[type, Callable[[Any], Any]] = {
         pl.Int64: int,
         pl.Float64: float,

@@ -1,4 +1,4 @@
-"""Pictures of a release beside its original: those of the private report, as figures of matplotlib."""
+"""Charts that compare a release with its original: those of the private report, as matplotlib figures."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 __all__ = ["plot_distributions", "plot_risk"]
 
 _ACROSS = 2
-"""Attributes side by side, at most."""
+"""Maximum number of attributes side by side."""
 _WIDTH, _BAR, _HEAD = 9.0, 0.34, 0.95
-"""Inches: the width of a figure, the height of a pair of bars, and what an axis needs besides."""
+"""Width of a figure, height of a pair of bars, and extra height of an axis, in inches."""
 _LONGEST = 26
-"""Characters of a label."""
+"""Maximum number of characters of a label."""
 _PRIVATE = "Private: what was before depends on the original table."
 
 Row = tuple[str, float, float]
-"""What a pair of bars is, and how long the two are, from 0 to 1."""
+"""The label of a pair of bars, and the length of both, from 0 to 1."""
 
 
 def plot_distributions(spread: Sequence[Distribution], columns: Sequence[str] | None = None) -> Figure:
-    """Draw how values are spread, an axis for each attribute.
+    """Plot distributions, with an axis for each attribute.
 
     Parameters
     ----------
     spread : sequence of Distribution
-        That of each quasi-identifier.
+        The distribution of each quasi-identifier.
     columns : sequence of str, optional
-        Which of them; all by default.
+        The quasi-identifiers to plot; all by default.
 
     Raises
     ------
     ColumnError
-        There is no such quasi-identifier.
+        If there is no such quasi-identifier.
     """
     known = {one.name: one for one in spread}
     named = list(known) if columns is None else [columns] if isinstance(columns, str) else list(columns)
@@ -52,6 +52,7 @@ def plot_distributions(spread: Sequence[Distribution], columns: Sequence[str] | 
             raise ColumnError(f"The column '{name}' is not a quasi-identifier. {near_matches(name, list(known))}")
     shown = [known[name] for name in named]
     across = min(_ACROSS, max(len(shown), 1))
+    # The height of each line of axes is that of its largest number of bars.
     lines = [shown[at : at + across] for at in range(0, len(shown), across)]
     rooms = [max(*(len(one.bars) for one in line), 2) for line in lines]
     heights = [_HEAD + _BAR * room for room in rooms]
@@ -81,12 +82,12 @@ def _draw_distribution(ax: Axes, one: Distribution, room: int) -> None:
 
 
 def plot_risk(found: Sequence[Row], sizes: Sequence[Row]) -> Figure:
-    """Draw what adversaries find on the left, and in groups of which size the records are on the right.
+    """Plot the success of adversaries on the left, and the distribution of group sizes on the right.
 
     Parameters
     ----------
     found : sequence of Row
-        What adversaries do, and how likely that was and is.
+        Descriptions of attacks, with their probability of success before and after.
     sizes : sequence of Row
         Sizes of groups, and the shares of the records in them before and after.
     """
@@ -112,13 +113,14 @@ _FILLS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def _pairs(ax: Axes, rows: Sequence[Row], room: int) -> None:
-    """Draw two bars for each row from above, what was before over what is after, with their figures behind them.
+    """Draw two labelled bars for each row from top to bottom, before above after.
 
-    `room` is how many rows there is room for.
+    `room` is the number of rows that the axis has room for.
     """
     places = range(len(rows))
     longest = max([max(before, after) for _, before, after in rows], default=1.0) or 1.0
     for side, (_, fill) in enumerate(_FILLS, start=1):
+        # The bar of "before" is drawn above that of "after".
         offset = 0.4 * side - 0.6
         lengths = [float(row[side]) for row in rows]
         ax.barh([at + offset for at in places], lengths, height=0.38, **fill)
@@ -137,7 +139,7 @@ def _pairs(ax: Axes, rows: Sequence[Row], room: int) -> None:
 
 
 def _finish(figure: Figure) -> None:
-    """Say which bars are which, and that the figure is private."""
+    """Add a legend, and a notice that the figure is private."""
     from matplotlib.patches import Patch
 
     handles = [Patch(label=label, **fill) for label, fill in _FILLS]

@@ -1,4 +1,4 @@
-"""What a prediction loses: a model trained on the original and on the release, judged on the same held-out people."""
+"""Prediction utility: models trained on the original and on the release, scored on the same held-out people."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
 __all__ = ["Utility", "Views", "utility_of"]
 
 _CLASSES = 20
-"""Whole numbers of more different values are predicted as numbers, not as classes."""
+"""Maximum number of distinct integers that are predicted as classes instead of numbers."""
 _CATEGORIES = 100
-"""Columns of more different values have one indicator for all the rare ones."""
+"""Maximum number of indicators of a column; rare values share one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Utility:
-    """How well a column is predicted from the others, before and after. Private: it depends on the original table."""
+    """Scores of predicting a column from the others, before and after. Private: they depend on the original table."""
 
     target: str
-    """The column that is predicted."""
+    """The predicted column."""
     model: str
-    """The name of the model's class."""
+    """The class name of the model."""
     score: str
-    """What is measured, as scikit-learn calls it: "accuracy", "r2", ...; higher is better."""
+    """The name of the scikit-learn scorer, such as "accuracy" or "r2"; higher is better."""
     before: tuple[float, ...]
-    """The score in each fold of a model that is trained and asked with the original values."""
+    """Score in each fold of a model trained and evaluated on the original values."""
     after: tuple[float, ...]
-    """The same of one that is trained and asked with published cells; the truth that it is held against is the same."""
+    """Score in each fold of a model trained and evaluated on published cells, against the same true target."""
     baseline: tuple[float, ...]
-    """The same of one that looks at nothing: it predicts the most frequent class, or the mean, of the original."""
+    """Score in each fold of a model without features: it predicts the original's most frequent class or mean."""
     rows: int
-    """Rows that were predicted, each in one fold: those whose target is there."""
+    """Number of predicted rows: those with a target value."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was measured, with the means over the folds."""
+        """Return the scores and their means over the folds."""
         means = {name: float(np.mean(getattr(self, name))) for name in ("before", "after", "baseline")}
         folds = {name: list(getattr(self, name)) for name in means}
         return {
@@ -61,7 +61,7 @@ class Utility:
         }
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows of it, for the publisher; it holds no cell."""
+        """Render the scores for notebooks of the publisher; no cell is shown."""
         from shoal.report.notebook import PRIVATE, card
 
         facts = self.to_dict()
@@ -89,14 +89,14 @@ class Utility:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Views:
-    """The same people in the same order, as they were and as they are published."""
+    """Original and published values of the same people in the same order."""
 
     original: pl.DataFrame
-    """The columns that are published, with their original values."""
+    """The published columns with their original values."""
     bounds: pl.DataFrame
-    """What analysts compute with: bounds of numbers and dates, other columns as they are published."""
+    """Bounds of numbers and dates, and other columns as published."""
     middles: pl.DataFrame
-    """The same with middles of bounds."""
+    """The same with midpoints in place of bounds."""
 
     def __repr__(self) -> str:
         return f"Views(rows={self.original.height})"
@@ -110,16 +110,20 @@ def utility_of(
     require("sklearn", extra="learn", purpose="The utility of a release")
     from sklearn import base, dummy, metrics, model_selection
 
+    # Rows without a target value can be neither learned nor scored.
     truth = views.original.get_column(target)
     present = truth.is_not_null() & (truth.is_not_nan() if truth.dtype.is_float() else True)
     views = Views(**{name: getattr(views, name).filter(present) for name in ("original", "bounds", "middles")})
     truth, rows = truth.filter(present), views.original.height
     if rows < 2 * folds:
         raise DataError(f"{rows} row(s) have a value of '{target}': too few for {folds} folds. Ask for fewer.")
+    # Integers with few distinct values are treated as classes.
     numeric = truth.dtype.is_numeric() and (truth.dtype.is_float() or truth.n_unique() > _CLASSES)
+    # A given model determines the kind of prediction.
     numeric = base.is_regressor(model) if model is not None else numeric or truth.dtype.is_temporal()
     if numeric and not (truth.dtype.is_numeric() or truth.dtype.is_temporal()):
         raise ParameterError(f"The column '{target}' holds no numbers, and a regressor predicts numbers.")
+    # The target and its bounds must not be among the features.
     features = {
         "before": _matrix(views.original, [target]),
         "after": _matrix(views.bounds, [target, f"{target}_low", f"{target}_high"]),
@@ -130,11 +134,14 @@ def utility_of(
     estimator = _default(numeric, seed) if model is None else model
     scoring = scoring or ("r2" if numeric else "accuracy")
     scored = metrics.get_scorer(scoring)
+    # Stratification needs every class in every fold.
     common = numeric or np.unique(answers, return_counts=True)[1].min() >= folds
     splits = model_selection.StratifiedKFold if common and not numeric else model_selection.KFold
     found: dict[str, list[float]] = {"before": [], "after": [], "baseline": []}
+    # The same folds for all three models.
     for learned, asked in splits(folds, shuffle=True, random_state=seed).split(answers[:, None], answers):
         for name, (matrix, transformer) in features.items():
+            # Published targets without a value are left out of training, never out of scoring.
             known = learned[[one is not None for one in told[name][learned]]]
             if not len(known):
                 raise DataError(f"No published cell of '{target}' is a value, or has a middle: nothing can be learned.")
@@ -165,7 +172,8 @@ def _plain(answers: NDArray[Any], numeric: bool) -> NDArray[Any]:
 
 
 def _published_answers(cells: pl.Series, answers: NDArray[Any]) -> NDArray[Any]:
-    """Return what a published target says: a number, the middle of an interval, or a class; None for anything else."""
+    """Interpret a published target as a number, the midpoint of an interval, or a class; None for other cells."""
+    # Text among the midpoints is a cell without a number.
     if answers.dtype == np.float64:
         values: list[Any] = [None if one is None or isinstance(one, str) else _number(one) for one in cells]
     else:
@@ -177,12 +185,13 @@ def _published_answers(cells: pl.Series, answers: NDArray[Any]) -> NDArray[Any]:
 
 
 def _matrix(frame: pl.DataFrame, without: Sequence[str]) -> tuple[NDArray[Any], Callable[[], Any]]:
-    """Return features as an array of objects, and what makes numbers of them: fitted to the rows that are learned."""
+    """Return features as an object array, and a factory of encoders, to be fitted to the training rows."""
     used = [column for column in frame if column.name not in without and not column.dtype.is_nested()]
     if not used:
         raise ParameterError("No other column is published: there is nothing to predict from.")
     matrix = np.empty((frame.height, len(used)), dtype=object)
     numbers: list[int] = []
+    # Numbers, dates and truth values become floats; all other columns become names for the one-hot encoder.
     for place, column in enumerate(used):
         if column.dtype.is_numeric() or column.dtype.is_temporal() or column.dtype == pl.Boolean:
             numbers.append(place)
@@ -195,6 +204,7 @@ def _matrix(frame: pl.DataFrame, without: Sequence[str]) -> tuple[NDArray[Any], 
         from sklearn import compose, impute, preprocessing
 
         floats = preprocessing.FunctionTransformer(_as_floats)
+        # The same encoding for both tables, so that the scores differ by the data only.
         filled = impute.SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
         scaled = preprocessing.StandardScaler()
         indicators = preprocessing.OneHotEncoder(

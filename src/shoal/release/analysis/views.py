@@ -1,4 +1,4 @@
-"""The published table of a release in forms to compute with, and the utility of predictions from it."""
+"""Conversion of a release for computation, and the utility of predictions from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["computable", "measure_utility"]
 
 
 def computable(release: VerifiedTable, make: Callable[..., Computable]) -> Any:
-    """Return the published table in a form to compute with, as the kind of table that came in.
+    """Convert the published table for computation, and return it as the same kind of table as the input.
 
     Parameters
     ----------
@@ -33,14 +33,16 @@ def computable(release: VerifiedTable, make: Callable[..., Computable]) -> Any:
     """
     made = _read(release, make)
     ordered = {name: one.ordered for name, one in made.categories.items()}
+    # Recoded columns of text that are not categories go back to text.
     text = [name for name in release.text_columns if name in made.frame.columns and name not in ordered]
     text = [name for name in text if made.frame.schema[name] == pl.Enum]
     made = replace(made, frame=made.frame.with_columns(pl.col(text).cast(pl.String)))
+    # Pandas and Arrow have categories of their own.
     restore: Any = release.restore
     with_categories = restore.with_categories(made.frame, ordered)
     if with_categories is not restore:
         return with_categories(made.frame)
-    # Polars, or a library that gets no categories.
+    # Polars, or a library without categories.
     unordered = [pl.col(name).cast(pl.String).cast(pl.Categorical) for name, ranked in ordered.items() if not ranked]
     return release.store.hand_on(made.frame.with_columns(unordered), restore)
 
@@ -48,9 +50,10 @@ def computable(release: VerifiedTable, make: Callable[..., Computable]) -> Any:
 def measure_utility(
     release: VerifiedTable, target: str, model: Any, *, folds: int, scoring: str | None, seed: int | None
 ) -> Utility:
-    """Measure what a prediction loses; see `Release.utility`."""
+    """Measure the loss of prediction quality; see `Release.utility`."""
     if target not in release.schema.published:
         raise ColumnError(f"The release has no column '{target}'. {near_matches(target, release.schema.published)}")
+    # Scores compare the original and the published values of each person, which needs row numbers.
     table = release.store.rows_of(release.metrics.table)
     rows, table_rows = release.rows, release.store.table_rows
     if table is None or len(table_rows) != release.store.height:
@@ -58,7 +61,7 @@ def measure_utility(
             "The utility is measured of a release that was made in memory. Make one of a sample of the table, with "
             "engine='memory'."
         )
-    # The rows of the table in the order of the published rows.
+    # Align the original rows with the published ones.
     places = np.argsort(table_rows)[np.searchsorted(np.sort(table_rows), rows)]
     columns = [one.dictionary.gather(one.codes).alias(one.name) for one in (*table.quasi_identifiers, *table.sensitive)]
     original = pl.DataFrame([*columns, *table.insensitive.get_columns()])[places]
@@ -68,8 +71,8 @@ def measure_utility(
 
 
 def _read(release: VerifiedTable, make: Callable[..., Computable]) -> Computable:
-    """Return the published rows in a form to compute with."""
-    # Text that became dates or numbers came as text; whether all of it did depends on what is not published.
+    """Convert the published rows for computation."""
+    # Columns parsed from text count as text, because whether all of it was parsed depends on unpublished cells.
     known = release.metrics.table.quasi_identifiers
     types = {one.name: pl.String() if one.name in release.forms else one.dictionary.dtype for one in known}
     shown = release.frame.with_columns(release.published.get_column(name) for name in release.forms if name in types)
