@@ -21,7 +21,6 @@ import shoal
 ROOT = Path(shoal.__file__).parent
 
 UNFINISHED = {
-    "attacks",
     "disclosure_risk",
     "pipeline",
     "republication",

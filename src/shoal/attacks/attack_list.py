@@ -61,6 +61,7 @@ def _of(facts: Facts) -> str:
 
 def _value(facts: Facts) -> str:
     """Name the attacked value: that of a column, or the combination of several."""
+    # Long lists of columns are replaced by their number.
     columns = facts.get("sensitive") or ()
     if not columns:
         return "the sensitive value"
@@ -93,6 +94,7 @@ def _guessing(facts: Facts) -> str:
 
 
 def _lost(facts: Facts) -> list[str]:
+    # Both count as failures of the attack, which usually means that the tables are written differently.
     lost, not_shown = facts.get("not_covered", 0), facts.get("values_not_shown", 0)
     said = []
     if lost:
@@ -117,6 +119,7 @@ def describe_columns(facts: Facts) -> list[str]:
             f"For {_some(one['successes'])} of {_people(one['attempts'])}, {_value(one)} is certain." for one in each
         ]
     else:
+        # The worst column is in the main sentence already.
         others = [one for one in each if one["sensitive"] != facts["sensitive"]]
         right = _RIGHT.get(facts["attack"], "The attack succeeds for")
         compared = "from the release alone" if facts["attack"] == "minimality" else "guessing"
@@ -127,6 +130,7 @@ def describe_columns(facts: Facts) -> list[str]:
         ]
         if others:
             said.insert(0, "That is the worst of the sensitive columns: each was attacked alone, then all together.")
+    # Columns that an attack cannot be run on are listed with the reason.
     unmeasured = [
         f"Not measured: {_value(one)}, because of this: {one['why']}" for one in facts.get("not_measured") or ()
     ]
@@ -185,6 +189,7 @@ def _similarity(facts: Facts) -> list[str]:
 
 
 def _linking(facts: Facts) -> list[str]:
+    # Without a known owner of each row, a link to the wrong person cannot be distinguished from a right one.
     right = "to the right person" if facts["verified"] else "to one person (whether the right one is not known)"
     said = [
         (
@@ -197,12 +202,14 @@ def _linking(facts: Facts) -> list[str]:
             f"{number(round(facts['baseline']['rate'] * facts['attempts'], 1))}."
         ),
     ]
+    # A sensitive value may be certain even if the link is not: all linked rows may share it.
     values = facts["values"]
     if values is not None and values["rate"] is not None:
         said.append(
             f"For {_some(values['successes'])} of {_people(values['attempts'])}, {_value(values)} is certain: all rows "
             "that may be theirs have the same."
         )
+    # The rate among people who are not in the release shows how much of the success is chance.
     if facts["control"] is not None and facts["control"]["rate"] is not None:
         said.append(
             f"Rows are linked, wrongly, to {percent(facts['control']['rate'])} of the people who are not in the "
@@ -240,6 +247,7 @@ def _minimality(facts: Facts) -> list[str]:
             f"{percent(facts['largest_belief_before'])}."
         ),
     ]
+    # The formula covers rows published unchanged and the rows of one merged group.
     if facts["people_covered"] < facts["attempts"]:
         rest = facts["attempts"] - facts["people_covered"]
         said.append(f"The formula says nothing of {_records(rest)}: for them the release alone counts.")

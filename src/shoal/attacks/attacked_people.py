@@ -57,6 +57,7 @@ class AttackedRecords:
     @property
     def lost(self) -> dict[str, int]:
         """Numbers of records that no attack can be right about."""
+        # A negative code stands for a true value that does not occur in the release.
         wrong = {"values_not_shown": int((self.shown.truth < 0).sum())} if self.known else {}
         return {"not_covered": self.not_covered, **wrong}
 
@@ -129,6 +130,7 @@ class People:
         DataError
             If the columns of the people do not match those of the release. Nothing is measured then.
         """
+        # Attacks on similarity merge the codes of similar values.
         codes = np.arange(len(table.values)) if code_of is None else code_of
         secret = codes[table.secret_codes]
         # Without targets the group of each row is assumed to be known.
@@ -172,8 +174,10 @@ def open_people(table: PublishedTable, targets: Any, controls: Any, *, attack: s
         table.group_of  # noqa: B018 - counted once for all sensitive columns
         return People()
     people, others = open_known_people(table, targets, controls, attack)
+    # Columns in another format would match nothing, and the attack would seem to fail.
     problems = find_unmatched_columns(table.read(people), people, "members")
     if problems:
         raise not_understood_error(problems)
+    # The joins are computed once and shared by the attacks on all sensitive columns.
     frames = (people,) if others is None else (people, others)
     return People(frames=frames, joins=tuple(join_compatible(table.read(frame), frame) for frame in frames))
