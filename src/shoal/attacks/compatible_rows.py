@@ -39,7 +39,7 @@ __all__ = [
     "summarize_groups",
 ]
 
-Coverage: TypeAlias = Literal["everybody", "members", "exactly", "some"]
+Coverage: TypeAlias = Literal["population", "members", "exactly", "some"]
 """The assumption about which people and rows belong together."""
 _MAX_VALUES_PER_PASS = 64
 """Number of sensitive values that are counted in one pass over the tree."""
@@ -138,12 +138,10 @@ def find_unmatched_columns(understood: ReadTable, people: pl.DataFrame, who: Cov
     people : polars.DataFrame
         True quasi-identifiers.
     who : Coverage
-        "everybody" if all rows are about these people, so that each cell shows a person's value; "members" if all
-        people
-        are in the release, so that a cell shows each person's value or a star hides it; "exactly" if both are claimed
-        but a
-        few rows may be about other people; "some" if neither is known, so that at least one cell should show a person's
-        value.
+        "population" if all rows are about these people, so that each cell shows a person's value; "members" if all
+        people are in the release, so that a cell shows each person's value or a star hides it; "exactly" if both are
+        claimed but a few rows may be about other people; "some" if neither is known, so that at least one cell should
+        show a person's value.
     """
     problems = []
     for column in understood.columns.values():
@@ -164,7 +162,7 @@ def _check_column(
     unmatched = int(np.count_nonzero(~np.isin(ranks, shown)))
     # The conditions under which the cells may be something else than plain values.
     doubtful = {
-        "everybody": nobody > 0,
+        "population": nobody > 0,
         "members": unmatched > 0 and (plain == len(stars) or unmatched == len(ranks)),
         "exactly": unmatched > 0 and (plain == len(stars) or nobody > 0),
         "some": nobody == plain,

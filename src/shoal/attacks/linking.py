@@ -144,7 +144,7 @@ def linking_attack(
     # Join, and check that the columns match.
     people = table.convert_people(people)
     understood = table.read(people)
-    problems = find_unmatched_columns(understood, people, "some" if incomplete else "everybody")
+    problems = find_unmatched_columns(understood, people, "some" if incomplete else "population")
     if problems:
         raise not_understood_error(problems)
     join = join_compatible(understood, people)

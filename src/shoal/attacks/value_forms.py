@@ -76,7 +76,7 @@ def _convert_column(column: ReadColumn, given: pl.Series) -> pl.Series:
         return given if same.null_count() == len(same) else same.fill_null(text).alias(given.name)
     if given.dtype != pl.String or not given.drop_nulls().len():
         return given
-    # Texts beside intervals are parsed as dates or numbers, if there is only one way.
+    # Texts in a column with intervals are parsed as dates or numbers, if there is only one way.
     distinct = given.drop_nulls().unique()
     if column.scale == "date" and any(moment_of(value) is None for value in distinct.to_list()):
         dates = date_formats(distinct)

@@ -150,7 +150,7 @@ def minimality_attack(
         )
     known = table.convert_people(known)
     understood = table.read(known)
-    problems = find_unmatched_columns(understood, known, "everybody")
+    problems = find_unmatched_columns(understood, known, "population")
     if problems:
         raise not_understood_error(problems)
     join = join_compatible(understood, known)
