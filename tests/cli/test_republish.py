@@ -44,7 +44,7 @@ def ledger(shoal: Any, tmp_path: Path) -> Path:
     said = " ".join(found.out.split())
     assert "Back up the ledger after every release" in said
     assert str(tmp_path / "releases.db.anchor") in said
-    assert "lies beside the ledger" in " ".join(found.err.split())
+    assert "lies in the folder of the ledger" in " ".join(found.err.split())
     return path
 
 
@@ -233,7 +233,7 @@ def test_a_table_of_nobody_says_what_to_do(shoal: Any, tmp_path: Path, content: 
     found = shoal("republish", "publish", ledger, "--series", "s", table, "-o", tmp_path / "out")
     assert found.code == 2
     assert f"'q1.csv' {what}" in found.err or f"'q1.csv' has {what}" in found.err
-    assert "leave this release out. Nobody is forgotten" in found.err
+    assert "leave this release out. No one is forgotten" in found.err
     assert not (tmp_path / "out").exists()
 
 

@@ -37,8 +37,8 @@ __all__ = [
 ]
 
 NO_ROWS_HINT = (
-    "There is nothing to publish: leave this release out. Nobody is forgotten; whoever returns later is published with "
-    "the same signature as before."
+    "There is nothing to publish: leave this release out. No one is forgotten; people who return later are published "
+    "with the same signature as before."
 )
 """Advice that is added to the error for a table without rows."""
 _ALIKE = (
@@ -316,7 +316,7 @@ def _read_identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
     missing = int((ids.is_null() | (ids.str.strip_chars() == "")).sum())
     if missing:
         raise DataError(
-            f"{missing} row(s) miss the identifier '{name}': nobody could tell later who was published. Give each "
+            f"{missing} row(s) miss the identifier '{name}': later releases could not recognize the people. Give each "
             "person one, or leave the rows out."
         )
     repeated = ids.is_duplicated()

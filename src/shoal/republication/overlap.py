@@ -36,7 +36,7 @@ def describe_other_series(name: str, others: Sequence[str]) -> str:
     return (
         f"The ledger has other series besides '{name}': {listed}. {_MEANING} Publish all releases of a person in one "
         "series; publishing people who are in another series of this ledger is an error unless you allow it, and those "
-        "in another ledger nobody can notice."
+        "in another ledger it cannot be noticed."
     )
 
 

@@ -118,8 +118,8 @@ class TestWarnings:
     def test_a_key_beside_the_ledger(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         with Ledger(tmp_path / "l.db", create=True) as ledger:
             assert len(ledger.warnings) == 1
-            assert "lies beside the ledger" in ledger.warnings[0]
-        assert "lies beside the ledger" in caplog.text
+            assert "lies in the folder of the ledger" in ledger.warnings[0]
+        assert "lies in the folder of the ledger" in caplog.text
         (tmp_path / "vault").mkdir()
         with Ledger(tmp_path / "m.db", key=tmp_path / "vault" / "m.key", create=True) as ledger:
             assert ledger.warnings == ()

@@ -99,14 +99,15 @@ class Store:
         path = self.address.path
         if path is not None and self.key_path is not None and self.key_path.parent == path.parent:
             sentences.append(
-                f"The key '{self.key_path}' lies beside the ledger: whoever copies the folder, a backup of it among "
-                "them, has both. Keep the key, and the anchor with it, in another place that the ledger's backups do "
+                f"The key '{self.key_path}' lies in the folder of the ledger: any copy of the folder, such as a "
+                "backup, has both. Keep the key, and the anchor with it, in another place that the ledger's backups do "
                 "not take in, and name it with " + phrase(KEY, ".")
             )
         elif path is not None and self.anchor.path.parent == path.parent:
             sentences.append(
-                f"The anchor '{self.anchor.path}' lies beside the ledger: whoever restores the folder restores both, "
-                "and nothing shows that the ledger forgot people. Keep it in another place, with " + phrase(ANCHOR, ".")
+                f"The anchor '{self.anchor.path}' lies in the folder of the ledger: restoring the folder restores "
+                "both, and nothing shows that the ledger forgot people. Keep it in another place, with "
+                + phrase(ANCHOR, ".")
             )
         return tuple(sentences)
 
