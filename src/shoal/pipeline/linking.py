@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -40,7 +41,7 @@ def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
         The rows that may be published.
     request : Request
     rng : numpy.random.Generator
-        Draws the pseudonyms, and decides between rows of equal rank.
+        Orders the persons, and decides between rows of equal rank. Pseudonyms are drawn apart from it.
 
     Raises
     ------
@@ -54,7 +55,7 @@ def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
     import polars as pl
 
     _check_supported(opened, request)
-    # Number the persons that have a row in random order: the numbers are their pseudonyms.
+    # Number the persons that have a row in random order.
     found, persons = np.unique(opened.units[0].codes[rows], return_inverse=True)
     persons = rng.permutation(len(found))[persons]
     positions = _positions(opened.frame[rows], persons, request, rng)
@@ -66,7 +67,9 @@ def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
     of_rows = np.full((2, opened.frame.height), -1, dtype=np.int64)
     kept = rows[strata.kept]
     of_rows[:, kept] = persons[strata.kept], positions[strata.kept]
-    pseudonyms = pl.Series(PSEUDONYM, of_rows[0] + 1)
+    # A seed may be guessed, and would give away whose each pseudonym is: it has no part in them.
+    drawn = np.random.default_rng(secrets.randbits(256)).permutation(len(found))
+    pseudonyms = pl.Series(PSEUDONYM, np.append(drawn, -1)[of_rows[0]] + 1)
     return replace(
         opened,
         frame=opened.frame.with_columns(pseudonyms),
