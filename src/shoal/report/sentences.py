@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
@@ -453,7 +453,7 @@ def reservations(
             "It protects against someone who knows {known}. Whoever knows more of a person than that may learn more "
             "than is said here; which columns an adversary can know is the publisher's judgement."
         ).format(known=known),
-        _records_of_persons({request.get("of") for request in requested}),
+        *_records_of_persons({request.get("of") for request in requested}),
     ]
     linked = any(request.get("of") == "linked_persons" for request in requested)
     insensitive = [name for name in insensitive if not (linked and name == PSEUDONYM)]
@@ -494,8 +494,20 @@ def reservations(
     ]
 
 
-def _records_of_persons(whose: Collection[str | None]) -> str:
-    """Explain the limits for persons with several records, given the units of the models."""
+def _records_of_persons(whose: Set[str | None]) -> list[str]:
+    """Explain the limits for persons with several records, given the units of the models, in sentences."""
+    said = [_what_records_tell(whose)]
+    if "linked_persons" not in whose and whose & {"persons", "records"}:
+        said.append(
+            _(
+                "Figures of how easily a record is found are about one record: somebody who picks any record of a "
+                "group picks one of a person with several records there more often."
+            )
+        )
+    return said
+
+
+def _what_records_tell(whose: Set[str | None]) -> str:
     if "linked_persons" in whose:
         return _(
             "The records of a person are linked: whoever knows some sensitive values of a person, such as two of the "
