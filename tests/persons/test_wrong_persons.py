@@ -66,6 +66,16 @@ def test_a_published_column_that_links_the_records(role: str) -> None:
     assert warned(data, person="pcode", **request) == [("published_person", "spelled")]
 
 
+def test_a_published_value_of_one_person_each() -> None:
+    """Nothing else in the table is constant: the named persons alone show that a wage is that of one of them."""
+    data = visits().select("pcode", "disease", age=pl.col("visit") % 7, wage=20_000 + 13 * pl.col("pcode"))
+    request: dict[str, Any] = {"quasi_identifiers": ["age"], "person": "pcode", "k": 5}
+    made = shoal.anonymize(data, sensitive=["disease", "wage"], **request)
+    assert [one.column for one in made.warnings if one.code == "published_person"] == ["wage"]
+    made = shoal.anonymize(data.with_columns(wage=pl.col("pcode") % 20), sensitive=["disease", "wage"], **request)
+    assert not [one for one in made.warnings if one.code == "published_person"]
+
+
 def test_persons_that_no_model_counts(tmp_path: Path) -> None:
     """By l alone all records of a group are those of one person, and readers hear that nothing counts persons."""
     data = visits().drop("visit", "spelled")

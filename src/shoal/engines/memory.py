@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.engines.choice import streaming_obstacle
-from shoal.findings import persons_of, unprotected_persons
+from shoal.findings import columns_of_units, persons_of, unprotected_persons
 from shoal.io import collect_in_memory
 from shoal.pipeline.memory_budget import MemoryBudget
 from shoal.pipeline.units import missing_units
@@ -136,7 +136,9 @@ class InMemory:
         # Rows that were dropped are not evidence about the release.
         frame = self.opened.frame[rows] if left_out else self.opened.frame
         found = persons_of(frame, schema.quasi_identifiers)
-        return unprotected_persons(found, lambda _: frame, schema)
+        unprotected = unprotected_persons(found, lambda _: frame, schema)
+        known = {one.column for one in unprotected}
+        return (*unprotected, *(one for one in columns_of_units(frame, schema) if one.column not in known))
 
     def facts(self, cells: int, parts: int) -> dict[str, Any]:
         """Return the entry about the engine for the certificate."""

@@ -2,6 +2,7 @@
 
 from shoal.findings.finding_kinds import WARNINGS, Remark
 from shoal.findings.input_findings import (
+    columns_of_units,
     exact_ends,
     how_to_coarsen,
     is_one_each,
@@ -24,6 +25,7 @@ __all__ = [
     "WARNINGS",
     "Remark",
     "alike_warnings",
+    "columns_of_units",
     "exact_ends",
     "how_to_coarsen",
     "insensitive_warnings",

@@ -188,7 +188,8 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
     WarningKind(
         code="published_person",
         title="A column that is published identifies persons",
-        when="A sensitive or insensitive column repeats as the number or name of a person would.",
+        when="A sensitive or insensitive column repeats as the number or name of a person would, or "
+        f"{percent(OWN_VALUE)} of the records or more share its value with records of the same named person alone.",
         why="It is published as it is, and links all records of a person, whatever the groups hide.",
         by=_RELEASE,
     ),

@@ -17,7 +17,7 @@ from shoal.disclosure_risk import (
     evidence_by_name,
     repeated_combinations,
 )
-from shoal.findings.finding_kinds import Remark
+from shoal.findings.finding_kinds import OWN_VALUE, Remark
 from shoal.hierarchy.fitting import suggest_coarsening
 from shoal.models.feasible import drop_columns
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shoal.table import Schema
 
 __all__ = [
+    "columns_of_units",
     "exact_ends",
     "how_to_coarsen",
     "is_one_each",
@@ -112,6 +113,32 @@ def unprotected_persons(
         return not any(_are_together(frame, names, unit) for unit in schema.units)
 
     return tuple(one for one in persons if not schema.units or _is_unchanged(one, schema) or is_kept(one))
+
+
+def columns_of_units(frame: pl.DataFrame, schema: Schema) -> Iterator[PersonEvidence]:
+    """Yield the unchanged columns that find named units: most rows share a value with rows of their unit alone.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        All columns of the table.
+    schema : Schema
+        The roles of the columns.
+    """
+    unchanged = schema.sensitive + schema.insensitive
+    for name in (name for name in unchanged if name in frame.columns):  # pseudonyms are no column of the table
+        column = frame[name].alias("value")
+        if column.dtype.is_nested() or column.dtype == pl.Object:
+            continue
+        for unit in schema.units:
+            keys = [frame[one].alias(f"u{at}") for at, one in enumerate(unit)]
+            several = pl.DataFrame([column, *keys]).drop_nulls("value").group_by("value")
+            counted = several.agg(pl.len().alias("rows"), pl.struct(key.name for key in keys).n_unique().alias("n"))
+            own = counted.filter((pl.col("rows") > 1) & (pl.col("n") == 1))["rows"].sum()
+            if own and own >= OWN_VALUE * frame.height:
+                rows, most = int(counted["rows"].sum()), int(counted["rows"].to_numpy().max())
+                yield PersonEvidence(column=name, records=rows, persons=counted.height, most=most, by="values")
+                break
 
 
 def _are_together(frame: pl.DataFrame, names: Sequence[str], unit: Sequence[str]) -> bool:
