@@ -67,7 +67,10 @@ def attributes(kind: type[Any]) -> dict[str, str]:
                 told = (
                     below.value.value if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) else ""
                 )
-                found[name] = str(told) or said.get(name, "") or found.get(name, "")
+                # Fields of requests are described where they are declared.
+                declared = vars(one).get("__dataclass_fields__", {}).get(name)
+                doc = getattr(declared.metadata.get("parameter"), "doc", "") if declared is not None else ""
+                found[name] = str(told) or said.get(name, "") or doc or found.get(name, "")
     return {name: told for name, told in found.items() if not name.startswith("_")}
 
 

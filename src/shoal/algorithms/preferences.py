@@ -84,16 +84,15 @@ class Preferences:
         return bool(self.weights or self.limits or self.suppression_limit is not None)
 
     @property
-    def as_fact(self) -> Fact:
-        """The kinds of preferences, for certificates; there is at least one."""
+    def as_fact(self) -> Fact | None:
+        """The kinds of preferences, for certificates; None if there are none."""
         requested = {
             "weights": self.weights,
             "limits": self.limits,
             "suppression_limit": self.suppression_limit is not None,
         }
-        return reduce(
-            lambda one, other: Fact("both", one=one, other=other), (Fact(code) for code in requested if requested[code])
-        )
+        kinds = [Fact(code) for code in requested if requested[code]]
+        return reduce(lambda one, other: Fact("both", one=one, other=other), kinds) if kinds else None
 
     def apply_to(self, algorithm: Any) -> Any:
         """Return a copy of an algorithm in which the preferences replace its parameters of the same name."""

@@ -507,7 +507,9 @@ def _share_between(groups: NDArray[np.uint32], column: pl.Series) -> float:
     """
     import polars as pl
 
-    plain = pl.DataFrame({"group": groups, "value": column.cast(pl.Float64, strict=False)}).drop_nulls()
+    # Text and categories that read as numbers are compared as numbers.
+    text = column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
+    plain = pl.DataFrame({"group": groups, "value": text.cast(pl.Float64, strict=False)}).drop_nulls()
     total = plain["value"].var()
     within = plain.group_by("group").agg(pl.col("value").var()).drop_nulls()["value"].mean()
     if not isinstance(total, float) or not isinstance(within, float) or total <= 0:
