@@ -289,8 +289,9 @@ class TestReproducibility:
 
 
 KEYS = {
-    "format", "shoal", "private", "algorithm", "reason", "parameters", "seed", "randomness", "input", "columns",
-    "requested", "achieved", "risk", "warnings", "cost", "guarantee", "details", "engine", "seconds", "output",
+    "format", "shoal", "private", "algorithm", "reason", "reason_fact", "parameters", "seed", "randomness", "input",
+    "columns", "requested", "achieved", "risk", "warnings", "cost", "guarantee", "details", "engine", "seconds",
+    "output",
 }  # fmt: skip
 
 

@@ -95,6 +95,9 @@ _SHOWN = 4
 _AS_GOOD = 0.05
 """Differences of agreement below this do not matter when persons are chosen among several columns."""
 
+MAX_ROWS_TO_SORT = 1 << 17
+"""Columns of more rows are encoded by Arrow's hash table."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PersonEvidence(Figures):
@@ -491,6 +494,11 @@ def _encode(column: pl.Series) -> NDArray[np.uint32]:
         return column.rank("dense").to_numpy().astype(np.uint32) - 1
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
+    if column.dtype == pl.Boolean:
+        column = column.cast(pl.UInt8)
+    if len(column) <= MAX_ROWS_TO_SORT:  # sorting them takes less time than the import of Arrow
+        ranks = column.rank("dense").cast(pl.UInt32)
+        return (ranks - 1).fill_null(ranks.drop_nulls().n_unique()).to_numpy()
     coded = column.to_arrow(compat_level=pl.CompatLevel.newest()).dictionary_encode()
     return pl.Series(coded.indices).fill_null(len(coded.dictionary)).cast(pl.UInt32).to_numpy()
 
