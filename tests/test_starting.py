@@ -17,9 +17,10 @@ from shoal._core.progress import Clock
 
 NEVER = (
     *("pyarrow", "pydantic", "matplotlib", "pandas", "highspy", "networkx", "sklearn", "sqlite3"),
-    *("sqlalchemy", "cryptography", "xlsxwriter", "fastexcel", "charset_normalizer", "urllib.request"),
+    *("sqlalchemy", "cryptography", "xlsxwriter", "fastexcel", "urllib.request"),
 )
-"""What a release of a small CSV file needs nothing of, once its loops are compiled."""
+"""What a release of a small CSV file needs nothing of, once its loops are compiled. numba imports numpy.f2py, and that
+charset_normalizer, so it is not among them."""
 CALL = """
 import atexit
 import sys
