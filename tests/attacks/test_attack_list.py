@@ -33,7 +33,7 @@ def test_what_was_measured_of_algorithms_is_one_thing_in_the_page_and_in_their_t
 
 
 def test_every_attack_is_a_function_and_a_command():
-    commands = {one.name or one.callback.__name__ for one in attack.registered_commands}
+    commands = set(attack.commands)
     assert commands == set(ATTACKS)
     for one in ATTACKS.values():
         assert callable(getattr(attacks, one.function))

@@ -32,17 +32,19 @@ def test_all_algorithms_can_be_named_and_others_cannot(shoal: Any) -> None:
 
 RARE = {
     "common": {"acceptable"},
+    "disclosure_risk": {"least_doubt"},
+    "linked": {"cheapest_runs", "failing_bundles", "join_round"},
     "exact": {"close_vectors"},
-    "matching": {"pair_costs", "potentials"},
+    "matching": {"pair_costs", "is_cheapest_assignment"},
     "joins": {"collect_covering", "count_meeting"},
     "grouping": {"spread_out", "carve_parts", "connected_sets", "lightest_set"},
     "metrics": {"count_rows", "estimate_rows"},
-    "republication": {"balance_in_order", "largest_alpha"},
+    "republication": {"balance_in_order", "find_largest_alpha"},
     "table": {"first_of_cells", "shuffle_parts", "split_rows"},
 }
 """Loops of rare requests: distances between values proven optimal, matchings by another way than the solver's, cells
 that cover cells of a population, maps and labels that need a search, counting queries of the library, supply that runs
-out, sets of near values, insensitive columns in pieces, rows of unsorted tables; `acceptable` is called by other loops.
+out, sets of near values, insensitive columns in pieces, rows of unsorted tables, persons; `acceptable` is called by other loops.
 Their first use compiles them."""
 
 

@@ -94,4 +94,4 @@ def test_an_absent_package_is_named_with_the_command(monkeypatch: pytest.MonkeyP
 
 def test_an_incompatible_package_is_named() -> None:
     with pytest.raises(DataError, match=r"has no file no/such\.csv.*--upgrade"):
-        _bundled._file("names", "no", "such.csv")
+        _bundled._find_file("names", "no", "such.csv")

@@ -225,7 +225,7 @@ def test_a_release_with_hierarchies(tmp_path: Any, algorithm: str) -> None:
     ("hierarchies", "options", "error", "message"),
     [
         ({"school": SCHOOL}, {"recoding": "suppression"}, ParameterError, "need recoding='generalization'"),
-        ({"schol": SCHOOL}, {}, ColumnError, "no quasi-identifier. Did you mean 'school'"),
+        ({"schol": SCHOOL}, {}, ColumnError, "not a quasi-identifier. Did you mean 'school'"),
         ({"school": 3}, {}, ParameterError, "hierarchy of 'school' must be a Hierarchy or a path to its file. Got int"),
         ([SCHOOL], {}, ParameterError, "must map names of columns to hierarchies. Got list"),
         ({"school": "none.csv"}, {}, DataError, "'none.csv' cannot be read"),

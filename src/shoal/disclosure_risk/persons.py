@@ -95,9 +95,6 @@ _SHOWN = 4
 _AS_GOOD = 0.05
 """Differences of agreement below this do not matter when persons are chosen among several columns."""
 
-MAX_ROWS_TO_SORT = 1 << 17
-"""Columns of more rows are encoded by Arrow's hash table."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class PersonEvidence(Figures):
@@ -492,11 +489,9 @@ def _encode(column: pl.Series) -> NDArray[np.uint32]:
         column = column.fill_nan(None)
     if column.dtype == pl.Struct:
         return column.rank("dense").to_numpy().astype(np.uint32) - 1
-    if column.dtype in (pl.Categorical, pl.Enum):
+    if column.dtype in (pl.Categorical, pl.Enum, pl.Boolean):
         column = column.cast(pl.String)
-    if column.dtype == pl.Boolean:
-        column = column.cast(pl.UInt8)
-    if len(column) <= MAX_ROWS_TO_SORT:  # sorting them takes less time than the import of Arrow
+    if len(column) <= 1 << 17:  # sorting takes less time than the import of Arrow
         ranks = column.rank("dense").cast(pl.UInt32)
         return (ranks - 1).fill_null(ranks.drop_nulls().n_unique()).to_numpy()
     coded = column.to_arrow(compat_level=pl.CompatLevel.newest()).dictionary_encode()
@@ -509,15 +504,11 @@ def _differs(agreement: _Agreement, persons: NDArray[np.uint32], column: pl.Seri
 
 
 def _share_between(groups: NDArray[np.uint32], column: pl.Series) -> float:
-    """Compute the share of the variance of numbers that is between groups: 1 if all rows of a group are equal.
-
-    Ages grow from visit to visit, but they are closer together within a person than within a household.
-    """
+    """Compute the share of the variance of numbers that is between groups: near 1 for ages of persons, who grow older."""
     import polars as pl
 
-    # Text and categories that read as numbers are compared as numbers.
-    text = column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
-    plain = pl.DataFrame({"group": groups, "value": text.cast(pl.Float64, strict=False)}).drop_nulls()
+    column = column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
+    plain = pl.DataFrame({"group": groups, "value": column.cast(pl.Float64, strict=False)}).drop_nulls()
     total = plain["value"].var()
     within = plain.group_by("group").agg(pl.col("value").var()).drop_nulls()["value"].mean()
     if not isinstance(total, float) or not isinstance(within, float) or total <= 0:

@@ -254,9 +254,8 @@ def is_one_each(kind: str | None) -> bool:
 def looks_one_each(column: pl.Series) -> bool:
     """Check whether a column looks like an identifier of which persons have one each, by name or first values."""
     try:
-        # A few distinct values suffice to recognize a kind of identifier.
-        values = column.head(_LOOKED_AT).drop_nulls().unique()
-        values = values.alias(column.name.strip("^$"))  # Polars interprets such a name as a pattern
+        # A few distinct values suffice to recognize a kind of identifier. Polars interprets some names as patterns.
+        values = column.alias(column.name.strip("^$")).head(_LOOKED_AT).drop_nulls().unique()
         return any(is_one_each(found.kind) for found in detect_identifiers(pl.DataFrame([values])))
     except pl.exceptions.PolarsError:  # values that cannot be compared
         return False

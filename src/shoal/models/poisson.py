@@ -107,7 +107,7 @@ def estimate_k(size: int, sampling_fraction: Fraction, significance: Fraction, *
 
     Examples
     --------
-    >>> estimated_k(7, Fraction(1, 10), Fraction(1, 100)) >= 20
+    >>> estimate_k(7, Fraction(1, 10), Fraction(1, 100)) >= 20
     True
     """
 

@@ -63,7 +63,7 @@ def interval_ends(values: pl.Series) -> IntervalEnds | None:
     --------
     >>> import polars as pl
     >>> ends = interval_ends(pl.Series(["[57, 91]", "[60, 94]", "[83, 89]"]))
-    >>> ends.written(ends.low.min(), ends.high.max())
+    >>> ends.format_ends(ends.low.min(), ends.high.max())
     '[57, 94]'
     """
     ends = [_ends(value) for value in values.to_list()]

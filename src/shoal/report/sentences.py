@@ -349,7 +349,7 @@ def found(risk: Mapping[str, Mapping[str, Any]]) -> str:
     Examples
     --------
     >>> found({"before": {"highest": 1.0, "average": 0.5}, "after": {"highest": 0.25, "average": 0.1}})
-    "a record is found with a probability of at most 25%, on average 10%; before, of 100% and 50%"
+    'a record is found with a probability of at most 25%, on average 10%; before, of 100% and 50%'
     """
     if "after" not in risk:
         return ""

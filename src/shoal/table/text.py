@@ -52,7 +52,7 @@ def quote_text(text: pl.Series) -> pl.Series:
 
     Examples
     --------
-    >>> quoted(pl.Series(["flu", "flu, mild"])).to_list()
+    >>> quote_text(pl.Series(["flu", "flu, mild"])).to_list()
     ['flu', '"flu, mild"']
     """
     frame = text.alias("text").to_frame()

@@ -207,7 +207,7 @@ def test_a_folder_that_appeared_and_was_moved_away_counts(
     made = place.series().publish(patients(range(60)), tmp_path / name)
     assert made.number == 3
     assert "counts as published" in made.notes[0]
-    assert "--unpublished" in made.notes[0]
+    assert "rollback(unpublished=True)" in made.notes[0]
     series = place.series()
     assert [one.state for one in series.history()] == ["published"] * 3
     said = "holds release 3 now" if name == "q1" else "is not there"

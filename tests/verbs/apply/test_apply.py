@@ -287,7 +287,7 @@ def test_files_that_are_no_plans(tmp_path: Path) -> None:
     for at, facts in enumerate(bad):
         path = tmp_path / f"{at}.json"
         path.write_text(json.dumps(facts))
-        with pytest.raises(DataError, match="no plan"):
+        with pytest.raises(DataError, match="not a plan"):
             shoal.ReleasePlan.load(path)
     (tmp_path / "text.json").write_text("{")
     for name in ("text.json", "nowhere.json"):
