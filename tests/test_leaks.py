@@ -10,6 +10,7 @@ import itertools
 import logging
 import struct
 from collections import Counter, defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -421,7 +422,8 @@ class TestTheLastDoor:
             return result
 
         def frame(table: Any, recoding: Any, groups: Any, **options: Any) -> Any:
-            return published(table, recoding, class_of(table), **options)
+            sizes = np.bincount(class_of(table), minlength=table.classes.count)
+            return published(table, replace(recoding, sizes=sizes), class_of(table), **options)
 
         recode, published = shoal.pipeline.recode.recode, shoal.pipeline.recoded.publish_frame
         monkeypatch.setattr(shoal.pipeline.recode, "recode", keep_everything)

@@ -504,7 +504,7 @@ def _differs(agreement: _Agreement, persons: NDArray[np.uint32], column: pl.Seri
 
 
 def _share_between(groups: NDArray[np.uint32], column: pl.Series) -> float:
-    """Compute the share of the variance of numbers that is between groups: near 1 for ages of persons, who grow older."""
+    """Compute the share of the variance of numbers that is between groups: near 1 for ages of persons."""
     import polars as pl
 
     column = column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
