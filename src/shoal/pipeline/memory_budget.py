@@ -17,7 +17,7 @@ LEAST_MEMORY = 10**9
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]I?|)B?", re.IGNORECASE)
 
-_RESIDENT = 600 * 10**6
+_RESIDENT = 700 * 10**6
 """Bytes that the interpreter, its libraries, compiled code and the buffers of a scan take, whatever the table is."""
 _CELL = 400
 """Bytes that a cell takes while cells are counted, planned, recoded and checked."""

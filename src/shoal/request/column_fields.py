@@ -94,7 +94,7 @@ class ColumnFields:
     )
     rows_per_person: int | None = requestable(
         "int, optional",
-        "At most so many rows of a person are published; others are left out. With 1, the guarantees for rows hold "
+        "Publish at most so many rows of a person; others are left out. With 1, the guarantees for rows hold "
         "for persons.",
         section="columns",
         default=None,

@@ -89,7 +89,7 @@ class Request(ColumnFields):
     )
     seed: int | None = requestable(
         "int, optional",
-        "Seed for reproducible experiments; by default randomness comes from the operating system.",
+        "Seed for reproducible experiments, at least 0; by default randomness comes from the operating system.",
         section="method",
         default=None,
         flag="--seed",
@@ -150,7 +150,7 @@ class Request(ColumnFields):
     )
     largest_set: int = requestable(
         "int",
-        "For generalization: sets with more values than this become a star. A set shows exact values, so that anyone "
+        "For generalization: a set has at most this many values; larger ones become a star. A set shows exact values, so that anyone "
         "who knows a person's value sees if it is a member. For less precise groups, coarsen the column, or give it "
         "a hierarchy.",
         section="recoding",
