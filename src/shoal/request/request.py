@@ -151,8 +151,8 @@ class Request(ColumnFields):
     largest_set: int = requestable(
         "int",
         "For generalization: a set has at most this many values; larger ones become a star. A set shows exact values, "
-        "so that anyone who knows a person's value sees if it is a member. For less precise groups, coarsen the column, "
-        "or give it a hierarchy.",
+        "so that anyone who knows a person's value sees if it is a member. For less precise groups, coarsen the "
+        "column, or give it a hierarchy.",
         section="recoding",
         default=LARGEST_SET,
         flag="--largest-set",
