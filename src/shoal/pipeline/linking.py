@@ -14,7 +14,7 @@ from shoal.algorithms.linked.strata import choose_strata
 from shoal.errors import ColumnError, UnsupportedError
 from shoal.models import GroupModel
 from shoal.pipeline.linked_rows import LinkedRows
-from shoal.pipeline.units import places_in_order
+from shoal.pipeline.units import places_in_order, places_within_units
 from shoal.table import PSEUDONYM, Schema, encode
 
 if TYPE_CHECKING:
@@ -104,10 +104,9 @@ def _positions(
     else:
         known = _encode(frame, request.schema.quasi_identifiers)
         keys += [column.codes.astype(np.int64) for column in reversed(known)]
-    order = np.lexsort([*keys, persons])
-    sorted_persons = persons[order]
+    order = np.lexsort(keys)
     positions = np.empty(len(order), dtype=np.int64)
-    positions[order] = np.arange(len(order)) - np.searchsorted(sorted_persons, sorted_persons)
+    positions[order] = places_within_units(persons[order])
     return positions
 
 

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from shoal.pipeline.input import OpenedData
     from shoal.request.request import Request
 
-__all__ = ["first_rows_of_units", "keep_rows", "missing_units", "places_in_order", "with_units"]
+__all__ = [
+    "first_rows_of_units",
+    "keep_rows",
+    "missing_units",
+    "places_in_order",
+    "places_within_units",
+    "with_units",
+]
 
 
 def with_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_person: str) -> OpenedData:
@@ -88,13 +95,24 @@ def keep_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
         assert request.order is not None
         places = places_in_order(opened.frame.get_column(request.order), request)
         each = each[np.argsort(places[each] if request.kept_rows == "first" else -places[each], kind="stable")]
-    owners = opened.units[0].codes[each]
-    by_person = np.argsort(owners, kind="stable")
-    sorted_owners = owners[by_person]
-    first = np.searchsorted(sorted_owners, sorted_owners)
-    stays = np.arange(len(each)) - first < int(request.rows_per_person or 0)
-    kept = np.bincount(each[by_person[stays]], minlength=opened.frame.height).astype(np.int64)
+    stays = places_within_units(opened.units[0].codes[each]) < int(request.rows_per_person or 0)
+    kept = np.bincount(each[stays], minlength=opened.frame.height).astype(np.int64)
     return replace(opened, kept=kept)
+
+
+def places_within_units(units: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Compute the place of each row among the rows of its unit, from 0 on, in the order of the rows.
+
+    Examples
+    --------
+    >>> places_within_units(np.array([7, 3, 7, 7, 3]))
+    array([0, 0, 1, 2, 1])
+    """
+    order = np.argsort(units, kind="stable")
+    in_order = units[order]
+    places = np.empty(len(units), dtype=np.int64)
+    places[order] = np.arange(len(units)) - np.searchsorted(in_order, in_order)
+    return places
 
 
 def places_in_order(column: pl.Series, request: Request) -> NDArray[np.int64]:

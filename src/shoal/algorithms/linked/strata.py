@@ -84,18 +84,15 @@ def choose_strata(
         values = ValueSets.of(units[kept], count, [(codes[kept], size) for codes, size in columns])
         limits = limits_of(values)
         # Longest first: joining with a shorter stratum leaves out rows of one stratum only.
+        strata = {length: np.flatnonzero(lengths == length) for length in np.unique(lengths).tolist()}
         failing = [
             length
-            for length in np.unique(lengths)
-            if len(
-                limits.exceeded(
-                    values.select(np.flatnonzero(lengths == length)).counts(), int((lengths == length).sum())
-                )
-            )
+            for length, members in strata.items()
+            if len(limits.exceeded(values.select(members).counts(), len(members)))
         ]
         if not failing:
             return Strata(lengths=lengths, kept=kept, values=values, limits=limits, fewest_left_out=fewest)
-        lengths = _shortened(lengths, int(failing[-1]))
+        lengths = _shortened(lengths, failing[-1])
 
 
 def _shortened(lengths: NDArray[np.int64], failing: int) -> NDArray[np.int64]:
