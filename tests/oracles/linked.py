@@ -1,12 +1,13 @@
-"""Linked rows, by definition and by trying everything: bundles, shares of units, and the cheapest bundling."""
+"""Linked rows, by definition and by trying everything: bundles, shares of units, beliefs, and the cheapest bundling."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-__all__ = ["bundles_of", "fewest_left_out", "is_linked_safe", "partitions_of"]
+__all__ = ["assignments", "bundles_of", "fewest_left_out", "fewest_stars", "is_linked_safe", "partitions_of"]
 
 Row = tuple[Hashable, tuple[Hashable, ...], Hashable]
 """Pseudonym, quasi-identifiers, sensitive value."""
@@ -59,3 +60,64 @@ def fewest_left_out(lengths: Sequence[int], least: int) -> int:
         sum(sum(lengths[unit] for unit in part) - len(part) * min(lengths[unit] for unit in part) for part in partition)
         for partition in partitions_of(range(len(lengths)), least)
     )
+
+
+def fewest_stars(units: Sequence[Sequence[tuple[tuple[Hashable, ...], Hashable]]], k: int, l: int) -> int:
+    """Try all bundlings of units, and all orders of the rows of each unit: the stars of the cheapest safe release.
+
+    Parameters
+    ----------
+    units : sequence of sequences of (quasi-identifiers, sensitive value)
+        The rows that each unit publishes. Some bundling is safe.
+    k, l : int
+    """
+
+    def stars(part: Sequence[int]) -> float:
+        first, *others = ([known for known, _ in units[unit]] for unit in part)
+        if any(len(rows) != len(first) for rows in others):
+            return float("inf")
+        having = Counter(value for unit in part for value in {value for _, value in units[unit]})
+        if max(having.values()) * l > len(part):
+            return float("inf")
+        return len(part) * min(
+            sum(len(set(cells)) > 1 for rows in zip(first, *orders, strict=True) for cells in zip(*rows, strict=True))
+            for orders in itertools.product(*map(itertools.permutations, others))
+        )
+
+    costs = {
+        tuple(part): stars(part)
+        for size in range(k, len(units) + 1)
+        for part in itertools.combinations(range(len(units)), size)
+    }
+    return int(min(sum(costs[tuple(part)] for part in parts) for parts in partitions_of(range(len(units)), k)))
+
+
+def assignments(
+    rows: Sequence[Row], known: Mapping[Hashable, Sequence[tuple[Hashable, ...]]]
+) -> list[dict[Hashable, Hashable]]:
+    """List all assignments of units to pseudonyms that an adversary cannot rule out.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        The published rows; a star may stand for any value.
+    known : mapping
+        The quasi-identifiers of every row of every unit, published or not.
+    """
+    published: dict[Hashable, list[tuple[Hashable, ...]]] = {}
+    for pseudonym, cells, _ in rows:
+        published.setdefault(pseudonym, []).append(cells)
+
+    def fits(cells: Sequence[tuple[Hashable, ...]], own: Sequence[tuple[Hashable, ...]]) -> bool:
+        return any(
+            all(shown in ("*", value) for row, true in zip(cells, chosen, strict=True)
+                for shown, value in zip(row, true, strict=True))
+            for chosen in itertools.permutations(own, len(cells))
+        )  # fmt: skip
+
+    fitting = {(one, pseudonym): fits(published[pseudonym], known[one]) for one in known for pseudonym in published}
+    return [
+        dict(zip(known, order, strict=True))
+        for order in itertools.permutations(published)
+        if all(fitting[pair] for pair in zip(known, order, strict=True))
+    ]

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from tests.oracles.grouping import divisions
+from tests.oracles.linked import is_linked_safe, partitions_of
 from tests.oracles.persons import confidence_by_matchings, largest_share, units_share
 
 from shoal.models import KAnonymity, LDiversity, Population
@@ -97,3 +98,49 @@ def test_a_share_of_distinct_persons_is_not_monotone() -> None:
     assert share(one + other, "v") == 1
     assert confidence_by_matchings([one, other], "a", "v") == Fraction(3, 4)
     assert confidence_by_matchings([one + other], "a", "v") == Fraction(5, 6)
+
+
+LINKED = [
+    [(unit, known, value) for unit, known, value in zip(owners, known, values, strict=True)]
+    for owners, known in (("aabbcc", "xyxyxy"), ("aabbcd", "xxxxxx"), ("aabbcd", "xyyxzz"), ("abcdee", "xxyyyx"))
+    for values in itertools.product("vw", "vwo", "uv", "uvw", "uo", "uvw")
+]
+"""Small releases of linked rows, before cells are suppressed. Theorems 8 and 9 are in test_linked_oracle.py."""
+
+
+def test_10_and_11_linked_units_imply_the_same_of_rows() -> None:
+    safe = 0
+    for rows, k, l in itertools.product(LINKED, (1, 2), (1, 2)):
+        if not is_linked_safe([(unit, (known,), value) for unit, known, value in rows], k, l):
+            continue
+        safe += l > 1
+        for shown in {known for _, known, _ in rows}:
+            group = [(unit, value) for unit, known, value in rows if known == shown]
+            assert units_share([unit for unit, _ in group], k)
+            assert largest_share([value for _, value in group]) * l <= 1
+    assert safe > 0
+
+
+def test_12_what_is_feasible_for_linked_units() -> None:
+    """Of all choices of published rows, and all bundles, some is safe if and only if one row of each unit is."""
+    for owners, l in itertools.product(("aabbcd", "aabc"), (2, 3)):
+        for values in itertools.product("vw", repeat=len(owners)):
+            own = {unit: [value for one, value in zip(owners, values, strict=True) if one == unit] for unit in owners}
+            chosen = [max(map(one.count, one)) * l <= len(own) for one in itertools.product(*own.values())]
+            kept = itertools.product(
+                *([part for n in range(1, len(held) + 1) for part in itertools.combinations(held, n)]
+                  for held in own.values())
+            )  # fmt: skip
+            assert any(chosen) == any(bundles_hide(parts, l) for parts in kept)
+
+
+def bundles_hide(units: Sequence[tuple[str, ...]], l: int) -> bool:
+    """Decide if some partition into bundles of equally many rows has each value in at most one in l units."""
+    return any(
+        all(
+            len({len(units[unit]) for unit in part}) == 1
+            and all(sum(value in units[unit] for unit in part) * l <= len(part) for value in "vw")
+            for part in parts
+        )
+        for parts in partitions_of(range(len(units)), l)
+    )

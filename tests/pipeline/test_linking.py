@@ -39,7 +39,7 @@ def rows_of(release: shoal.Release) -> list[tuple[Any, tuple[Any, ...], Any]]:
     return [(unit, (age, gender, ward), value) for unit, age, gender, ward, value in release.data.select(names).rows()]
 
 
-@settings(deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(0, 10**6), st.integers(2, 8), st.integers(1, 3), st.integers(1, 3),
     st.sampled_from(["suppression", "generalization"]),

@@ -1,0 +1,96 @@
+"""200 small tables of linked rows against trying everything: bounds, costs, and what adversaries believe."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.oracles.linked import assignments, bundles_of, fewest_stars, is_linked_safe
+
+from shoal.algorithms import Cluster, Problem, lower_bound
+from shoal.algorithms.linked.linking import group_linked_rows, least_units, unit_limits
+from shoal.algorithms.linked.strata import choose_strata
+from shoal.errors import InfeasibleError
+from shoal.models import KAnonymity, LDiversity, Requirement
+from shoal.table import Schema, encode
+
+NAMES = ("age", "ward")
+Known = tuple[str, str]
+
+
+def drawn(seed: int) -> pl.DataFrame:
+    """Draw a table of four to six persons with one to three rows; ages are constant within a person."""
+    rng = np.random.default_rng(seed)
+    units = int(rng.integers(4, 7))
+    person = np.repeat(np.arange(units), rng.integers(1, 3 if units == 6 else 4, units))
+    return pl.DataFrame(
+        {
+            "person": person,
+            "age": rng.choice(list("abc"), units)[person],
+            "ward": rng.choice(list("xy"), len(person)),
+            "disease": rng.choice(list("pqrstuvw"), len(person)),
+        }
+    )
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_releases_are_safe_and_cost_no_less_than_the_optimum(block: int) -> None:
+    reached = 0
+    for seed in range(20 * block, 20 * block + 20):
+        frame, k, l = drawn(seed), seed % 2 + 2, seed // 2 % 2 + 1
+        table = encode(frame, Schema(quasi_identifiers=NAMES, sensitive=("disease",), direct_identifiers=("person",)))
+        units = frame["person"].to_numpy()
+        positions = frame.select(pl.int_range(pl.len()).over("person")).to_series().to_numpy()
+        models = [KAnonymity(k), LDiversity(l)]
+        columns = [(column.codes.astype(np.int64), column.size) for column in table.sensitive]
+        try:
+            strata = choose_strata(units, positions, columns, partial(unit_limits, models), least_units(models))
+        except InfeasibleError:
+            first = frame.group_by("person").first()["disease"].value_counts()["count"].max()
+            assert first * l > units.max() + 1  # type: ignore[operator]
+            continue
+        rows = np.flatnonzero(strata.kept)
+        kept, requirement = table.entries(rows, None), Requirement.of(models, ["disease"])
+        problem = Problem(table=kept, requirement=requirement, rng=np.random.default_rng(0), recoding="suppression")
+        groups = group_linked_rows(problem, units[rows], positions[rows], strata, Cluster()).groups
+        came = frame[rows].with_columns(pl.Series("group", groups))
+        shown = [
+            pl.when(pl.col(name).n_unique().over("group") == 1).then(pl.col(name)).otherwise(pl.lit("*"))
+            for name in NAMES
+        ]
+        cells = came.select("person", *(one.alias(name) for one, name in zip(shown, NAMES, strict=True)), "disease")
+        published = [(unit, (age, ward), value) for unit, age, ward, value in cells.rows()]
+        assert is_linked_safe(published, k, l)
+        # The bound is at most the optimum, which is at most the result.
+        stars = sum(cell == "*" for _, known, _ in published for cell in known)
+        rows_of = came.select("person", pl.concat_list(*NAMES), "disease").rows()
+        own = [
+            [(tuple(known), value) for unit, known, value in rows_of if unit == one] for one in range(units.max() + 1)
+        ]
+        optimum = fewest_stars(own, k, l)
+        assert lower_bound(kept, requirement, target=stars).stars <= optimum <= stars
+        reached += optimum == stars
+        check_beliefs(frame, published, k, l)
+    assert reached > 0
+
+
+def check_beliefs(frame: pl.DataFrame, published: list[tuple[int, Known, str]], k: int, l: int) -> None:
+    """Theorems 8 and 9: what follows from all assignments that somebody who knows all quasi-identifiers has left."""
+    known: dict[int, list[Known]] = {}
+    for unit, age, ward in frame.select("person", *NAMES).rows():
+        known.setdefault(unit, []).append((age, ward))
+    left = assignments(published, known)  # type: ignore[arg-type]
+    assert {unit: unit for unit in known} in left
+    values: dict[object, set[str]] = {}
+    for pseudonym, _, value in published:
+        values.setdefault(pseudonym, set()).add(value)
+    size = {pseudonym: len(bundle) for bundle in bundles_of(published) for pseudonym in bundle}
+    for unit in known:
+        for pseudonym in known:
+            sure = Fraction(sum(one[unit] == pseudonym for one in left), len(left))
+            assert sure <= Fraction(1, size[pseudonym]) <= Fraction(1, k)
+        for value in set().union(*values.values()):
+            assert Fraction(sum(value in values[one[unit]] for one in left), len(left)) <= Fraction(1, l)
