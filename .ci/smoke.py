@@ -1,4 +1,7 @@
-"""What an installed shoal must do without its checkout: publish, judge, keep a ledger, read and write workbooks."""
+"""What an installed shoal must do without its checkout: publish, judge, keep a ledger, read and write workbooks.
+
+With the argument `bare` it is installed without extras: the common commands need none.
+"""
 
 import subprocess
 import sys
@@ -20,19 +23,21 @@ def said(*words: str) -> str:
 
 assert Path(sys.prefix) in Path(shoal.__file__).parents, shoal.__file__
 assert said("version").split()[-1] == shoal.__version__
+bare = sys.argv[1:] == ["bare"]
 said("anonymize", "--help-all")
-said("demo", "-o", "demo")
 roles = ("--qi", "age,gender,zip", "--sensitive", "disease")
 rest = ("--id", "name,admitted", "--insensitive", "visit_id")
 said("datasets", "patients.csv", "quarter-1.csv")
 said("inspect", "patients.csv", "--spec-out", "release.toml", "-o", "inspection.html")
-said("anonymize", "patients.csv", *roles, *rest, "-l", "2", "--format", "xlsx", "-o", "out")
-assert "2" in said("audit", "out/release.xlsx", *roles, "-l", "2")
+said("anonymize", "patients.csv", *roles, *rest, "-l", "2", "--format", "csv" if bare else "xlsx", "-o", "out")
+assert "2" in said("audit", "out/release.csv" if bare else "out/release.xlsx", *roles, "-l", "2")
 said("risk", "patients.csv", *roles)
-columns = ("--id", "patient_id", "--qi", "age,zip", "--sensitive", "disease")
-said("republish", "init", "releases.db", "--series", "quarters", *columns, "-m", "4")
-said("republish", "publish", "releases.db", "--series", "quarters", "quarter-1.csv", "-o", "q1")
-said("republish", "verify", "releases.db")
+if not bare:
+    said("demo", "-o", "demo")  # its survey is of the extra `data`
+    columns = ("--id", "patient_id", "--qi", "age,zip", "--sensitive", "disease")
+    said("republish", "init", "releases.db", "--series", "quarters", *columns, "-m", "4")
+    said("republish", "publish", "releases.db", "--series", "quarters", "quarter-1.csv", "-o", "q1")
+    said("republish", "verify", "releases.db")
 census = shoal.datasets.census(400, quasi_identifiers=3, seed=1)
 assert isinstance(census, pl.DataFrame)
 release = shoal.anonymize(

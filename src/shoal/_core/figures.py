@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from shoal._core.optional import require
 from shoal._core.private_files import open_private, write_private_text
 from shoal.errors import OutputError
 
@@ -42,23 +43,24 @@ _FORMATS = (".svg", ".png")
 
 def new_axes(width: float = 8, height: float = 5.5) -> Axes:
     """Create axes on a new figure of a given size in inches."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained").subplots()
+    axes: Axes = _figure_class()(figsize=(width, height), layout="constrained").subplots()
+    return axes
 
 
 def new_figure(width: float, height: float) -> Figure:
     """Create a figure of a given size in inches, which notebooks display without any plotting mode."""
     # A subclass, because a plain figure has no display of its own in notebooks.
-    figure: Figure = _shown_figure()(figsize=(width, height), layout="constrained")
+    figure: Figure = _shown_figure_class()(figsize=(width, height), layout="constrained")
     return figure
 
 
-@cache
-def _shown_figure() -> Any:
-    from matplotlib.figure import Figure
+def _figure_class() -> Any:
+    return require("matplotlib.figure", extra="plots", purpose="A chart").Figure
 
-    class ShownFigure(Figure):  # type: ignore[misc, unused-ignore]
+
+@cache
+def _shown_figure_class() -> Any:
+    class ShownFigure(_figure_class()):  # type: ignore[misc, unused-ignore]
         """A figure without a window that shows itself in notebooks."""
 
         def _repr_png_(self) -> bytes:

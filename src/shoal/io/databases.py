@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.optional import require
 from shoal.errors import DataError, near_matches
 
 if TYPE_CHECKING:
@@ -107,8 +108,7 @@ def _read_sqlite(source: DatabaseSource) -> pl.DataFrame:
 
 
 def _read_with_sqlalchemy(source: DatabaseSource) -> pl.DataFrame:
-    import sqlalchemy
-
+    sqlalchemy = require("sqlalchemy", extra="ledger", purpose="A database other than SQLite")
     try:
         engine = sqlalchemy.create_engine(source.url)
     except ImportError as error:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.optional import require
 from shoal._messages import Suggestion
 from shoal.errors import DataError, NoRowsError, ParameterError, near_matches
 
@@ -69,9 +70,9 @@ def read_workbook(content: bytes, source: str, *, sheet: str | None = None) -> t
     ParameterError
         If there is no such sheet, or if there are several and none is named.
     """
-    import fastexcel
     import polars as pl
 
+    fastexcel = _reader_library()
     with _quiet(), _explaining(source):
         reader = fastexcel.read_excel(content)
         name = _chosen(reader.sheet_names, sheet, source)
@@ -109,11 +110,14 @@ def sheet_names(path: str | Path) -> list[str]:
     DataError
         If it cannot be read as a workbook.
     """
-    import fastexcel
-
+    fastexcel = _reader_library()
     source = Path(path)
     with _quiet(), _explaining(f"'{source.name}'"):
         return list(fastexcel.read_excel(source.read_bytes()).sheet_names)
+
+
+def _reader_library() -> Any:
+    return require("fastexcel", extra="excel", purpose="Reading a workbook")
 
 
 def _chosen(names: Sequence[str], sheet: str | None, source: str) -> str:
@@ -164,9 +168,9 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _explaining(source: str) -> Iterator[None]:
-    import fastexcel
     import polars as pl
 
+    fastexcel = _reader_library()
     try:
         yield
         return
@@ -278,8 +282,8 @@ def _countable(column: pl.Series) -> bool:
 
 def _write_xlsx(frame: pl.DataFrame, path: Path) -> None:
     import polars as pl
-    import xlsxwriter
 
+    xlsxwriter = require("xlsxwriter", extra="excel", purpose="Writing a workbook")
     # Text must never become a formula, a number or a link.
     options = {"strings_to_formulas": False, "strings_to_numbers": False, "strings_to_urls": False}
     with xlsxwriter.Workbook(str(path), options) as book:

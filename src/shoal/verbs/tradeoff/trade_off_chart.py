@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.figures import new_figure
 from shoal._core.language import gettext as _
 from shoal._core.language import marked
 from shoal._core.words import percent
@@ -107,7 +108,5 @@ def _value(choice: Choice, measure: str) -> float | None:
 
 
 def _new_axes() -> Sequence[Axes]:
-    from matplotlib.figure import Figure
-
-    axes: Sequence[Axes] = Figure(figsize=(10, 5.2), layout="constrained").subplots(1, 2)
+    axes: Sequence[Axes] = new_figure(10, 5.2).subplots(1, 2)
     return axes

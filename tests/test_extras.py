@@ -1,0 +1,38 @@
+"""Without extras the common commands work, and what needs one names it."""
+
+import subprocess
+import sys
+
+DOORS = {
+    "plots": "shoal.anonymize(table, quasi_identifiers=['age'], sensitive='ill', k=2).plot()",
+    "excel": "from pathlib import Path; from shoal.io.workbooks import sheet_names; sheet_names(Path('book.xlsx'))",
+    "ledger": "shoal.Ledger",
+}
+ABSENT = """
+import sys
+for name in ("matplotlib", "matplotlib.figure", "fastexcel", "xlsxwriter", "sqlalchemy", "cryptography"):
+    sys.modules[name] = None
+import polars as pl
+import shoal, shoal.errors
+table = pl.DataFrame({"age": [1, 1, 2, 2] * 5, "ill": ["a", "b"] * 10})
+release = shoal.anonymize(table, quasi_identifiers=["age"], sensitive="ill", k=2)
+release.report("report.html")
+release.save("out")
+open("book.xlsx", "wb").close()
+doors = eval(sys.argv[1])
+for extra, code in doors.items():
+    try:
+        exec(code)
+    except shoal.errors.MissingExtraError as error:
+        assert f"pip install 'shoal-privacy[{extra}]'" in str(error), error
+        print(extra)
+"""
+
+
+def test_the_core_works_without_extras_and_names_them(tmp_path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ABSENT, repr(DOORS)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == list(DOORS)
+    assert (tmp_path / "out/release.csv").exists() or (tmp_path / "out/release.parquet").exists()
