@@ -43,10 +43,11 @@ SLOW = (
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark as fast the first case of each test, but for slow files; `-m fast` takes a tenth of the examples, too."""
     here, seen = Path(__file__).parent, set()
+    paths = {item.path for item in items}
+    slow = {path for path in paths if path.is_relative_to(here) and path.relative_to(here).as_posix().startswith(SLOW)}
     for item in items:
         case = (item.path, item.nodeid.partition("[")[0])
-        inside = item.path.relative_to(here).as_posix() if item.path.is_relative_to(here) else ""
-        if case in seen or inside.startswith(SLOW):
+        if case in seen or item.path in slow:
             continue
         seen.add(case)
         item.add_marker("fast")

@@ -19,6 +19,7 @@ import pytest
 import shoal
 
 ROOT = Path(shoal.__file__).parent
+pytestmark = pytest.mark.xdist_group("house")  # so that one process measures every package, once
 
 UNFINISHED = {
     "disclosure_risk",
@@ -74,54 +75,60 @@ def measure(sources: dict[str, str]) -> Counter[str]:
     return counts
 
 
-@cache
-def packages() -> dict[str, Counter[str]]:
-    """Measure each package, and each algorithm's package on its own."""
-    sources: dict[str, dict[str, str]] = {}
+def list_packages() -> dict[str, list[Path]]:
+    """List the files of each package, and of each algorithm's package on its own."""
+    files: dict[str, list[Path]] = {}
     for path in sorted(ROOT.rglob("*.py")):
         folders = path.relative_to(ROOT).parts[:-1]
         package = "/".join(folders[:2] if folders[:1] == ("algorithms",) else folders[:1]) or "."
-        sources.setdefault(package, {})[str(path)] = path.read_text(encoding="utf-8")
-    return {name: measure(texts) for name, texts in sources.items() if name != "locale"}
+        files.setdefault(package, []).append(path)
+    files.pop("locale", None)
+    return files
 
 
-def finished() -> list[str]:
-    return sorted(packages().keys() - UNFINISHED)
+PACKAGES = list_packages()
+FINISHED = sorted(PACKAGES.keys() - UNFINISHED)
+
+
+@cache
+def measure_package(name: str) -> Counter[str]:
+    """Measure the files of a package, once in a process: tokens take seconds, so this is not done in collecting."""
+    return measure({str(path): path.read_text(encoding="utf-8") for path in PACKAGES[name]})
 
 
 def test_every_unfinished_package_exists():
-    assert UNFINISHED - packages().keys() == set()
-    assert len(finished()) >= 10
+    assert UNFINISHED - PACKAGES.keys() == set()
+    assert len(FINISHED) >= 10
 
 
-@pytest.mark.parametrize("name", finished())
+@pytest.mark.parametrize("name", FINISHED)
 def test_no_word_obscures(name):
-    counts = packages()[name]
+    counts = measure_package(name)
     assert {one: counts[one] for one in counts if one.startswith("banned") and counts[one]} == {}
     assert counts["speech"] <= 1 + counts["words"] * 8 / 10_000, "cells and files do not speak"
 
 
-@pytest.mark.parametrize("name", finished())
+@pytest.mark.parametrize("name", FINISHED)
 def test_conditions_begin_with_if(name):
-    counts = packages()[name]
+    counts = measure_package(name)
     assert counts["where"] <= 2 + counts["words"] * 30 / 10_000
     assert counts["where"] <= max(counts["if"], 2)
 
 
-@pytest.mark.parametrize("name", finished())
+@pytest.mark.parametrize("name", FINISHED)
 def test_docstrings_name_what_is_returned(name):
-    assert packages()[name]["riddles"] <= 2
+    assert measure_package(name)["riddles"] <= 2
 
 
-@pytest.mark.parametrize("name", finished())
+@pytest.mark.parametrize("name", FINISHED)
 def test_code_has_comments(name):
-    counts = packages()[name]
+    counts = measure_package(name)
     assert counts["comments"] >= counts["lines"] * 3 / 100 - 1
     assert counts["kernel_comments"] >= counts["kernel_lines"] * 6.5 / 100 - 1
 
 
 def test_the_finished_packages_together():
-    together = sum((packages()[name] for name in finished()), Counter())
+    together = sum((measure_package(name) for name in FINISHED), Counter())
     per = 10_000 / together["words"]
     assert together["if"] * per > 50
     assert together["where"] * per < 30
