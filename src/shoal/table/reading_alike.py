@@ -177,28 +177,32 @@ def count_alike(values: pl.Series) -> tuple[int, pl.Series]:
 
 def _fold_text(text: pl.Series) -> pl.Series:
     """Fold text so that values that look alike become equal."""
-    column = normalize_text(pl.col("text")).fill_null("").str.normalize("NFKC")
-    mixed = column.str.contains(_MIXED)
-    column = pl.when(mixed).then(column.str.replace_many(_LIKE_LATIN)).otherwise(column).str.to_lowercase()
+    column = pl.col("text")
+    latin = pl.when(column.str.contains(_MIXED)).then(column.str.replace_many(_LIKE_LATIN)).otherwise(column)
     # Lower-casing distinguishes the sharp s and the final sigma; case folding does not.
-    column = column.str.replace_all("\u00df", "ss", literal=True).str.replace_all("\u03c2", "\u03c3", literal=True)
-    column = column.str.normalize("NFKC").str.replace_all(f"{_BLANK}+", " ").str.strip_chars(" ")
-    column = _fold_numbers(column.str.replace_many(_SIGNS)).str.replace(_MISSING, "")
-    return text.alias("text").to_frame().select(column).to_series()
+    sharp = column.str.replace_all("\u00df", "ss", literal=True).str.replace_all("\u03c2", "\u03c3", literal=True)
+    signs = sharp.str.normalize("NFKC").str.replace_all(f"{_BLANK}+", " ").str.strip_chars(" ").str.replace_many(_SIGNS)
+    frame = text.alias("text").to_frame()
+    # Each step is a query: within a query, Polars evaluates an expression once for each reference to it.
+    for step in (normalize_text(column).fill_null("").str.normalize("NFKC"), latin.str.to_lowercase(), signs):
+        frame = frame.select(step)
+    return _fold_numbers(frame).get_column("text").str.replace(_MISSING, "")
 
 
-def _fold_numbers(text: pl.Expr) -> pl.Expr:
+def _fold_numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """Write numbers with a decimal point, without separators of thousands, plus signs and zeros at the ends.
 
     Days and months of dates have no leading zero.
     """
     # Digits are changed as text, because numbers of patients are longer than a float is exact.
+    text, plain = pl.col("text"), pl.col("plain")
     many = text.str.contains(_THOUSANDS)
-    plain = pl.when(many).then(text.str.replace_all(r"[ ',]", "")).otherwise(text)
-    power = plain.str.contains(_SCIENTIFIC)
+    frame = frame.with_columns(plain=pl.when(many).then(text.str.replace_all(r"[ ',]", "")).otherwise(text))
     float_text = plain.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False).cast(pl.String)
-    plain = pl.when(power).then(float_text).otherwise(plain)
+    power = plain.str.contains(_SCIENTIFIC)
+    frame = frame.with_columns(plain=pl.when(power).then(float_text).otherwise(plain))
     short = plain.str.replace(",", ".", literal=True).str.replace(r"^\+", "").str.replace(r"^(-?)0+(\d)", "${1}${2}")
     short = short.str.replace(r"^(-?)\.", "${1}0.").str.replace(r"\.0*$", "").str.replace(r"(\.\d*?)0+$", "${1}")
     dates = pl.when(text.str.contains(_DATE)).then(text.str.replace_all(r"\b0(\d)", "${1}")).otherwise(plain)
-    return pl.when(plain.str.contains(_DECIMAL)).then(short.str.replace("^-0$", "0")).otherwise(dates)
+    numbers = pl.when(plain.str.contains(_DECIMAL)).then(short.str.replace("^-0$", "0")).otherwise(dates)
+    return frame.select(numbers.alias("text"))
