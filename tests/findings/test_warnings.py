@@ -156,6 +156,12 @@ CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = 
         *("person='patient_id': groups count persons", "Name the column of persons, --person patient_id"),
     ),
     (
+        *("respelled_persons", "pcode"),
+        {"pcode": [f"{'pP'[row % 2]}{row // 4}" for row in range(ROWS)]},
+        {"person": "pcode", "privacy": [shoal.KAnonymity(2)]},
+        *("write them alike in the input", "20 values of 'pcode' differ"),
+    ),
+    (
         *("sure_of_persons", "disease"),
         {"pcode": [row // 4 for row in range(ROWS)], "disease": ["a", "b", "c", "d"] * (ROWS // 4)},
         {"person": "pcode", "privacy": [shoal.KAnonymity(2), shoal.LDiversity(4)]},

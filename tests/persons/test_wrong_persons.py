@@ -88,3 +88,70 @@ def test_persons_that_no_model_counts(tmp_path: Path) -> None:
         assert (
             "uncounted_persons" not in shoal.anonymize(data, **REQUEST | request, person="pcode").certificate.to_json()
         )
+
+
+def test_persons_that_are_spelled_in_several_ways(tmp_path: Path) -> None:
+    """No other column shows who they are; blanks at the ends make no other person."""
+    data = visits(("p{}", "P{}", "p{} ", "p{}", "P{}")).drop("visit", "pcode").with_columns(age=30, zip=pl.lit("1"))
+    made = shoal.anonymize(data, **REQUEST, person="spelled")
+    (found,) = [one for one in made.warnings if one.code == "respelled_persons"]
+    assert found.column == "spelled"
+    assert found.text.startswith("120 values of 'spelled' differ")
+    assert "respelled" not in made.public_certificate.to_json()
+    data.write_parquet(tmp_path / "visits.parquet")
+    streamed = shoal.anonymize(tmp_path / "visits.parquet", **REQUEST, person="spelled", engine="stream")
+    assert found in streamed.warnings
+    assert found.code in [
+        one.code for one in shoal.compare(data, **REQUEST, person="spelled", algorithms=["tp"]).warnings
+    ]
+    alike = data.with_columns(pl.col("spelled").str.to_lowercase())
+    assert "respelled_persons" not in [one.code for one in shoal.anonymize(alike, **REQUEST, person="spelled").warnings]
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_records_without_a_person_are_not_one_person(link: bool) -> None:
+    """Another column shows the persons whose records do not show whose they are; readers are warned of such records."""
+    data = (
+        visits()
+        .drop("visit", "spelled")
+        .with_columns(person=pl.when(pl.col("pcode") < 1040).then(None).otherwise(pl.col("pcode")))
+    )
+    request = {**REQUEST, "person": "person", "missing_person": "own", "direct_identifiers": ["pcode"], "link": link}
+    made = shoal.anonymize(data, **request, l=2)
+    assert [one.column for one in made.warnings if one.code == "repeated_person"] == ["pcode"]
+    public = made.public_certificate.to_dict()["guarantee"]["reservations"]
+    assert any("A record that did not show whose it is" in one for one in public)
+    # A sensitive value is not that of one person because no record shows whose it is.
+    unknown = data.with_columns(pl.lit(None, dtype=pl.Int64).alias("person"), age=30, zip=pl.lit("1")).drop("pcode")
+    lone = shoal.anonymize(unknown, **REQUEST, person="person", missing_person="own", link=link)
+    assert "published_person" not in [one.code for one in lone.warnings]
+
+
+def test_one_record_of_each_is_not_said_of_records_without_a_person() -> None:
+    data = visits().with_columns(person=pl.when(pl.col("pcode") < 1040).then(None).otherwise(pl.col("pcode")))
+    request = {**REQUEST, "person": "person", "direct_identifiers": ["pcode", "visit", "spelled"], "rows_per_person": 1}
+    public = shoal.anonymize(data, **request, missing_person="own").public_certificate.to_json()
+    assert "No person has more than one record" not in public
+    assert "A record that did not show whose it is" in public
+    assert (
+        "No person has more than one record"
+        in shoal.anonymize(
+            visits(), **request | {"person": "pcode", "direct_identifiers": ["visit", "spelled"]}
+        ).public_certificate.to_json()
+    )
+
+
+def test_pseudonyms_raise_no_warning() -> None:
+    """They are random numbers: nobody knows that of a person, and no column of the input can be dropped for them."""
+    data = visits().with_columns(pcode=pl.col("visit")).drop("visit", "spelled")
+    made = shoal.anonymize(data, **REQUEST, person="pcode", link=True)
+    assert "pseudonym" in made.data.columns
+    assert not [one for one in made.warnings if one.column == "pseudonym"]
+
+
+def test_a_plan_of_one_record_each_can_be_applied() -> None:
+    request = {**REQUEST, "quasi_identifiers": ["gender"], "person": "pcode", "rows_per_person": 1}
+    made = shoal.anonymize(visits(), **request, direct_identifiers=["visit", "spelled", "age", "zip"])
+    again = shoal.apply(made.plan, visits())
+    assert again.certificate.parameters["rows_per_person"] == 1
+    assert again.data.height == 60

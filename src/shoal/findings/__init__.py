@@ -11,6 +11,7 @@ from shoal.findings.input_findings import (
     persons_beside,
     persons_of,
     repeated_person,
+    respelled_persons,
     sure_of_persons,
     unprotected_persons,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "persons_of",
     "published_warnings",
     "repeated_person",
+    "respelled_persons",
     "sure_of_persons",
     "uncounted_persons",
     "unprotected_persons",

@@ -169,6 +169,14 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
         by=_BOTH,
     ),
     WarningKind(
+        code="respelled_persons",
+        title="Persons are spelled in several ways",
+        when="Values of a column of persons differ in upper and lower case, blanks, zeros before, or in another way in "
+        "which values read alike (see values_read_alike).",
+        why="Each spelling counts as a person: five records of one person hide nobody.",
+        by=_RELEASE,
+    ),
+    WarningKind(
         code="sure_of_persons",
         title="All records of a person tell more than one",
         when="Persons have several records, and knowing the quasi-identifiers of all of them makes some value of a "

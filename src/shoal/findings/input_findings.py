@@ -20,6 +20,7 @@ from shoal.disclosure_risk import (
 from shoal.findings.finding_kinds import OWN_VALUE, Remark
 from shoal.hierarchy.fitting import suggest_coarsening
 from shoal.models.feasible import drop_columns
+from shoal.table import count_alike, normalize_columns
 
 if TYPE_CHECKING:
     from shoal.table import Schema
@@ -34,6 +35,7 @@ __all__ = [
     "persons_beside",
     "persons_of",
     "repeated_person",
+    "respelled_persons",
     "sure_of_persons",
     "unprotected_persons",
 ]
@@ -131,9 +133,8 @@ def columns_of_units(frame: pl.DataFrame, schema: Schema) -> Iterator[PersonEvid
         if column.dtype.is_nested() or column.dtype == pl.Object:
             continue
         for unit in schema.units:
-            keys = [frame[one].alias(f"u{at}") for at, one in enumerate(unit)]
-            several = pl.DataFrame([column, *keys]).drop_nulls("value").group_by("value")
-            counted = several.agg(pl.len().alias("rows"), pl.struct(key.name for key in keys).n_unique().alias("n"))
+            several = _unit_keys(frame, unit).with_columns(column).drop_nulls("value").group_by("value")
+            counted = several.agg(pl.len().alias("rows"), pl.struct(pl.exclude("value")).n_unique().alias("n"))
             own = counted.filter((pl.col("rows") > 1) & (pl.col("n") == 1))["rows"].sum()
             if own and own >= OWN_VALUE * frame.height:
                 rows, most = int(counted["rows"].sum()), int(counted["rows"].to_numpy().max())
@@ -144,12 +145,22 @@ def columns_of_units(frame: pl.DataFrame, schema: Schema) -> Iterator[PersonEvid
 def _are_together(frame: pl.DataFrame, names: Sequence[str], unit: Sequence[str]) -> bool:
     """Check whether the rows of most repeated values belong to one unit each."""
     # By number, because Polars takes the name "*" for all columns.
-    values, units = ([f"{kind}{at}" for at in range(len(some))] for kind, some in (("v", names), ("u", unit)))
-    columns = [frame[name].alias(key) for name, key in zip((*names, *unit), (*values, *units), strict=True)]
-    counted = pl.DataFrame(columns).group_by(values).agg(pl.len().alias("rows"), pl.struct(units).n_unique().alias("n"))
+    values = [f"v{at}" for at in range(len(names))]
+    columns = _unit_keys(frame, unit).with_columns(
+        frame[name].alias(key) for name, key in zip(names, values, strict=True)
+    )
+    counted = columns.group_by(values).agg(pl.len().alias("rows"), pl.struct(pl.exclude(values)).n_unique().alias("n"))
     # A few values may belong to several units, such as namesakes.
     repeated = counted.filter(pl.col("rows") > 1)
     return 2 * int((repeated["n"] > 1).sum()) <= repeated.height
+
+
+def _unit_keys(frame: pl.DataFrame, unit: Sequence[str]) -> pl.DataFrame:
+    """Return columns that are equal for rows of one unit; a row that misses its unit is alone."""
+    keys = pl.DataFrame([frame[name].alias(f"u{at}") for at, name in enumerate(unit)])
+    keys = normalize_columns(keys.lazy(), keys.columns).collect().fill_nan(None)
+    missing = pl.any_horizontal(pl.all().is_null())
+    return keys.with_columns(pl.when(missing).then(pl.int_range(pl.len())).alias("alone"))
 
 
 def sure_of_persons(figures: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:
@@ -182,6 +193,29 @@ def exact_ends(records: int, rows: int) -> Iterator[Remark]:
             found=Fact("singled_out", records=records, rows=rows),
             advice=Fact("without_exact_ends", asked=Suggestion("exact_ends", True)),
         )
+
+
+def respelled_persons(frame: pl.DataFrame, schema: Schema) -> Iterator[Remark]:
+    """Yield the warning about each column of persons whose values read alike, so that one person may count as several.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The table with the columns that identify units.
+    schema : Schema
+        The roles of the columns.
+    """
+    for name in schema.unit_columns:
+        # Blanks at the ends and forms of Unicode do not separate persons.
+        column = normalize_columns(pl.DataFrame([frame[name].alias("unit")]).lazy(), ["unit"]).collect()["unit"]
+        values = len(count_alike(column.drop_nulls())[1])
+        if values:
+            yield Remark(
+                code="respelled_persons",
+                column=name,
+                found=Fact("respelled_persons", values=values, column=name),
+                advice=Fact("spell_persons_alike"),
+            )
 
 
 def repeated_person(persons: Sequence[PersonEvidence]) -> Iterator[Remark]:

@@ -226,7 +226,7 @@ def _as_they_came(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> Itera
             advice=Fact("round_or_drop", drop=drop_columns([*own])),
         )
     yield from _identifying_columns(
-        schema.insensitive,
+        [name for name in schema.insensitive if name != schema.pseudonym],  # pseudonyms are random numbers
         int(each.sum()),
         own=lambda names: _own(frame, names, each),
         distinct=lambda name: _plain(frame.get_column(name)).n_unique(),

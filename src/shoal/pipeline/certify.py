@@ -12,6 +12,7 @@ from shoal.findings import (
     how_to_coarsen,
     original_warnings,
     published_warnings,
+    respelled_persons,
     sure_of_persons,
     uncounted_persons,
 )
@@ -90,6 +91,7 @@ def certified(
         warnings = (
             *_published_warnings(published, prepared.counts[entries], prepared, achieved),
             *original_warnings(persons, prepared.opened.unread, request.schema),
+            *respelled_persons(whole.opened.as_it_came, request.schema),
             *uncounted_persons(request.requirement.to_list()),
             *_exact_ends(recoded),
             *sure_of_persons(figures),

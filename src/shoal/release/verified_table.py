@@ -136,6 +136,8 @@ class VerifiedTable(Unpicklable):
         schema, requested = self.schema, certificate.requested
         return certificate.public(
             text=" ".join(dict.fromkeys(promise(model, schema.sensitive) for model in requested)),
-            reservations=reservations(requested, schema.quasi_identifiers, schema.insensitive),
+            reservations=reservations(
+                requested, schema.quasi_identifiers, schema.insensitive, certificate.parameters.get("missing_person")
+            ),
             proof=proof,
         )

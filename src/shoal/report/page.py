@@ -221,7 +221,9 @@ def _asked(
             )
             for request in asked
         ],
-        "reservations": sentences.reservations(asked, columns["quasi_identifiers"], insensitive),
+        "reservations": sentences.reservations(
+            asked, columns["quasi_identifiers"], insensitive, certificate["parameters"].get("missing_person")
+        ),
     }
 
 

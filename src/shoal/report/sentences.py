@@ -429,7 +429,10 @@ def _ratio(value: float) -> str:
 
 
 def reservations(
-    requested: Sequence[Mapping[str, Any]], quasi_identifiers: Sequence[str], insensitive: Sequence[str]
+    requested: Sequence[Mapping[str, Any]],
+    quasi_identifiers: Sequence[str],
+    insensitive: Sequence[str],
+    missing_person: str | None = None,
 ) -> list[str]:
     """List the limits of a release's guarantee, in sentences.
 
@@ -439,6 +442,8 @@ def reservations(
         The certificate's "requested".
     quasi_identifiers, insensitive : sequence of str
         Names of the columns with these roles.
+    missing_person : str, optional
+        "own" if a record without a person was taken for another person's.
     """
     # The parameters of all models decide which kinds of disclosure they cover.
     guarded = set().union(*requested) if requested else set()
@@ -453,7 +458,7 @@ def reservations(
             "It protects against someone who knows {known}. Whoever knows more of a person than that may learn more "
             "than is said here; which columns an adversary can know is the publisher's judgement."
         ).format(known=known),
-        *_records_of_persons({request.get("of") for request in requested}),
+        *_records_of_persons({request.get("of") for request in requested}, alone=missing_person == "own"),
     ]
     linked = any(request.get("of") == "linked_persons" for request in requested)
     insensitive = [name for name in insensitive if not (linked and name == PSEUDONYM)]
@@ -494,9 +499,16 @@ def reservations(
     ]
 
 
-def _records_of_persons(whose: Set[str | None]) -> list[str]:
+def _records_of_persons(whose: Set[str | None], *, alone: bool) -> list[str]:
     """Explain the limits for persons with several records, given the units of the models, in sentences."""
-    said = [_what_records_tell(whose)]
+    said = [_what_records_tell(whose, alone=alone)]
+    if alone:
+        said.append(
+            _(
+                "A record that did not show whose it is was taken for another person's: of a person with several of "
+                "them more may be learned than is said here."
+            )
+        )
     if "linked_persons" not in whose and whose & {"persons", "records"}:
         said.append(
             _(
@@ -507,13 +519,13 @@ def _records_of_persons(whose: Set[str | None]) -> list[str]:
     return said
 
 
-def _what_records_tell(whose: Set[str | None]) -> str:
+def _what_records_tell(whose: Set[str | None], *, alone: bool) -> str:
     if "linked_persons" in whose:
         return _(
             "The records of a person are linked: whoever knows some sensitive values of a person, such as two of the "
             "diagnoses, may find the others."
         )
-    if "one_record_each" in whose:
+    if "one_record_each" in whose and not alone:
         return _("No person has more than one record in it, so that what is said of records holds for persons.")
     if "records" in whose:
         return _(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shoal.engines.memory import InMemory
-from shoal.findings import repeated_person, uncounted_persons
+from shoal.findings import repeated_person, respelled_persons, uncounted_persons
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,4 +36,8 @@ def warn_of_persons(opened: OpenedData, rows: NDArray[np.int32], request: Reques
     others = [name for name in opened.frame.columns if name not in (*schema.published, *schema.unit_columns)]
     hidden = replace(schema, direct_identifiers=tuple(others))
     persons = InMemory(opened=opened).persons(opened, rows, hidden)
-    return (*repeated_person(persons), *uncounted_persons(request.requirement.to_list()))
+    return (
+        *repeated_person(persons),
+        *respelled_persons(opened.as_it_came, schema),
+        *uncounted_persons(request.requirement.to_list()),
+    )

@@ -291,6 +291,11 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "The column '{column}' is published as it is, and repeats as the number or name of a person would: {evidence}. "
         "It links all records of a person."
     ),
+    "respelled_persons": marked(
+        "{values:number} values of '{column}' differ from another one in case, blanks, zeros before or the form of a "
+        "number alone: a person who is spelled in two ways counts as two."
+    ),
+    "spell_persons_alike": marked("If they are the same persons, write them alike in the input."),
     "uncounted_persons": marked("Persons are named, and no model counts them: all records of a group may be of one."),
     "one_record_each": marked("Make it one record per person first."),
     "count_persons": marked(

@@ -178,8 +178,7 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
             ".",
         )
     parameters = plan.parameters
-    requirement = Requirement.of(models, schema.sensitive, schema.units)
-    if requirement.population is not None:
+    if Requirement.of(models, schema.sensitive, schema.units).population is not None:
         raise ParameterError(
             "A plan does not support models that need a population: its people are compared with the forms of a "
             "release, and the forms of a plan do not depend on them. Use anonymize, or name other models: ",
@@ -191,7 +190,8 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
         sensitive=schema.sensitive,
         direct_identifiers=schema.direct_identifiers,
         insensitive=schema.insensitive,
-        units=schema.units,
+        person=schema.units[0] if schema.units else None,
+        units=schema.units[1:],
         privacy=models,
         algorithm=PlannedForms(plan),
         recoding=parameters["recoding"],
