@@ -166,10 +166,10 @@ def test_the_sampling_fraction_of_dis_follows_from_what_is_known():
 def test_every_measure_explains_itself():
     found = everything(people(), population=people(seed=1))
     facts = found.to_dict()
-    meta = {"columns", "stars", "rows", "classes", "smallest_class"}
+    meta = {"columns", "stars", "rows", "classes", "smallest_class", "units", "largest_share", "further"}
     assert {measure.name for measure in MEASURES} == set(facts) - meta
     said = found.sentences()
-    assert len(said) == len(MEASURES) - 1, "no column repeats as persons do"
+    assert len(said) == len(MEASURES) - 2, "no column repeats as persons do, and none is named"
     for sentence in said:
         assert sentence[0].isupper() or sentence[0].isdigit()
         assert sentence.endswith(".")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import click
+
 from shoal.cli import options
 from shoal.cli.asking import arguments_for
 from shoal.cli.cell_reading import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
@@ -149,7 +151,7 @@ Records = Annotated[
 Force = Annotated[bool, option("--force/--no-force", help="Replace OUT if it exists.", panel="Files")]
 
 
-@takes("quasi_identifiers", "sensitive", "star", "reading", "spec", "json")
+@takes("quasi_identifiers", "sensitive", "person", "units", "star", "reading", "spec", "json")
 def risk(
     terminal: Terminal,
     words: Words,
@@ -190,6 +192,9 @@ def risk(
     named = named_by_certificate(source)
     arguments = arguments_for(words, assess, source=source, named=named)
     names = arguments.get("quasi_identifiers", named)
+    if named and not click.get_current_context().params.get("person"):
+        arguments.pop("person", None)  # the column of a spec file, which a release does not have
+        arguments.pop("units", None)
     if stars != "wildcard":
         arguments.pop("hierarchies", None)  # hierarchies of a spec file are for anonymizing
     arguments |= {"hierarchies": trees} if (trees := trees_of_cells(hierarchies, names)) else {}
@@ -223,7 +228,8 @@ def risk(
         return
     written = [("records", records)] if records is not None else []
     written += [("written", page) for page in pages]
-    terminal.say("", lines_of(_lines(facts)), "", *_sentences(facts, explain=explain))
+    for one in (facts, *facts["further"]):
+        terminal.say("", lines_of(_lines(one)), "", *_sentences(one, explain=explain))
     terminal.say("", _ranking(facts["quasi_identifiers"]), "", *(path_line(name, path) for name, path in written))
     for one in facts["identifiers"]:
         terminal.note(f"Warning: {one['text']}")
@@ -233,16 +239,20 @@ def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the figures as lines of a measure and its values."""
     from shoal._core.words import number, percent
 
+    counted = "rows" if facts["unit"] is None else "persons"
+
     def probabilities(figures: Mapping[str, Any]) -> str:
         return (
             f"at most {percent(figures['highest'])}, on average {percent(figures['average'])}; above "
-            f"{percent(figures['threshold'])}: {percent(figures['records_above'])} of the rows"
+            f"{percent(figures['threshold'])}: {percent(figures['records_above'])} of the {counted}"
         )
 
     # Counts first, then the risks that the available knowledge allows.
     rows, classes, smallest = (number(facts[name]) for name in ("rows", "classes", "smallest_class"))
+    whose = [] if facts["unit"] is None else [("persons", f"{number(facts['units'])} (by {plain(facts['unit'])})")]
     lines = [
-        ("rows", f"{rows} in {classes} classes, the smallest of {smallest}"),
+        *whose,
+        ("rows", f"{rows} in {classes} classes, the smallest of {smallest}{' person(s)' if whose else ''}"),
         ("stars", "values of their own" if facts["stars"] == "own" else "any of their values (wildcards)"),
         ("alone in the file", percent(facts["sample_uniques"])),
         ("prosecutor risk", probabilities(facts["prosecutor"])),
@@ -259,7 +269,7 @@ def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     for name, title in (("individual", "individual risk"), ("household", "household risk")):
         if facts[name] is not None:
             average, expected = percent(facts[name]["global"]), number(round(facts[name]["expected"], 1))
-            lines.append((title, f"{average} on average; {expected} rows expected to be found"))
+            lines.append((title, f"{average} on average; {expected} {counted} expected to be found"))
     for name, figures in facts["attribute_disclosure"].items():
         lines.append((f"sure of {plain(name)}", probabilities(figures)))
     return lines

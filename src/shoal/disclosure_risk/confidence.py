@@ -8,6 +8,7 @@ multiplied.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.disclosure_risk.confidence_kernel import least_doubt
+from shoal.disclosure_risk.figures import Threshold
 from shoal.models.rationals import largest_ratio, round_up
 from shoal.verification import count_groups, name_units
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from shoal.models import GroupCounts
 
-__all__ = ["measure_persons"]
+__all__ = ["disclosure_to_persons", "measure_persons"]
 
 _DOUBT = 1e-6
 """Floating-point confidences are wrong by far less than this: units within it of a bound are decided by fractions."""
@@ -45,6 +47,8 @@ class PersonConfidence:
     """The share that the models of rows allow one value to have of a group; None if they allow any."""
     above: int
     """Units of which some value is more probable than the limit; 0 without one."""
+    average: float
+    """Mean over the units of the probability of their most probable value."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as in a certificate: the largest probability is rounded up."""
@@ -184,12 +188,54 @@ def person_confidence(units: GroupCounts, values: GroupCounts, limit: Fraction |
     exact = _Exact(starts, groups, rows, values)
     # The largest: of the units that may have it, each different situation is computed once.
     largest = exact.largest(np.flatnonzero(confidence >= confidence.max() - _DOUBT))
+    average = math.fsum(confidence.tolist()) / len(confidence)
     if limit is None:
-        return PersonConfidence(largest=largest, limit=None, above=0)
+        return PersonConfidence(largest=largest, limit=None, above=0, average=average)
     bound = float(limit)
     above = int(np.count_nonzero(confidence > bound + _DOUBT))
     unsure = np.flatnonzero(np.abs(confidence - bound) <= _DOUBT)
-    return PersonConfidence(largest=largest, limit=limit, above=above + exact.count_above(unsure, limit))
+    return PersonConfidence(
+        largest=largest, limit=limit, above=above + exact.count_above(unsure, limit), average=average
+    )
+
+
+def disclosure_to_persons(
+    frame: pl.DataFrame,
+    owners: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    threshold: Fraction,
+) -> dict[str, Threshold]:
+    """Measure the confidence of an adversary in the most probable value of a person, over all of her rows.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The table; rows with equal cells are a group.
+    owners : polars.DataFrame
+        The person of each row, as one column.
+    quasi_identifiers, sensitive : sequence of str
+        Roles of the columns.
+    threshold : Fraction
+        The largest acceptable confidence.
+
+    Returns
+    -------
+    dict of str to Threshold
+        For each sensitive attribute; shares are of the persons.
+    """
+    with_units, named = name_units(frame, owners)
+    units, *values = count_groups(with_units, quasi_identifiers, [*named.values(), *sensitive])
+    found = {}
+    for name, counts in zip(sensitive, values, strict=True):
+        one = person_confidence(units, counts, threshold)
+        found[name] = Threshold(
+            highest=float(one.largest),
+            average=one.average,
+            threshold=float(threshold),
+            records_above=one.above / units.population.distinct,
+        )
+    return found
 
 
 class _Exact:

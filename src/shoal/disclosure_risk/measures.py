@@ -41,9 +41,21 @@ class Measure:
 
 
 def _records(facts: Facts, share: float) -> int:
-    """Convert a share of the rows to a number of rows."""
+    """Convert a share to a number of rows, or of persons if they are counted."""
+    return round(share * _total(facts))
+
+
+def _total(facts: Facts) -> int:
+    """Return what shares are of: the number of rows, or of persons if they are counted."""
+    persons: int | None = facts.get("units")
     rows: int = facts["rows"]
-    return round(share * rows)
+    return rows if persons is None else persons
+
+
+def _noun(facts: Facts, count: float, rows: str = "record") -> str:
+    """Return the noun of what is counted: persons if a column identifies them, else records (or rows)."""
+    noun = rows if facts.get("unit") is None else "person"
+    return noun if count == 1 else f"{noun}s"
 
 
 def _share(share: float) -> str:
@@ -81,6 +93,16 @@ _NAMED = 4
 
 def _sample_uniques(facts: Facts) -> str:
     alone = _records(facts, facts["sample_uniques"])
+    if facts.get("unit") is not None:
+        if not alone:
+            return _(
+                "None of the {persons} persons in the file can be told from all others by {known}: every record has "
+                "the same as a record of another person."
+            ).format(persons=number(facts["units"]), known=_known(facts))
+        return _(
+            "Of {persons} persons in the file, {alone} could be found by somebody who knows {known} of one of their "
+            "records, and that they are in the file: no record of another person has the same."
+        ).format(persons=number(facts["units"]), alone=number(alone), known=_known(facts))
     if not alone:
         return _(
             "None of the {rows} records in the file can be told from all others by {known}: each has at least one "
@@ -100,6 +122,11 @@ def _small_classes(facts: Facts) -> str:
         if int(k) > 2
     ]
     smallest = number(facts["smallest_class"])
+    if facts.get("unit") is not None:
+        fewest = f"the smallest has records of {smallest} {_noun(facts, facts['smallest_class'])}"
+        return f"The rows form {number(facts['classes'])} classes with the same {_known(facts)}; {fewest}." + (
+            f" Of the persons, {listed(told)}." if told else ""
+        )
     fewest = (
         f"every row matches at least {smallest}" if facts["stars"] == "wildcard" else f"the smallest has {smallest}"
     )
@@ -111,6 +138,18 @@ def _small_classes(facts: Facts) -> str:
 def _prosecutor(facts: Facts) -> str:
     figures = facts["prosecutor"]
     above = _records(facts, figures["records_above"])
+    if facts.get("unit") is not None:
+        return _(
+            "Somebody who knows the quasi-identifiers of one record of a person known to be in the file, and picks one "
+            "of the persons who have such a record, is right with a probability of at most {highest}, and of {average} "
+            "on average. For {above} of {persons} persons it is more than {limit}."
+        ).format(
+            highest=_one_in(figures["highest"]),
+            average=_share(figures["average"]),
+            above=number(above),
+            persons=number(facts["units"]),
+            limit=_limit(figures),
+        )
     return _(
         "Somebody who looks for a person known to be in the file picks the right record with a probability of at most "
         "{highest}, and of {average} on average. For {above} of {rows} records it is more than {limit}."
@@ -131,7 +170,7 @@ def _journalist(facts: Facts) -> str | None:
     return (
         f"Somebody who knows the population, and not who is in the file, picks the right person for a row with a "
         f"probability of at most {_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For "
-        f"{number(above)} of {number(facts['rows'])} rows it is more than {_limit(figures)}."
+        f"{number(above)} of {number(_total(facts))} {_noun(facts, 2, 'row')} it is more than {_limit(figures)}."
     )
 
 
@@ -139,10 +178,11 @@ def _marketer(facts: Facts) -> str | None:
     figures = facts["marketer"]
     if figures is None:
         return None
+    who = "every row" if facts.get("unit") is None else "of every person the row that fits fewest people"
     return (
-        f"Somebody who matches every row with a person of the population that fits is right about "
-        f"{_share(figures['average'])} of them: {number(round(figures['average'] * facts['rows']))} of "
-        f"{number(facts['rows'])}."
+        f"Somebody who matches {who} with a person of the population that fits is right about "
+        f"{_share(figures['average'])} of them: {number(round(figures['average'] * _total(facts)))} of "
+        f"{number(_total(facts))}."
     )
 
 
@@ -192,9 +232,9 @@ def _individual(facts: Facts) -> str | None:
     if figures is None:
         return None
     return (
-        f"By the survey weights, {number(round(figures['expected'], 1))} of {number(facts['rows'])} rows are expected "
-        f"to be re-identified by somebody who tries all: {_share(figures['global'])}. The row at greatest risk has "
-        f"{_share(figures['highest'])}."
+        f"By the survey weights, {number(round(figures['expected'], 1))} of {number(_total(facts))} "
+        f"{_noun(facts, 2, 'row')} are expected to be re-identified by somebody who tries all: "
+        f"{_share(figures['global'])}. The {_noun(facts, 1, 'row')} at greatest risk has {_share(figures['highest'])}."
     )
 
 
@@ -204,8 +244,8 @@ def _household(facts: Facts) -> str | None:
         return None
     return (
         f"Counting that who finds one person of a household finds all of it, "
-        f"{number(round(figures['expected'], 1))} of {number(facts['rows'])} rows are expected to be disclosed: "
-        f"{_share(figures['global'])}."
+        f"{number(round(figures['expected'], 1))} of {number(_total(facts))} {_noun(facts, 2, 'row')} are expected to "
+        f"be disclosed: {_share(figures['global'])}."
     )
 
 
@@ -215,9 +255,10 @@ def _log_linear(facts: Facts) -> str | None:
         return None
     alone = _records(facts, facts["sample_uniques"])
     return (
-        f"Of the {number(alone)} records that are alone in the file, {number(round(figures['tau_1'], 1))} are expected "
-        f"to be alone in the population, too, and {number(round(figures['tau_2'], 1))} to be matched rightly by "
-        f"somebody who knows the population (log-linear model, {figures['model']})."
+        f"Of the {number(alone)} {_noun(facts, 2)} that are alone in the file, "
+        f"{number(round(figures['tau_1'], 1))} are expected to be alone in the population, too, and "
+        f"{number(round(figures['tau_2'], 1))} to be matched rightly by somebody who knows the population (log-linear "
+        f"model, {figures['model']})."
     )
 
 
@@ -227,16 +268,15 @@ def _suda(facts: Facts) -> str | None:
         return None
     special = _records(facts, figures["records"])
     said = (
-        f"{number(special)} of {number(facts['rows'])} records can be told from all others by at most "
+        f"{number(special)} of {number(_total(facts))} {_noun(facts, 2)} can be told from all others by at most "
         f"{number(figures['size'])} of the columns."
     )
     if not special:
         return said
     leading = max(figures["contributions"].items(), key=lambda one: one[1])
     dis = figures["dis"]
-    more = (
-        f" A match with a record that is alone in the file is right with a probability of {_share(dis)}." if dis else ""
-    )
+    alone = f"a {_noun(facts, 1)} that is alone in the file"
+    more = f" A match with {alone} is right with a probability of {_share(dis)}." if dis else ""
     return f"{said} The column '{leading[0]}' is part of {_share(leading[1] / 100)} of what makes them special.{more}"
 
 
@@ -247,6 +287,13 @@ def _attribute_disclosure(facts: Facts) -> str | None:
     said = []
     for name, one in figures.items():
         above = _records(facts, one["records_above"])
+        if facts.get("unit") is not None:
+            said.append(
+                f"Somebody who knows {_known(facts)} of all records of a person can be sure of one of the person's "
+                f"values of {name} with a confidence of up to {_share(one['highest'])}, {_share(one['average'])} on "
+                f"average; for {number(above)} {_noun(facts, above)} it is more than {_limit(one)}."
+            )
+            continue
         said.append(
             f"Somebody who knows {_known(facts)} of a record can be sure of its {name} with a confidence of up to "
             f"{_share(one['highest'])}, {_share(one['average'])} on average; for {number(above)} records it is "
@@ -262,10 +309,22 @@ def _combinations(facts: Facts) -> str | None:
     alone = max((one for one in ranked if len(one["columns"]) == 1), key=lambda one: one["separation"])
     best = ranked[0]
     return (
-        f"Of single columns, '{alone['columns'][0]}' tells most records apart: {_share(alone['separation'])} of all "
-        f"pairs. {listed(best['columns'])} together tell apart {_share(best['separation'])}."
+        f"Of single columns, '{alone['columns'][0]}' tells most {_noun(facts, 2)} apart: "
+        f"{_share(alone['separation'])} of all pairs. {listed(best['columns'])} together tell apart "
+        f"{_share(best['separation'])}."
         if len(best["columns"]) > 1
-        else f"'{best['columns'][0]}' tells apart {_share(best['separation'])} of all pairs of records."
+        else f"'{best['columns'][0]}' tells apart {_share(best['separation'])} of all pairs of {_noun(facts, 2)}."
+    )
+
+
+def _units(facts: Facts) -> str | None:
+    if facts["unit"] is None:
+        return None
+    return (
+        f"All figures count persons, who are identified by '{facts['unit']}': {number(facts['rows'])} records of "
+        f"{number(facts['units'])} {_noun(facts, facts['units'])}. A person has the highest risk of any of that "
+        f"person's records. A record that is known to be in a class is of one person with a probability of up to "
+        f"{_share(facts['largest_share'])}."
     )
 
 
@@ -285,10 +344,22 @@ def _identifiers(facts: Facts) -> str | None:
 
 _ADVERSARY = (
     "The adversary knows the true values of all quasi-identifiers of a person, and that the table is right. Each "
-    "record is taken for another person."
+    "record is taken for another person unless a column identifies persons: f and F then count distinct persons, and a "
+    "person has the highest risk of any of that person's records."
 )
 
 MEASURES: tuple[Measure, ...] = (
+    Measure(
+        name="unit",
+        title="Persons who are counted",
+        meaning="The columns that identify persons with several records, and what all other figures count then.",
+        assumptions="A record without a person is of a person of its own. Records are not linked: the adversary does "
+        "not see which of them are of one person.",
+        formula="f: distinct persons of a class; of a person: max over the records of 1 / f; largest share: max of r / "
+        "g for the r of the g records of a class that are of one person",
+        reference="K. Wang and B. C. M. Fung, Anonymizing sequential releases, KDD 2006",
+        sentence=_units,
+    ),
     Measure(
         name="persons",
         title="Persons with several records",
@@ -442,9 +513,11 @@ MEASURES: tuple[Measure, ...] = (
         title="Attribute disclosure",
         meaning="How sure an adversary can be of a sensitive value of a person, without finding the row.",
         assumptions=f"{_ADVERSARY} The adversary takes the most common value among the rows that fit, and knows "
-        "nothing else of the value.",
+        "nothing else of the value. For persons the adversary knows the class of each record of a person, and takes "
+        "every matching of records with persons for equally likely.",
         formula="max over the values of (rows of the class with the value) / f: its maximum, its mean over the rows, "
-        "and the share of rows above 1 / l",
+        "and the share of rows above 1 / l; for a person with r of the g rows of a class, c of which have the value: 1 "
+        "- product over the classes of C(g - c, r) / C(g, r)",
         reference="A. Machanavajjhala, D. Kifer, J. Gehrke and M. Venkitasubramaniam, l-diversity: privacy beyond "
         "k-anonymity, TKDD 1(1), 2007, doi:10.1145/1217299.1217302",
         sentence=_attribute_disclosure,

@@ -101,7 +101,9 @@ class MinimalUniques:
         return np.asarray(100 * (self.by_column @ self.weights) / total if total else np.zeros(self.columns))
 
 
-def minimal_uniques(columns: Sequence[Column], size: int, *, progress: Progress = silent) -> MinimalUniques:
+def minimal_uniques(
+    columns: Sequence[Column], size: int, *, owners: NDArray[np.int64] | None = None, progress: Progress = silent
+) -> MinimalUniques:
     """Find all minimal sample uniques of up to `size` columns.
 
     Sets of columns are visited so that every subset precedes its supersets. The classes of a set are those of a set
@@ -115,6 +117,9 @@ def minimal_uniques(columns: Sequence[Column], size: int, *, progress: Progress 
         At least one column.
     size : int
         At least 1.
+    owners : int64 array, optional
+        The person of each row: rows are unique if all rows like them are of one person. By default each row is another
+        person's.
     progress : Progress, optional
         Called from time to time.
 
@@ -140,7 +145,7 @@ def minimal_uniques(columns: Sequence[Column], size: int, *, progress: Progress 
     by_row = np.zeros((rows, size), dtype=np.int32)
     by_column = np.zeros((count, size), dtype=np.int64)
     total = sets + math.comb(count, size)
-    for done, (chosen, unique) in enumerate(_visit_sets(columns, size)):
+    for done, (chosen, unique) in enumerate(_visit_sets(columns, size, owners)):
         progress("special uniques", done, total)
         # A set that was not visited has only unique rows in one of its subsets, so that no superset is minimal.
         subsets = [number.get(chosen[:at] + chosen[at + 1 :], -1) for at in range(1, len(chosen))]
@@ -159,7 +164,9 @@ def minimal_uniques(columns: Sequence[Column], size: int, *, progress: Progress 
     return MinimalUniques(columns=count, by_row=by_row, by_column=by_column)
 
 
-def _visit_sets(columns: Sequence[Column], size: int) -> Iterator[tuple[tuple[int, ...], NDArray[np.int32]]]:
+def _visit_sets(
+    columns: Sequence[Column], size: int, owners: NDArray[np.int64] | None
+) -> Iterator[tuple[tuple[int, ...], NDArray[np.int32]]]:
     """Visit sets of columns, subsets first, and yield the rows that become unique with the least column of each set.
 
     The classes of a set are refined from those of the set without its least column; sets come in the order of their
@@ -175,12 +182,27 @@ def _visit_sets(columns: Sequence[Column], size: int) -> Iterator[tuple[tuple[in
             column = columns[at]
             # Only columns below the least one of the set extend it, so that every set is visited once.
             kept, starts, unique = refine(*classes, column.codes, column.size)
+            if owners is not None and len(kept):
+                kept, starts, unique = _set_apart(kept, starts, unique, owners)
             grown = (at, *chosen)
             yield grown, unique
             if len(grown) < size and len(kept):
                 yield from visit(grown, (kept, starts), at)
 
     yield from visit((), everything, len(columns))
+
+
+def _set_apart(
+    rows: NDArray[np.int32], starts: NDArray[np.int32], unique: NDArray[np.int32], owners: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Move the rows of classes that belong to one person from the classes to the unique rows."""
+    of_rows = owners[rows]
+    first = starts[:-1]
+    alone = np.minimum.reduceat(of_rows, first) == np.maximum.reduceat(of_rows, first)
+    sizes = np.diff(starts)
+    apart = np.repeat(alone, sizes)
+    ends = np.cumsum(sizes[~alone], dtype=np.int32)
+    return rows[~apart], np.append(np.int32(0), ends).astype(np.int32), np.append(unique, rows[apart])
 
 
 def data_intrusion_probability(uniques: int, in_pairs: int, p: Fraction) -> float | None:
@@ -228,15 +250,26 @@ def dis_suda_scores(scores: NDArray[np.float64], uniques: int, dis: float, colum
 
 
 def special_uniques(
-    found: MinimalUniques, columns: Sequence[Column], frequencies: Frequencies, p: Fraction | None
+    found: MinimalUniques,
+    columns: Sequence[Column],
+    frequencies: Frequencies,
+    p: Fraction | None,
+    *,
+    owners: NDArray[np.int64] | None = None,
 ) -> SpecialUniques:
-    """Summarize the minimal sample uniques of a table; p is the sampling fraction if it is known."""
+    """Summarize the minimal sample uniques of a table; p is the sampling fraction if it is known.
+
+    With `owners`, the person of each row, the share of the persons with a minimal sample unique is computed.
+    """
     uniques, in_pairs = (int(frequencies.rows_of[frequencies.rows_of == size].sum()) for size in (1, 2))
-    total = found.by_row.sum(axis=0)
+    total, rows = found.by_row.sum(axis=0), np.flatnonzero(found.by_row.any(axis=1))
+    special, count = len(rows), len(found.by_row)
+    if owners is not None:
+        special, count = len(np.unique(owners[rows])), len(np.unique(owners))
     return SpecialUniques(
         size=len(total),
         minimal_uniques={size: int(count) for size, count in enumerate(total, start=1)},
-        records=float(found.by_row.any(axis=1).sum()) / len(found.by_row),
+        records=special / count,
         highest=float(found.scores.max()),
         contributions={column.name: float(one) for column, one in zip(columns, found.contributions, strict=True)},
         dis=None if p is None else data_intrusion_probability(uniques, in_pairs, p),

@@ -173,6 +173,7 @@ def card_of_public_certificate(certificate: Mapping[str, Any]) -> str:
 
 def card_of_risk(facts: Mapping[str, Any], sentences: Sequence[str]) -> str:
     """Render the card of a table's risk, which is for the publisher unless the table is published."""
+    counted = "rows" if facts["unit"] is None else "persons"
     # The columns that separate most pairs of records.
     ranked = [one for one in facts["quasi_identifiers"] if one["separation"] is not None][:_ROWS]
     return card(
@@ -180,8 +181,8 @@ def card_of_risk(facts: Mapping[str, Any], sentences: Sequence[str]) -> str:
         figures=[
             ("highest risk", percent(facts["prosecutor"]["highest"])),
             ("average risk", percent(facts["prosecutor"]["average"])),
-            ("at too high a risk", f"{percent(facts['prosecutor']['records_above'])} of the rows"),
-            ("alone", f"{percent(facts['sample_uniques'])} of the rows"),
+            ("at too high a risk", f"{percent(facts['prosecutor']['records_above'])} of the {counted}"),
+            ("alone", f"{percent(facts['sample_uniques'])} of the {counted}"),
         ],
         sentences=sentences,
         columns={

@@ -168,8 +168,9 @@ def render_risk(facts: Mapping[str, Any], *, title: str) -> str:
         facts=facts,
         measured=[
             (measure, sentence)
+            for one in (facts, *facts["further"])
             for measure in MEASURES
-            if measure.name != "identifiers" and (sentence := measure.sentence(facts)) is not None
+            if measure.name != "identifiers" and (sentence := measure.sentence(one)) is not None
         ],
         combinations=ranked[:_SHOWN_COMBINATIONS],
         more=max(len(ranked) - _SHOWN_COMBINATIONS, 0),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,9 +15,9 @@ from shoal import disclosure_risk as measures
 from shoal._core.progress import Clock, Progress
 from shoal._core.validation import Integer, NotBlank, OneOf, Optional, RationalIn, exact_fraction, validate
 from shoal._messages import Suggestion
-from shoal.disclosure_risk import LOG_LINEAR_MODELS, MEASURES, Frequencies, Measure, Threshold
+from shoal.disclosure_risk import LOG_LINEAR_MODELS, Frequencies
 from shoal.disclosure_risk.attribute import most_common
-from shoal.disclosure_risk.figures import as_json
+from shoal.disclosure_risk.confidence import disclosure_to_persons
 from shoal.disclosure_risk.individual import (
     household_risk,
     household_risks,
@@ -27,6 +25,7 @@ from shoal.disclosure_risk.individual import (
     individual_risks,
     sum_weights,
 )
+from shoal.disclosure_risk.person_rows import PersonRows
 from shoal.disclosure_risk.suda import dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.findings import persons_beside
@@ -34,31 +33,22 @@ from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import judged, open_data, open_population
 from shoal.request.hierarchies import trees_of
 from shoal.table import Schema, encode, roles
-from shoal.verification import collect_meanings
+from shoal.verbs.risk_result import Risk
+from shoal.verbs.survey_columns import read_households, read_weights
+from shoal.verification import collect_meanings, number_units
 from shoal.verification.meaning import parameters_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from os import PathLike
 
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.disclosure_risk import (
-        Combination,
-        Household,
-        Individual,
-        KMapFigures,
-        LogLinear,
-        Marketer,
-        PersonEvidence,
-        PopulationUniques,
-        PossibleIdentifier,
-        PresenceFigures,
-        SpecialUniques,
-    )
+    from shoal.disclosure_risk import LogLinear, SpecialUniques
     from shoal.hierarchy import Hierarchy
-    from shoal.table import Column, Table
+    from shoal.pipeline.input import OpenedData
+    from shoal.table import Column
     from shoal.verification import Meaning
 
 __all__ = ["Risk", "risk"]
@@ -66,118 +56,6 @@ __all__ = ["Risk", "risk"]
 _CLASS_SIZES = (2, 3, 5, 10, 20)
 """The values of k in `Risk.small_classes`."""
 _STEPS = ("read", "count", "estimate", "special uniques", "log-linear", "columns")
-_LARGEST_WEIGHT = 1_000_000_000_000
-_SHOWN_ROWS = 20
-"""Row numbers that an error message lists at most."""
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Risk:
-    """The disclosure risk of a table: figures named as in JSON, without any cell.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> import shoal
-    >>> table = pl.DataFrame({"age": [20, 20, 35], "disease": ["flu", "ulcer", "flu"]})
-    >>> shoal.risk(table, quasi_identifiers=["age"])
-    Risk(rows=3, classes=2, highest=1, average=0.6667, sample_uniques=0.3333)
-    """
-
-    columns: tuple[str, ...]
-    """The quasi-identifiers."""
-    stars: str
-    """"own": stars, intervals and sets are ordinary values. "wildcard": they match any of their values."""
-    rows: int
-    """Rows of the table."""
-    classes: int
-    """Classes of rows with equal quasi-identifiers."""
-    smallest_class: int
-    """Size of the smallest class; with wildcards, the fewest rows that match the cells of a row."""
-    prosecutor: Threshold
-    """Prosecutor risk: the probability of finding the row of a person who is known to be in the table."""
-    journalist: Threshold | None
-    """Journalist risk: the probability of identifying the person of a row in the population; None without a population.
-    """
-    marketer: Marketer | None
-    """Marketer risk: the expected share of rows matched correctly with the population; None without a population."""
-    sample_uniques: float
-    """Share of the rows that are unique in their quasi-identifiers."""
-    small_classes: dict[int, float]
-    """For several k, the share of the rows in classes of fewer than k rows."""
-    k_map: KMapFigures | None
-    """Population members who match a row; None without a population and a sampling fraction."""
-    delta_presence: PresenceFigures | None
-    """The certainty that a person is in the table; None without a population, or if people match several classes."""
-    population_uniques: PopulationUniques | None
-    """Estimated shares of population uniques; None without a sampling fraction, or if rows match several classes."""
-    individual: Individual | None
-    """Individual risk estimated from survey weights; None without weights."""
-    household: Household | None
-    """Household risk; None without weights and households."""
-    log_linear: LogLinear | None
-    """Risk of the sample uniques by a log-linear model; None if not requested."""
-    suda: SpecialUniques | None
-    """Special uniques; None if not requested."""
-    attribute_disclosure: dict[str, Threshold]
-    """The confidence of an adversary in each sensitive attribute."""
-    quasi_identifiers: tuple[Combination, ...]
-    """Combinations of columns, ranked by the number of rows that they tell apart."""
-    persons: tuple[PersonEvidence, ...]
-    """Columns without a role that identify persons with several rows, the most likely first; all figures count rows."""
-    identifiers: tuple[PossibleIdentifier, ...]
-    """Columns of the table that look like identifiers. The list may be incomplete."""
-    by_row: Callable[[], Any]
-    """Private: computes `records`."""
-
-    @cached_property
-    def records(self) -> Any:
-        """For the publisher only: a frame with the risk of each row, in the order of the table.
-
-        Columns: `row` (from 0), `prosecutor`, those requested of `individual`, `household`, `suda`, `dis_suda` (null if
-        the sampling fraction is unknown), and `journalist`.
-        """
-        return self.by_row()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as a dictionary for JSON."""
-        return {field.name: as_json(getattr(self, field.name)) for field in fields(self) if field.name != "by_row"}
-
-    def to_json(self) -> str:
-        """Return the figures as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
-
-    def sentences(self) -> list[str]:
-        """Return the figures as plain sentences."""
-        facts = self.to_dict()
-        sentences = (measure.sentence(facts) for measure in MEASURES)
-        return [sentence for sentence in sentences if sentence is not None]
-
-    @staticmethod
-    def explain(name: str) -> Measure:
-        """Return the meaning of a measure, with its assumptions, formula and reference.
-
-        Parameters
-        ----------
-        name : str
-            The name of the measure, such as "prosecutor" or "population_uniques".
-        """
-        known = {measure.name: measure for measure in MEASURES}
-        if name not in known:
-            raise ParameterError(f"There is no measure '{name}'. {near_matches(name, known)}")
-        return known[name]
-
-    def _repr_html_(self) -> str:
-        """Return the HTML summary for notebooks, which contains no cell."""
-        from shoal.report.notebook import card_of_risk
-
-        return card_of_risk(self.to_dict(), self.sentences())
-
-    def __repr__(self) -> str:
-        return (
-            f"Risk(rows={self.rows}, classes={self.classes}, highest={self.prosecutor.highest:.4g}, "
-            f"average={self.prosecutor.average:.4g}, sample_uniques={self.sample_uniques:.4g})"
-        )
 
 
 def risk(
@@ -189,6 +67,8 @@ def risk(
     sampling_fraction: Real | float | None = None,
     weights: str | None = None,
     household: str | None = None,
+    person: str | Sequence[str] | None = None,
+    units: Sequence[str | Sequence[str]] = (),
     stars: Literal["own", "wildcard"] = "own",
     star: str | None = None,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
@@ -213,7 +93,8 @@ def risk(
     ----------
     data : frame, path, or Release
         Any table, regardless of its origin: original, generalized, suppressed or synthetic. As for `anonymize`, or the
-        folder of a release. One row per person. Columns without a role are searched for possible identifiers.
+        folder of a release. Each row is taken for another person unless `person` is named. Columns without a role are
+        searched for possible identifiers.
     quasi_identifiers : sequence of str, optional
         Columns that an adversary knows. By default, columns have the roles stated in the certificate of a release. A
         missing value is a value of its own.
@@ -229,6 +110,13 @@ def risk(
         Column of survey weights, at least 1 each: the number of population members that a row represents.
     household : str, optional
         Column that identifies the household of each person; requires `weights`.
+    person : str or sequence of str, optional
+        The column, or several together, that identifies persons with several rows, in an original or in a copy of a
+        release that has it. All figures count persons then: a class has the size of its distinct persons, and a person
+        has the highest risk of any of that person's rows. A row without a person is one of its own. If the population
+        has the columns, it may have several rows of a person, too.
+    units : sequence of str or of sequences of str, optional
+        Further kinds of units, as for `anonymize`; the risk by each of them is in `Risk.further`.
     stars : {"own", "wildcard"}
         If "own", a star (an interval, a set) is a value of its own, as the table shows it. If "wildcard", it matches
         any of its values, as in a join of tables, and f counts the rows that are compatible with a row.
@@ -294,34 +182,109 @@ def risk(
     clock = Clock(_STEPS, progress)
     with clock.step("read"):
         opened = open_data(judge.data, delimiter=delimiter, encoding=encoding, sheet=sheet)
-        schema = _roles_in(opened.frame, judge.quasi_identifiers, judge.sensitive)
-        table = encode(opened.frame[list(schema.published)], schema)
-        others = (
-            None if population is None else open_population(population, schema.quasi_identifiers, delimiter, encoding)
-        )
+        schema = _roles_in(opened.frame, roles(judge.quasi_identifiers, judge.sensitive, person=person, units=units))
+        kinds = [number_units(opened.frame[list(kind)], [kind]) for kind in schema.units]
+        others = None if population is None else open_data(population, delimiter=delimiter, encoding=encoding).frame
         meanings = _meanings(schema, judge.certificate, hierarchies, cells, asked)
-        weight = None if weights is None else _weights(opened.frame, weights)
-        homes = None if household is None else _households(opened.frame, household)
+        weight = None if weights is None else read_weights(opened.frame, weights)
+        homes = None if household is None else read_households(opened.frame, household)
+    each: Sequence[pl.DataFrame | None] = kinds or [None]
+    by_unit = [
+        _measure(_Input(opened, schema, owners, others, meanings, weight, homes), asked, clock) for owners in each
+    ]
+    return replace(by_unit[0], further=tuple(by_unit[1:]))
+
+
+@dataclass(frozen=True)
+class _Input:
+    """What the risk of a table is computed from."""
+
+    opened: OpenedData
+    schema: Schema
+    owners: pl.DataFrame | None
+    """The person of each row, in a column named after the columns that identify persons; None: another one each."""
+    population: pl.DataFrame | None
+    meanings: Mapping[str, Meaning]
+    weights: NDArray[np.float64] | None
+    homes: tuple[NDArray[np.int64], int] | None
+
+    def open_population(self) -> tuple[pl.DataFrame, int] | None:
+        """Return the quasi-identifiers of the population, one row for each person and combination, and its persons."""
+        if self.population is None:
+            return None
+        names = self.schema.quasi_identifiers
+        found = open_population(self.population, names)
+        units = [] if self.owners is None else self.owners.columns[0].split(" + ")
+        if not units or not set(units) <= set(self.population.columns):
+            return found, found.height
+        owners = number_units(self.population[units], [units]).to_series()
+        entries = PersonRows.of(encode(found, Schema(quasi_identifiers=names)).quasi_identifiers, owners)
+        return found[entries.first_rows], entries.persons
+
+
+def _measure(given: _Input, asked: _Asked, clock: Clock) -> Risk:
+    """Compute all figures, counting rows or one kind of units."""
+    opened, schema, weight = given.opened, given.schema, given.weights
+    frame = opened.frame[list(schema.published)]
+    table = encode(frame, replace(schema, units=()))
+    columns, persons, unit = table.quasi_identifiers, None, None
+    if given.owners is not None:
+        # From here on, a table of entries: one row for each person and combination of quasi-identifiers.
+        persons, unit = PersonRows.of(columns, given.owners.to_series()), given.owners.columns[0]
+        columns = tuple(column.gather(persons.first_rows) for column in columns)
+        weight = None if weight is None else persons.smallest_of_entries(weight)
+        if asked.stars == "wildcard" and weight is not None and persons.repeated:
+            raise ParameterError(
+                "Weights cannot be added up over wildcards if persons have several combinations of quasi-identifiers: "
+                "give ",
+                Suggestion("stars", "own"),
+                ".",
+            )
     with clock.step("count"):
-        frequencies = _frequencies(opened.frame, table, others, meanings, asked, clock.progress)
-        figures = _counted(frequencies, table, asked)
+        cells = frame if persons is None else frame[persons.first_rows]
+        frequencies = _frequencies(cells, columns, given.open_population(), given.meanings, asked, clock.progress)
+        if persons is not None:
+            frequencies = persons.count_distinct(frequencies)
+        figures = _counted(frequencies, persons, asked)
+        if given.owners is None:
+            figures["attribute_disclosure"] = {
+                column.name: measures.attribute_disclosure(
+                    most_common(frequencies, column), frequencies.sample, frequencies.rows_of, Fraction(1, asked.l)
+                )
+                for column in table.sensitive
+            }
+        else:
+            figures["attribute_disclosure"] = disclosure_to_persons(
+                frame, given.owners, schema.quasi_identifiers, schema.sensitive, Fraction(1, asked.l)
+            )
     with clock.step("estimate"):
-        figures |= _by_fraction(frequencies, asked)
-        by_weights, of_rows = _by_weights(frequencies, weight, homes)
+        figures |= _by_fraction(frequencies, persons, asked)
+        by_weights, of_rows = _by_weights(frequencies, persons, weight, given.homes)
         figures |= by_weights
     with clock.step("special uniques"):
-        special, scores = _special(table.quasi_identifiers, frequencies, weight, asked, clock.progress)
+        special, scores = _special(columns, frequencies, persons, weight, asked, clock.progress)
         figures["suda"], of_rows = special, of_rows | scores
     with clock.step("log-linear"):
-        figures["log_linear"] = _log_linear(table.quasi_identifiers, frequencies, asked, clock.progress)
+        figures["log_linear"] = _log_linear(columns, frequencies, persons, asked, clock.progress)
     with clock.step("columns"):
         figures["quasi_identifiers"] = measures.rank_combinations(
-            table.quasi_identifiers, frequencies=frequencies, size=asked.combinations, progress=clock.progress
+            columns, frequencies=frequencies, size=asked.combinations, progress=clock.progress
         )
-        figures["persons"] = persons_beside(opened.frame, schema.published)
-        figures["identifiers"] = measures.detect_identifiers(opened.frame)
+        figures["persons"] = () if schema.units else persons_beside(opened.frame, schema.published)
+        figures["identifiers"] = measures.detect_identifiers(opened.frame.drop(schema.unit_columns))
+    class_of = frequencies.class_of if persons is None else frequencies.class_of[persons.entry_of]
     # The risk of each row is computed on demand only, and never leaves the object by itself.
-    return Risk(**figures, by_row=lambda: opened.restore(_records(frequencies, of_rows)))
+    return Risk(
+        **figures,
+        columns=schema.quasi_identifiers,
+        stars=asked.stars,
+        rows=table.rows,
+        unit=unit,
+        units=None if persons is None else persons.persons,
+        largest_share=None if persons is None else float(persons.largest_share),
+        further=(),
+        by_row=lambda: opened.restore(_records(frequencies, class_of, of_rows)),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -376,40 +339,41 @@ class _Asked:
         return cls(**{**options, **found})
 
 
-def _counted(frequencies: Frequencies, table: Table, asked: _Asked) -> dict[str, Any]:
+def _at_risk(
+    frequencies: Frequencies, persons: PersonRows | None, sizes: NDArray[np.int64] | NDArray[np.float64]
+) -> Frequencies:
+    """Return the classes of the rows or, if persons are counted, put each person into the class of least size."""
+    return frequencies if persons is None else persons.at_risk(frequencies, sizes)
+
+
+def _counted(frequencies: Frequencies, persons: PersonRows | None, asked: _Asked) -> dict[str, Any]:
     """Compute the figures that need counts only."""
     # `sample` has the frequency of each class, `rows_of` its number of rows; they differ with wildcards.
-    sample, rows_of = frequencies.sample, frequencies.rows_of
+    found = _at_risk(frequencies, persons, frequencies.sample)
+    sample, rows_of = found.sample, found.rows_of
     known = frequencies.population is not None
     estimated = asked.sampling_fraction is not None
+    among = _at_risk(frequencies, persons, frequencies.population) if frequencies.population is not None else found
     return {
-        "columns": table.schema.quasi_identifiers,
-        "stars": asked.stars,
-        "rows": frequencies.rows,
         "classes": frequencies.classes,
         "smallest_class": int(sample.min()),
         "prosecutor": measures.prosecutor_risk(sample, rows_of, asked.threshold),
-        "journalist": measures.journalist_risk(frequencies, asked.threshold) if known else None,
-        "marketer": measures.marketer_risk(frequencies) if known else None,
+        "journalist": measures.journalist_risk(among, asked.threshold) if known else None,
+        "marketer": measures.marketer_risk(among) if known else None,
         "sample_uniques": measures.sample_uniques(sample, rows_of),
         "small_classes": measures.small_classes(sample, rows_of, _CLASS_SIZES),
         "k_map": measures.k_map(frequencies, asked.sampling_fraction, asked.significance)
         if known or estimated
         else None,
         "delta_presence": measures.delta_presence(frequencies) if known else None,
-        "attribute_disclosure": {
-            column.name: measures.attribute_disclosure(
-                most_common(frequencies, column), sample, rows_of, Fraction(1, asked.l)
-            )
-            for column in table.sensitive
-        },
     }
 
 
-def _by_fraction(frequencies: Frequencies, asked: _Asked) -> dict[str, Any]:
+def _by_fraction(frequencies: Frequencies, persons: PersonRows | None, asked: _Asked) -> dict[str, Any]:
     """Estimate figures from the sampling fraction; the estimators require classes that do not overlap."""
-    # With wildcards classes overlap, and the estimators do not apply.
-    if asked.sampling_fraction is None or not np.array_equal(frequencies.sample, frequencies.rows_of):
+    # With wildcards, or persons in several classes, classes overlap, and the estimators do not apply.
+    overlapping = persons is not None and persons.repeated
+    if asked.sampling_fraction is None or overlapping or not np.array_equal(frequencies.sample, frequencies.rows_of):
         return {"population_uniques": None}
     histogram = SampleHistogram.of(frequencies.sample)
     return {"population_uniques": measures.population_uniques(histogram, asked.sampling_fraction)}
@@ -417,6 +381,7 @@ def _by_fraction(frequencies: Frequencies, asked: _Asked) -> dict[str, Any]:
 
 def _by_weights(
     frequencies: Frequencies,
+    persons: PersonRows | None,
     weights: NDArray[np.float64] | None,
     homes: tuple[NDArray[np.int64], int] | None,
 ) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
@@ -424,18 +389,34 @@ def _by_weights(
     if weights is None:
         return {"individual": None, "household": None}, {}
     risks = individual_risks(frequencies.sample, sum_weights(frequencies, weights))
-    figures: dict[str, Any] = {"individual": individual_risk(risks, frequencies.rows_of), "household": None}
-    of_rows = {"individual": risks[frequencies.class_of]}
+    found = _at_risk(frequencies, persons, -risks)
+    figures: dict[str, Any] = {"individual": individual_risk(risks, found.rows_of), "household": None}
+    class_of = frequencies.class_of if persons is None else frequencies.class_of[persons.entry_of]
+    of_rows = {"individual": risks[class_of]}
     if homes is not None:
-        of_homes = household_risks(risks, frequencies.class_of, *homes)
-        figures["household"] = household_risk(of_homes, homes[0])
-        of_rows["household"] = of_homes[homes[0]]
+        home_of, count = homes
+        # Each person once in a household, with the highest risk of her rows.
+        members = np.arange(len(home_of))
+        if persons is not None:
+            owner = persons.person_of[persons.entry_of]
+            pairs = np.unique(np.column_stack((owner, home_of)), axis=0)
+            members, homes_of_members = pairs[:, 0], pairs[:, 1]
+        else:
+            homes_of_members = home_of
+        of_homes = household_risks(risks, found.class_of[members], homes_of_members, count)
+        if persons is not None:
+            # A person of several households has the highest of their risks.
+            order = np.lexsort((-of_homes[homes_of_members], members))
+            homes_of_members = homes_of_members[order[np.flatnonzero(np.diff(members[order], prepend=-1))]]
+        figures["household"] = household_risk(of_homes, homes_of_members)
+        of_rows["household"] = of_homes[home_of]
     return figures, of_rows
 
 
 def _special(
     columns: Sequence[Column],
     frequencies: Frequencies,
+    persons: PersonRows | None,
     weights: NDArray[np.float64] | None,
     asked: _Asked,
     progress: Progress,
@@ -443,43 +424,56 @@ def _special(
     """Find the special uniques: return their figures, and the scores of each row."""
     if asked.suda is None:
         return None, {}
-    found = measures.minimal_uniques(columns, asked.suda, progress=progress)
+    owners = None if persons is None else persons.person_of
+    found = measures.minimal_uniques(columns, asked.suda, owners=owners, progress=progress)
     # Without a given sampling fraction, the population or the weights determine it.
-    p = asked.sampling_fraction
+    p, count = asked.sampling_fraction, frequencies.rows if persons is None else persons.persons
     if p is None and frequencies.people is not None:
-        p = Fraction(frequencies.rows, frequencies.people)
+        p = Fraction(count, frequencies.people)
     elif p is None and weights is not None:
         p = frequencies.rows / exact_fraction(math.fsum(weights.tolist()))
-    special = measures.special_uniques(found, columns, frequencies, p)
+    special = measures.special_uniques(found, columns, frequencies, p, owners=owners)
     uniques = int((frequencies.rows_of == 1).sum())
     unknown = np.full(frequencies.rows, np.nan)  # NaN becomes null
     dis = unknown if special.dis is None else dis_suda_scores(found.scores, uniques, special.dis, len(columns))
-    return special, {"suda": found.scores, "dis_suda": dis}
+    each = slice(None) if persons is None else persons.entry_of
+    return special, {"suda": found.scores[each], "dis_suda": dis[each]}
 
 
 def _log_linear(
-    columns: Sequence[Column], frequencies: Frequencies, asked: _Asked, progress: Progress
+    columns: Sequence[Column],
+    frequencies: Frequencies,
+    persons: PersonRows | None,
+    asked: _Asked,
+    progress: Progress,
 ) -> LogLinear | None:
     if asked.log_linear is None or asked.sampling_fraction is None:
         return None
+    if persons is not None and persons.repeated:
+        raise DataError(
+            "A log-linear model counts each person in one class, and some persons have rows with different "
+            "quasi-identifiers. Give a table with one row of each person."
+        )
     return measures.log_linear_risk(
         columns, frequencies, asked.sampling_fraction, model=asked.log_linear, progress=progress
     )
 
 
-def _records(frequencies: Frequencies, of_rows: Mapping[str, NDArray[np.float64]]) -> pl.DataFrame:
-    """Build the frame with the risk of each row, in the order of the table."""
+def _records(
+    frequencies: Frequencies, class_of: NDArray[np.int64], of_rows: Mapping[str, NDArray[np.float64]]
+) -> pl.DataFrame:
+    """Build the frame with the risk of each row, in the order of the table; `class_of` is the class of each row."""
     import polars as pl
 
-    columns = {"row": np.arange(frequencies.rows), "prosecutor": 1 / frequencies.sample[frequencies.class_of]}
+    columns = {"row": np.arange(len(class_of)), "prosecutor": 1 / frequencies.sample[class_of]}
     columns |= {name: of_rows[name] for name in ("individual", "household", "suda", "dis_suda") if name in of_rows}
     if frequencies.population is not None:
-        columns["journalist"] = 1 / frequencies.population[frequencies.class_of]
+        columns["journalist"] = 1 / frequencies.population[class_of]
     return pl.DataFrame(columns, nan_to_null=True)
 
 
-def _roles_in(frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: str | Sequence[str] | None) -> Schema:
-    schema = roles(quasi_identifiers, sensitive)
+def _roles_in(frame: pl.DataFrame, schema: Schema) -> Schema:
+    """Check that the columns of a schema can be measured."""
     schema.check_known(frame.columns)
     if not schema.quasi_identifiers:
         raise ColumnError("Name at least one quasi-identifier: columns that an adversary may know.")
@@ -512,21 +506,26 @@ def _meanings(
 
 def _frequencies(
     frame: pl.DataFrame,
-    table: Table,
-    population: pl.DataFrame | None,
+    columns: Sequence[Column],
+    population: tuple[pl.DataFrame, int] | None,
     meanings: Mapping[str, Meaning],
     asked: _Asked,
     progress: Progress,
 ) -> Frequencies:
     """Count the classes of the table, in the requested interpretation of stars."""
     # Ordinary values: classes of equal rows, in the table and in the population.
-    names = table.schema.quasi_identifiers
+    names = [column.name for column in columns]
+    others = None if population is None else population[0]
     if asked.stars == "own":
-        others = None
-        if population is not None:
-            others = encode(population, Schema(quasi_identifiers=names)).quasi_identifiers
-        return measures.count_frequencies(table.quasi_identifiers, others)
-    cells = frame[list(names)]
+        coded = None if others is None else encode(others, Schema(quasi_identifiers=tuple(names))).quasi_identifiers
+        found = measures.count_frequencies(columns, coded)
+        return found if population is None else replace(found, people=population[1])
+    if population is not None and population[1] < population[0].height:
+        raise DataError(
+            "Some persons of the population have rows with different quasi-identifiers, which cannot be compared with "
+            "wildcards. Give one row of each person."
+        )
+    cells = frame[names]
     # Special uniques and log-linear models require exact values.
     if asked.suda is not None or asked.log_linear is not None:
         coarse = measures.generalized_columns(cells, star=asked.star, meanings=meanings)
@@ -539,61 +538,5 @@ def _frequencies(
                 ".",
             )
     # Wildcards: each class counts the rows that are compatible with its cells.
-    classes = measures.count_frequencies(table.quasi_identifiers)
-    return measures.count_compatible(cells, classes, population, star=asked.star, meanings=meanings, progress=progress)
-
-
-def _weights(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
-    """Return the survey weights, each of which must be at least 1."""
-    import polars as pl
-
-    column = _column(frame, name, "survey weights")
-    given = column.fill_nan(None) if column.dtype.is_float() else column
-    _refuse(given.is_null(), f"The column '{name}' (survey weights) has no weight", "Fill it, or drop the row.")
-    numbers = given.cast(pl.Float64, strict=False) if given.dtype != pl.Boolean else pl.Series([None] * len(given))
-    _refuse(
-        numbers.is_null() | numbers.is_infinite().fill_null(value=False),
-        f"The column '{name}' (survey weights) has no finite number",
-        "Write weights as plain numbers with a decimal point.",
-    )
-    _refuse(
-        numbers < 1,
-        f"The column '{name}' (survey weights) has a weight below 1",
-        "A weight is the number of population members that a row represents, including itself: scale the weights so "
-        "that they add up to the population.",
-    )
-    _refuse(
-        numbers > _LARGEST_WEIGHT,
-        f"The column '{name}' (survey weights) has a weight above {_LARGEST_WEIGHT:,}",
-        "No population is that large: check that the column contains weights.",
-    )
-    return numbers.to_numpy()
-
-
-def _households(frame: pl.DataFrame, name: str) -> tuple[NDArray[np.int64], int]:
-    """Return the household number of each row, and the number of households."""
-    column = _column(frame, name, "households")
-    given = column.fill_nan(None) if column.dtype.is_float() else column
-    _refuse(
-        given.is_null(),
-        f"The column '{name}' (households) has no value",
-        "Give every person a household, including those who live alone.",
-    )
-    coded = encode(given.to_frame(), Schema(quasi_identifiers=(name,))).quasi_identifiers[0]
-    return coded.codes.astype(np.int64), coded.size
-
-
-def _column(frame: pl.DataFrame, name: str, role: str) -> pl.Series:
-    if not isinstance(name, str):
-        raise ParameterError(f"The {role} must be named by a column. Got {type(name).__name__}.")
-    if name not in frame.columns:
-        raise ColumnError(f"There is no column '{name}' ({role}). {near_matches(name, frame.columns)}")
-    return frame.get_column(name)
-
-
-def _refuse(wrong: pl.Series, what: str, advice: str) -> None:
-    """Raise DataError with the row numbers if any row is invalid."""
-    rows = wrong.arg_true().to_list()
-    if rows:
-        shown = ", ".join(map(str, rows[:_SHOWN_ROWS])) + (", ..." if len(rows) > _SHOWN_ROWS else "")
-        raise DataError(f"{what} in {len(rows):,} row(s): {shown} (counted from 0). {advice}")
+    classes = measures.count_frequencies(columns)
+    return measures.count_compatible(cells, classes, others, star=asked.star, meanings=meanings, progress=progress)
