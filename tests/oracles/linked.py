@@ -24,21 +24,35 @@ def bundles_of(rows: Sequence[Row]) -> list[list[Hashable]]:
     return list(bundles.values())
 
 
-def largest_share(rows: Sequence[Row]) -> Fraction:
-    """Compute the largest share of the units of a bundle that have one value in any of their rows."""
+def unit_shares(rows: Sequence[Row]) -> dict[Hashable, list[tuple[Fraction, Fraction]]]:
+    """For each value, list the share of the units of each bundle that have it in any row, with that of all units."""
     values: dict[Hashable, set[Hashable]] = {}
     for unit, _, value in rows:
         values.setdefault(unit, set()).add(value)
-    return max(
-        Fraction(sum(value in values[unit] for unit in bundle), len(bundle))
-        for bundle in bundles_of(rows)
-        for value in set().union(*(values[unit] for unit in bundle))
+
+    def share(units: Sequence[Hashable], value: Hashable) -> Fraction:
+        return Fraction(sum(value in values[unit] for unit in units), len(units))
+
+    bundles, everyone = bundles_of(rows), [*values]
+    found = set().union(*values.values())
+    return {value: [(share(bundle, value), share(everyone, value)) for bundle in bundles] for value in found}
+
+
+def largest_share(rows: Sequence[Row]) -> Fraction:
+    """Compute the largest share of the units of a bundle that have one value in any of their rows."""
+    return max(share for shares in unit_shares(rows).values() for share, _ in shares)
+
+
+def is_linked_safe(
+    rows: Sequence[Row], k: int, l: Fraction | int, t: Fraction | int = 1, beta: Fraction | None = None
+) -> bool:
+    """Decide k, l, t and beta (the basic variant) of linked units by their definitions."""
+    shares = [pair for pairs in unit_shares(rows).values() for pair in pairs]
+    return (
+        min(map(len, bundles_of(rows))) >= k
+        and all(share * l <= 1 and abs(share - overall) <= t for share, overall in shares)
+        and (beta is None or all(share <= (1 + beta) * overall for share, overall in shares))
     )
-
-
-def is_linked_safe(rows: Sequence[Row], k: int, l: Fraction | int) -> bool:
-    """Decide k and l of linked units by their definitions."""
-    return min(map(len, bundles_of(rows))) >= k and largest_share(rows) * l <= 1
 
 
 def partitions_of(units: Sequence[int], least: int) -> Iterator[list[list[int]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracles.linked import bundles_of, fewest_left_out, is_linked_safe
+from tests.oracles.linked import bundles_of, fewest_left_out, is_linked_safe, unit_shares
 
 import shoal
 from shoal.errors import ColumnError, InfeasibleError, ParameterError, ReleaseUnsafeError, UnsupportedError
@@ -62,6 +63,22 @@ def test_every_release_keeps_its_promise_to_persons(seed: int, persons: int, k: 
     assert linked["rows_left_out"] == table.height - len(rows)
     achieved = release.certificate.achieved["linked"]
     assert (achieved["units"], achieved["bundles"]) == (persons, len(bundles_of(rows)))
+
+
+@pytest.mark.parametrize(
+    ("privacy", "t", "beta"),
+    [([shoal.TCloseness(0.25)], Fraction(1, 4), None), ([shoal.BetaLikeness(1), shoal.KAnonymity(2)], 1, Fraction(1))],
+)
+def test_distances_count_persons(privacy: Any, t: Any, beta: Any, tmp_path: Path) -> None:
+    """The shares of records may differ by more: no bound on them follows, and none is stated or required."""
+    table = visits(8, 40, diseases="abcd")
+    release = shoal.anonymize(table, **ROLES, privacy=privacy, link=True, seed=1, output=tmp_path / "out")
+    rows = rows_of(release)
+    assert is_linked_safe(rows, 1, 1, t, beta)
+    differences = [abs(share - overall) for pairs in unit_shares(rows).values() for share, overall in pairs]
+    assert release.certificate.achieved["linked"]["t"]["disease"] >= float(max(differences))
+    said = release.public_certificate.to_dict()["guarantee"]["text"]
+    assert ("differs by at most 25%" if beta is None else "at most 1 + 1 times the share of all persons") in said
 
 
 def test_sixty_people_with_five_visits_are_protected(tmp_path: Path) -> None:
@@ -150,7 +167,7 @@ def test_a_release_whose_pseudonyms_are_mixed_up_is_not_made(monkeypatch: pytest
         ({"person": None}, ParameterError, "person"),
         ({"units": ["ward"], "quasi_identifiers": ["age", "gender"]}, ParameterError, "one column"),
         ({"k": 31}, InfeasibleError, "30 persons"),
-        ({"t": 0.3}, UnsupportedError, "t-closeness"),
+        ({"privacy": shoal.LDiversity(2, variant="distinct")}, UnsupportedError, "l-diversity by frequency"),
         ({"engine": "stream"}, ParameterError, "pieces"),
     ],
 )

@@ -14,6 +14,7 @@ import numpy as np
 from shoal._core.words import quote_columns
 from shoal._messages import Suggestion
 from shoal.errors import InfeasibleError, ParameterError
+from shoal.models.anonymity import KAnonymity
 from shoal.models.base import GroupCounts, GroupModel, TableModel
 from shoal.models.feasible import SensitiveCounts
 from shoal.models.rationals import neighbours
@@ -130,9 +131,16 @@ class Requirement:
 
     @cached_property
     def parts(self) -> tuple[PrivacyModel, ...]:
-        """The models to check: a model that is defined in terms of others is replaced by them."""
+        """The models to check for rows: a model that is defined in terms of others is replaced by them.
+
+        If rows are linked, these are the models that the limits of bundles imply for groups of rows.
+        """
         if self.units:
-            return tuple(part for model in self.models for part in models_of_units(model))
+            parts = tuple(part for model in self.models for part in models_of_units(model))
+            if not self.linked:
+                return parts
+            implied = (part for part in parts if isinstance(part, GroupModel) and part.frequency_form() is not None)
+            return tuple(implied) or models_of_units(KAnonymity(1))
         # User-defined objects that are not checked yet may lack `parts`.
         return tuple(part for model in self.models for part in getattr(model, "parts", (model,)))
 

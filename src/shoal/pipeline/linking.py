@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -85,9 +86,10 @@ def _check_supported(opened: OpenedData, request: Request) -> None:
             f"The table has a column '{PSEUDONYM}', the name of the pseudonyms of linked rows. Rename it."
         )
     for model in request.requirement.models:
-        if not isinstance(model, GroupModel) or model.frequency_form() is None:
+        if not isinstance(model, GroupModel) or model.unit_limits(Fraction(0)) is None:
             raise UnsupportedError(
-                "Linked rows can have k-anonymity and l-diversity by frequency, not ",
+                "Linked rows can have k-anonymity, l-diversity by frequency, t-closeness with the equal distance and "
+                "beta-likeness, not ",
                 model,
                 ". Leave it out, or publish rows that are not linked.",
             )

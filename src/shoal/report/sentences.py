@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.language import gettext as _
 from shoal._core.language import marked, ngettext, percentage
 from shoal._core.words import factor, listed, number, percent
+from shoal.report.linked_promises import promise_to_linked_persons, share_text
 from shoal.table import PSEUDONYM
 
 if TYPE_CHECKING:
@@ -102,14 +103,14 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     if request.get("model") in _OF_RELEASES:
         return _OF_RELEASES[request["model"]](request)
     if request.get("of") == "linked_persons":
-        return _promise_to_linked_persons(request, what)
+        return promise_to_linked_persons(request, what)
     if "k" in request and request.get("of") == "persons":
         return _promise_to_persons(request, sensitive)
     if "alpha" in request:
         return _(
             "Every group has at least {k} records, and no value of {what} makes up more than {share} of a group: "
             "no record can be linked to a value with more confidence than that."
-        ).format(k=k, what=what, share=_share(request["alpha"]))
+        ).format(k=k, what=what, share=share_text(request["alpha"]))
     if "e" in request:
         return _(
             "Every group has at least {k} records, and its values of {what} span a range of at least {e}: knowing the "
@@ -140,46 +141,25 @@ def _promise_to_persons(request: Mapping[str, Any], sensitive: Sequence[str]) ->
     return f"{said} {promise({name: value for name, value in request.items() if name != 'of'}, sensitive)}"
 
 
-def _promise_to_linked_persons(request: Mapping[str, Any], what: str) -> str:
-    said = []
-    if "k" in request:
-        said.append(
-            _(
-                "The records of a person stand together under a pseudonym, and at least {k} persons publish the same "
-                "records of quasi-identifiers: whoever knows the quasi-identifiers of all records of a person cannot "
-                "tell which of {k} or more pseudonyms is that person's."
-            ).format(k=number(request["k"]))
-        )
-    share = request.get("alpha") or (1 / request["l"] if request.get("l") else None)
-    if share is not None:
-        said.append(
-            _(
-                "Of the persons who publish the same records of quasi-identifiers, at most {share} have any one value "
-                "of {what}, in whichever of their records."
-            ).format(share=_share(share), what=what)
-        )
-    return " ".join(said)
-
-
 def _promise_of_average_risk(request: Mapping[str, Any]) -> str:
     return _(
         "Whoever knows the quasi-identifiers of a record in the table picks the right one with a probability of at "
         "most {share}, on average over all records: for single records it may be higher."
-    ).format(share=_share(request["risk"]))
+    ).format(share=share_text(request["risk"]))
 
 
 def _promise_of_uniqueness(request: Mapping[str, Any]) -> str:
     return _(
         "At most {share} of the records are alone with their published quasi-identifiers. How small the groups of the "
         "others are is not bounded."
-    ).format(share=_share(request["share"]))
+    ).format(share=share_text(request["share"]))
 
 
 def _promise_of_population_uniqueness(request: Mapping[str, Any]) -> str:
     return _(
         "At most {share} of the people of the population are estimated to be the only ones with their published "
         "quasi-identifiers. That is an estimate from the sizes of the groups."
-    ).format(share=_share(request["share"]))
+    ).format(share=share_text(request["share"]))
 
 
 def _promise_of_map(request: Mapping[str, Any]) -> str:
@@ -197,7 +177,7 @@ def _promise_of_presence(request: Mapping[str, Any]) -> str:
     return _(
         "Whoever knows the quasi-identifiers of a person of the population can tell with a probability from {low} to "
         "{high} that the person is in the table."
-    ).format(low=_share(request["low"]), high=_share(request["high"]))
+    ).format(low=share_text(request["low"]), high=share_text(request["high"]))
 
 
 _OF_RELEASES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
@@ -283,10 +263,6 @@ _BY_LETTER: Mapping[str, Callable[[Mapping[str, Any], str], str]] = {
     "l": _promise_of_diversity,
 }
 """What models of sensitive values promise, by a parameter that they have."""
-
-
-def _share(alpha: object) -> str:
-    return percent(float(alpha)) if isinstance(alpha, int | float) else str(alpha)
 
 
 def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import ReleaseUnsafeError
+from shoal.models.rationals import round_down, round_up
+from shoal.verification.achieved import STATED_DIGITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,13 +72,13 @@ class Bundles:
         return max(abs(share.within - share.overall) for share in self.shares[name])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as a certificate states them."""
+        """Return the figures as a certificate states them, rounded against the publisher."""
         return {
             "units": self.units,
             "bundles": self.bundles,
             "k": self.k,
-            "l": {name: float(1 / self.largest_share(name)) for name in self.shares},
-            "t": {name: float(self.largest_difference(name)) for name in self.shares},
+            "l": {name: round_down(1 / self.largest_share(name), STATED_DIGITS) for name in self.shares},
+            "t": {name: round_up(self.largest_difference(name), STATED_DIGITS) for name in self.shares},
         }
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from shoal.algorithms.linked.linking import group_linked_rows, least_units, unit
 from shoal.algorithms.linked.strata import choose_strata
 from shoal.algorithms.linked.value_sets import ShareLimits, ValueSets
 from shoal.errors import InfeasibleError, ReleaseUnsafeError
-from shoal.models import BetaLikeness, KAnonymity, LDiversity, Requirement, TCloseness
+from shoal.models import BetaLikeness, GroupModel, KAnonymity, LDiversity, Requirement, TCloseness
 from shoal.table import Schema, encode
 from shoal.verification.linked_rows import find_bundles, verify_linked
 
@@ -65,8 +65,8 @@ ROWS = st.lists(
 )
 
 
-@given(ROWS, st.integers(1, 3), st.integers(1, 3))
-def test_verification_agrees_with_the_definition(rows, k: int, l: int) -> None:  # type: ignore[no-untyped-def]
+@given(ROWS, st.integers(1, 3), st.integers(1, 3), st.sampled_from([1, 0.5, 0.25]), st.sampled_from([None, 0.5, 1]))
+def test_verification_agrees_with_the_definition(rows, k: int, l: int, t: float, beta: float | None) -> None:  # type: ignore[no-untyped-def]
     frame = pl.DataFrame(
         {
             "person": [unit for unit, _, _ in rows],
@@ -82,8 +82,8 @@ def test_verification_agrees_with_the_definition(rows, k: int, l: int) -> None: 
         len({unit for unit, _, _ in rows}), len(bundles), min(map(len, bundles)),
     )  # fmt: skip
     assert found.largest_share("disease") == largest_share(rows)
-    models = [KAnonymity(k), LDiversity(l)]
-    if is_linked_safe(rows, k, l):
+    models = [KAnonymity(k), LDiversity(l), TCloseness(t), *([] if beta is None else [BetaLikeness(beta)])]
+    if is_linked_safe(rows, k, l, Fraction(t), None if beta is None else Fraction(beta)):
         verify_linked(frame, models=models, **roles)  # type: ignore[arg-type]
     else:
         with pytest.raises(ReleaseUnsafeError):
@@ -121,15 +121,23 @@ def _linked(seed: int, units: int) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("algorithm", [Mondrian(), Cluster(), ThreePhase(), Hilbert()])
-@pytest.mark.parametrize(("k", "l"), [(2, 1), (3, 3), (1, 4)])
-def test_groups_of_linked_rows_make_safe_bundles(algorithm: Algorithm, k: int, l: int) -> None:
+@pytest.mark.parametrize(
+    ("k", "l", "t", "beta"),
+    [(2, 1, "1", None), (3, 3, "1", None), (1, 4, "1", None), (2, 1, "0.2", None), (2, 1, "1", "1.5")],
+)
+def test_groups_of_linked_rows_make_safe_bundles(
+    algorithm: Algorithm, k: int, l: int, t: str, beta: str | None
+) -> None:
     for seed in range(6):
         frame = _linked(seed, 40)
         schema = Schema(
             quasi_identifiers=("age", "gender", "ward"), sensitive=("disease",), direct_identifiers=("person",)
         )
         table = encode(frame, schema)
-        models = [KAnonymity(k), LDiversity(l)]
+        models: list[GroupModel] = [KAnonymity(k), LDiversity(l)]
+        models += [TCloseness(float(t))] * (t != "1")
+        gain = None if beta is None else Fraction(beta)
+        models += [] if gain is None else [BetaLikeness(gain)]
         units = frame["person"].to_numpy()
         positions = frame.select(pl.int_range(pl.len()).over("person")).to_series().to_numpy()
         columns = [(column.codes.astype(np.int64), column.size) for column in table.sensitive]
@@ -155,7 +163,8 @@ def test_groups_of_linked_rows_make_safe_bundles(algorithm: Algorithm, k: int, l
             )
         )
         cells = published.select("person", "age", "gender", "ward", "disease").rows()
-        assert is_linked_safe([(unit, (age, gender, ward), value) for unit, age, gender, ward, value in cells], k, l)
+        rows_shown = [(unit, (age, gender, ward), value) for unit, age, gender, ward, value in cells]
+        assert is_linked_safe(rows_shown, k, l, Fraction(t), gain)
 
 
 def test_too_few_units_are_refused() -> None:

@@ -1,0 +1,62 @@
+"""Explain what models promise to persons whose records are published together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shoal._core.language import gettext as _
+from shoal._core.words import number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["promise_to_linked_persons", "share_text"]
+
+
+def share_text(share: object) -> str:
+    """Format a share as it stands in a certificate."""
+    return percent(float(share)) if isinstance(share, int | float) else str(share)
+
+
+def promise_to_linked_persons(request: Mapping[str, Any], what: str) -> str:
+    """Explain the guarantee of a requested model for persons whose records are linked.
+
+    Parameters
+    ----------
+    request : mapping
+        One entry of the certificate's "requested".
+    what : str
+        The sensitive attributes, as they stand in a sentence.
+    """
+    said = []
+    if "k" in request:
+        said.append(
+            _(
+                "The records of a person stand together under a pseudonym, and at least {k} persons publish the same "
+                "records of quasi-identifiers: whoever knows the quasi-identifiers of all records of a person cannot "
+                "tell which of {k} or more pseudonyms is that person's."
+            ).format(k=number(request["k"]))
+        )
+    share = request.get("alpha") or (1 / request["l"] if request.get("l") else None)
+    if share is not None:
+        said.append(
+            _(
+                "Of the persons who publish the same records of quasi-identifiers, at most {share} have any one value "
+                "of {what}, in whichever of their records."
+            ).format(share=share_text(share), what=what)
+        )
+    if "t" in request:
+        said.append(
+            _(
+                "For each value of {what}, the share of persons who have it in any of their records differs by at most "
+                "{share} between all persons and those who publish the same records of quasi-identifiers."
+            ).format(share=share_text(request["t"]), what=what)
+        )
+    if "beta" in request:
+        said.append(
+            _(
+                "Of the persons who publish the same records of quasi-identifiers, the share with any one value of "
+                "{what} in any of their records is at most 1 + {beta} times the share of all persons."
+            ).format(beta=number(request["beta"]), what=what)
+        )
+    return " ".join(said)
