@@ -20,8 +20,7 @@ from shoal.attacks.attacked_people import People, open_people
 from shoal.attacks.column_sets import attack_each_column
 from shoal.attacks.published_table import PublishedTable, Reading, open_published
 from shoal.models.ground_distance import EqualDistance, GroundDistance, largest_distance
-from shoal.models.rationals import round_up
-from shoal.verification.achieved import STATED_DIGITS
+from shoal.models.rationals import STATED_DIGITS, round_up
 from shoal.verification.counting import count_groups
 
 if TYPE_CHECKING:

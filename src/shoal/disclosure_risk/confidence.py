@@ -18,7 +18,7 @@ import numpy as np
 
 from shoal.disclosure_risk.confidence_kernel import least_doubt
 from shoal.disclosure_risk.figures import Threshold
-from shoal.models.rationals import largest_ratio, round_up
+from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_up
 from shoal.verification import count_groups, name_units
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ __all__ = ["disclosure_to_persons", "measure_persons"]
 
 _DOUBT = 1e-6
 """Floating-point confidences are wrong by far less than this: units within it of a bound are decided by fractions."""
-_DIGITS = 4
-"""Decimals of stated figures, rounded up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +50,7 @@ class PersonConfidence:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as in a certificate: the largest probability is rounded up."""
-        stated: dict[str, Any] = {"largest": round_up(self.largest, _DIGITS)}
+        stated: dict[str, Any] = {"largest": round_up(self.largest, STATED_DIGITS)}
         return stated if self.limit is None else {**stated, "limit": str(self.limit), "units_above": self.above}
 
 
@@ -86,7 +84,7 @@ class PersonFigures:
             "most_records": self.most_records,
             "least_in_group": self.least_in_group,
             "average_in_group": round(float(self.average_in_group), 2),
-            "largest_share": round_up(self.largest_share, _DIGITS),
+            "largest_share": round_up(self.largest_share, STATED_DIGITS),
             "confidence": {name: one.to_dict() for name, one in self.confidence.items()},
         }
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "STATED_DIGITS",
     "at_most",
     "exponential",
     "json_number",
@@ -30,6 +31,9 @@ __all__ = [
     "round_down",
     "round_up",
 ]
+
+STATED_DIGITS = 4
+"""Decimals of published figures: always rounded against the publisher."""
 
 _DIGITS = Context(prec=60)
 _MARGIN = Decimal(10) ** -50

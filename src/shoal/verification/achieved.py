@@ -12,7 +12,7 @@ from shoal.errors import DataError, InternalError
 from shoal.models.base import GroupModel, TableModel
 from shoal.models.diversity import largest_entropy_l
 from shoal.models.ground_distance import EqualDistance, largest_distance
-from shoal.models.rationals import largest_ratio, round_down, round_up
+from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_down, round_up
 from shoal.models.release_counts import ReleaseCounts
 from shoal.verification.counting import count_groups
 
@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from shoal.models.release_counts import PeopleCounts
     from shoal.verification.linked_rows import Bundles
 
-__all__ = ["STATED_DIGITS", "Achieved", "measure", "measure_counts"]
-
-STATED_DIGITS = 4
-"""Decimals of published figures: always rounded against the publisher."""
+__all__ = ["Achieved", "measure", "measure_counts"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import ReleaseUnsafeError
-from shoal.models.rationals import round_down, round_up
-from shoal.verification.achieved import STATED_DIGITS
+from shoal.models.rationals import STATED_DIGITS, round_down, round_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

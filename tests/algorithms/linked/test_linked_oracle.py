@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 import pytest
-from tests.oracles.linked import assignments, bundles_of, fewest_stars, is_linked_safe
+from tests.oracles.linked import assignments, bundles_of, fewest_stars, is_linked_safe, unit_shares
 
 from shoal.algorithms import Cluster, Problem, lower_bound
 from shoal.algorithms.linked.linking import group_linked_rows, least_units, unit_limits
@@ -93,4 +93,8 @@ def check_beliefs(frame: pl.DataFrame, published: list[tuple[int, Known, str]], 
             sure = Fraction(sum(one[unit] == pseudonym for one in left), len(left))
             assert sure <= Fraction(1, size[pseudonym]) <= Fraction(1, k)
         for value in set().union(*values.values()):
-            assert Fraction(sum(value in values[one[unit]] for one in left), len(left)) <= Fraction(1, l)
+            sure = Fraction(sum(value in values[one[unit]] for one in left), len(left))
+            assert sure <= Fraction(1, l)
+            # Between the shares of bundles, hence within every limit that all of these are within.
+            shares = [share for share, _ in unit_shares(published)[value]]
+            assert min(shares) <= sure <= max(shares)
