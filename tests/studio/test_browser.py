@@ -69,8 +69,8 @@ class Opened:
 
     def sure(self) -> None:
         """Say that each row stands for one person, which is asked first."""
-        self.screen("Does each row stand for one person?")
-        self.press("Yes, I am sure: each row is another person")
+        self.screen("Who is a person here?")
+        self.press("Each record is another person, I am sure")
 
     def picture(self, name: str) -> None:
         """Keep pictures of a screen where somebody wants them; nothing of it is wider than the window."""
@@ -186,15 +186,15 @@ def test_from_a_file_to_a_release_for_a_board(opened):
     opened.picture("1-open")
     opened.accessible()
     page.set_input_files("#file", opened.home / "hospital.csv")
-    opened.screen("Does each row stand for one person?")
+    opened.screen("Who is a person here?")
     opened.picture("2-persons")
     opened.accessible()
     opened.sure()
     opened.screen("Who could know what?")
     opened.picture("2-columns")
     opened.accessible()
-    page.get_by_label("What Ward is", exact=True).select_option("Leave it out")
-    page.get_by_label("What Insurer is", exact=True).select_option("Leave it out")
+    page.get_by_label("What Ward is", exact=True).select_option("direct_identifier")
+    page.get_by_label("What Insurer is", exact=True).select_option("direct_identifier")
     opened.press("These are right: show the risk")
     opened.screen("How easily are records found now?")
     opened.picture("3-risk")
@@ -301,7 +301,7 @@ def test_a_series_by_mouse(opened):
     opened.sure()
     opened.screen("Who could know what?")
     for name in ("Born", "Admitted", "Cost", "Days"):
-        page.get_by_label(f"What {name} is", exact=True).select_option("Leave it out")
+        page.get_by_label(f"What {name} is", exact=True).select_option("direct_identifier")
     opened.press("These are right: show the risk")
     opened.screen("How easily are records found now?")
     page.get_by_role("link", name="Series").click()
@@ -328,7 +328,7 @@ def made_for_a_board(opened: Opened) -> None:
     with page.expect_navigation():
         opened.press("Make the release")
     page.reload()  # the work goes on, and is found again
-    page.get_by_text("Verified and written").wait_for(timeout=PATIENCE)
+    page.get_by_text("What was asked for is met").wait_for(timeout=PATIENCE)
     opened.picture("8-release")
     opened.accessible()
     with page.expect_popup() as popup:
@@ -410,42 +410,66 @@ def test_a_workbook_with_a_cover_sheet(opened):
     opened.said.clear()  # the browser notes that an answer was a refusal
 
 
-def test_visits_of_patients_are_called_records_on_every_screen(opened):
-    page = opened.page
-    with (opened.home / "visits.csv").open("w", newline="") as file:
+def write_visits(path: Path, people: int = 60) -> None:
+    """Write visits of patients: some have one, some have eight, and nearly every visit has another diagnosis."""
+    with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["visit", "pcode", "age", "gender", "zip", "disease"])
-        for row in range(300):
-            person = row // 5
-            writer.writerow(
-                [
-                    row,
-                    f"P{person * 37 % 1000:04}",
-                    20 + person % 40,
-                    "FM"[person % 2],
-                    10001 + person % 4,
-                    f"d{row % 5}",
-                ]
-            )
+        writer.writerow(["Fall-Nr", "Patienten-Nr", "age", "gender", "zip", "admitted", "disease"])
+        for person in range(people):
+            for visit in range(1 + person * 7 % 8):
+                day = f"2025-{1 + (person + visit) % 12:02}-{1 + person * 5 % 28:02}"
+                number, seen = f"P{person * 37 % 1000:04}", f"d{(person + visit) % 7}"
+                row = [person * 8 + visit, number, 20 + person % 40, "FM"[person % 2], 10001 + person % 4, day, seen]
+                writer.writerow(row)
+
+
+def test_visits_of_patients_to_a_release_that_protects_patients(opened):
+    page = opened.page
+    write_visits(opened.home / "visits.csv")
     page.reload()
     opened.press("visits.csv")
-    opened.screen("Does each row stand for one person?")
+    opened.screen("Who is a person here?")
+    assert page.get_by_text("274 records of 60 persons, by Patienten-Nr").is_visible()
     opened.picture("2-persons-several")
     opened.accessible()
-    opened.press("No: pcode says whose a row is")
-    opened.screen("Who could know what?")
-    opened.picture("2-columns-several")
-    opened.accessible()
-    opened.press("These are right: show the risk")
-    opened.screen("How easily are records found now?")
-    page.get_by_text("Records are protected, not persons.", exact=True).wait_for()
-    page.goto(opened.address.split("?")[0] + "publish")
-    opened.screen("Make the release")
-    page.fill("#folder", "visits")
-    opened.press("Make the release")
-    page.get_by_text("Written, but it protects records, not persons").wait_for(timeout=PATIENCE)
-    opened.picture("8-release-several")
-    opened.accessible()
+    root = opened.address.split("?")[0]
+    for button, banner, of in (
+        ("Publish one record of each person", "one record of each is published", "one_record_each"),
+        ("Count persons", "the smallest group counts persons", "persons"),
+        ("Link the records of a person", "the records of each are linked by a pseudonym", "linked_persons"),
+    ):
+        page.goto(root + "persons")
+        opened.screen("Who is a person here?")
+        opened.press(button)
+        opened.screen("Who could know what?")
+        assert page.get_by_text(banner).is_visible()
+        if page.get_by_label("What admitted is", exact=True).input_value() != "direct_identifier":
+            opened.picture("2-columns-several")
+            opened.accessible()
+            page.get_by_label("What admitted is", exact=True).select_option("direct_identifier")
+        opened.press("These are right: show the risk")
+        opened.screen("How easily are records found now?")
+        page.get_by_role("link", name="Choose how safe it must be").click()
+        opened.screen("For whom is it, and how safe must it be?")
+        page.fill("#k", "3")
+        page.fill("#l", "2")
+        opened.picture(f"4-goal-{of}")
+        opened.accessible()
+        opened.press("Use these numbers")
+        opened.screen("Make columns coarser first")
+        page.goto(root + "publish")
+        opened.screen("Make the release")
+        opened.picture(f"8-publish-{of}")
+        page.fill("#folder", of)
+        opened.press("Make the release")
+        page.get_by_text("What was asked for is met").wait_for(timeout=PATIENCE)
+        opened.picture(f"8-release-{of}")
+        opened.accessible()
+        certificate = json.loads((opened.home / f"{of}.private/certificate.json").read_text())
+        assert certificate["requested"][0]["of"] == of
+        assert certificate["persons"][0]["least_in_group"] >= 3
+        assert "P0" not in (opened.home / of / "release.csv").read_text()
+    assert opened.said == []
 
 
 def test_by_keyboard_alone(opened):
@@ -464,8 +488,8 @@ def test_by_keyboard_alone(opened):
 
     go_to("hospital.csv")
     page.keyboard.press("Enter")
-    opened.screen("Does each row stand for one person?")
-    go_to("Yes, I am sure: each row is another person")
+    opened.screen("Who is a person here?")
+    go_to("Each record is another person, I am sure")
     page.keyboard.press("Enter")
     opened.screen("Who could know what?")
     go_to("What does this mean: Different values?")
@@ -576,7 +600,7 @@ def test_another_browser_does_not_get_in_and_other_pages_cannot_ask(opened, chro
 def test_the_studio_is_closed_from_its_page_and_leaves_nothing_of_what_was_dropped(opened):
     opened.screen("Which table do you want to publish?")
     opened.page.set_input_files("#file", opened.home / "hospital.csv")
-    opened.screen("Does each row stand for one person?")
+    opened.screen("Who is a person here?")
     opened.press("Close the studio")
     opened.screen("The studio is closed")
     end = time.monotonic() + 30
@@ -614,7 +638,7 @@ def test_a_million_rows_and_a_stop(opened):
     opened.sure()
     opened.screen("Who could know what?")
     assert "1,000,000 records" in page.inner_text("main").replace(" ?", "")
-    page.get_by_label("What disease is", exact=True).select_option("Must stay private")
+    page.get_by_label("What disease is", exact=True).select_option("sensitive")
     opened.press("These are right: show the risk")
     opened.screen("How easily are records found now?")
     page.goto(opened.address.split("?")[0] + "shape?column=0")

@@ -54,7 +54,7 @@ def test_hostile_names_on_every_screen(browser, hostile):
     pages.append(browser.send("/series/start", {"ledger": "l.db", "name": "<b>'x", "identifier": "0", "m": "2"}))
     pages.append(browser.send("/series", {"series": "<b>'x", "do": "publish", "folder": "q1"}))
     pages.append(browser.send("/publish", {"folder": "made"}))
-    assert "Verified and written" in pages[-1].text
+    assert "What was asked for is met" in pages[-1].text
     pages.append(browser.send("/attack", {"identifier": "0"}))
     pages.append(browser.look("/history"))
     for page in pages:

@@ -11,7 +11,7 @@ import pytest
 
 from .conftest import ROWS, Browser
 
-QUESTION = "Does each row stand for one person?"
+QUESTION = "Who is a person here?"
 STANDING = "Records are protected, not persons."
 PEOPLE, VISITS = 60, 5
 
@@ -44,7 +44,8 @@ def test_the_question_comes_before_any_role(asked, visits):
     answer = asked.send("/open", {"path": visits})
     assert answer.url.path == "/persons"
     assert QUESTION in answer.text
-    assert "300 rows of 60 values of 'pcode', at most 5 of one" in text_of(answer)
+    assert "300 records of 60 persons, by pcode: at most 5 of one person." in text_of(answer)
+    assert re.search(r'<option value="1" selected>pcode', answer.text), "it is proposed"
     assert 'name="role-' not in answer.text
     assert asked.look("/columns").url.path == "/persons"
     of = re.search('name="of" value="([^"]*)"', answer.text).group(1)
@@ -54,37 +55,66 @@ def test_the_question_comes_before_any_role(asked, visits):
         assert asked.look(screen).url.path == "/persons"
 
 
-def test_no_with_a_column_leaves_it_out_and_the_warning_stays(asked, visits, home):
+SCREENS = ("/columns", "/risk", "/goal", "/coarser", "/compare", "/attack", "/publish", "/series", "/history")
+ANSWERS = {
+    "counted": ({"answer": "counted"}, "all records are published, and the smallest group counts persons"),
+    "one": ({"answer": "one"}, "one record of each is published"),
+    "linked": ({"answer": "linked"}, "the records of each are linked by a pseudonym"),
+}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_a_release_protects_persons(asked, visits, home, kind):
+    form, standing = ANSWERS[kind]
     asked.send("/open", {"path": visits})
-    columns = asked.send("/persons", {"answer": "named", "column": "1"})
+    columns = asked.send("/persons", {**form, "column": "1"})
     assert columns.url.path == "/columns"
-    assert "Says whose a record is: left out" in columns.text
+    assert "Identifies the person of a record: not published" in columns.text
     assert 'name="role-1"' not in columns.text
     asked.send("/columns", {"do": "next", "role-1": "quasi_identifier"})
-    assert asked.studio.plan.roles["pcode"] == "direct_identifier"
-    assert "pcode" not in asked.studio.plan.names_of("quasi_identifier")
-    for screen in ("/columns", "/risk", "/goal", "/coarser", "/compare", "/attack", "/publish", "/series", "/history"):
-        text = asked.look(screen).text
-        assert STANDING in text, screen
-        assert "pcode" in text
+    assert asked.studio.plan.names_of("person") == ["pcode"]
+    for screen in SCREENS:
+        text = text_of(asked.look(screen))
+        assert f"Persons are protected, by pcode: {standing}" in text, screen
+        assert STANDING not in text, screen
+    asked.send("/goal", {"k": "3", "l": "2"})
+    goal = text_of(asked.look("/goal"))
+    assert "Smallest group (k), in persons" in goal
+    assert ("are of at least 3 persons, none" in goal) == (kind == "counted")
+    assert ("at least 3 persons publish" in goal) == (kind == "linked")
     released = asked.send("/publish", {"folder": "made"})
-    assert "Verified and written" not in released.text
-    assert "Written, but it protects records, not persons" in released.text
-    assert "pcode" not in (home / "made/release.csv").read_text()
-    said = "the column 'pcode' says whose a record is"
+    assert "What was asked for is met" in text_of(released)
+    assert "It protects records" not in text_of(released)
+    assert ("It protects persons." in text_of(released)) == (kind != "counted")
+    certificate = json.loads((home / "made.private/certificate.json").read_text())
+    assert certificate["persons"][0]["units"] == PEOPLE
+    assert certificate["persons"][0]["least_in_group"] >= 3
+    records = {"counted": PEOPLE * VISITS, "one": PEOPLE, "linked": PEOPLE * 2}[kind]  # l leaves two diagnoses of each
+    assert certificate["persons"][0]["records"] == records
+    of = {"counted": ["persons", "records"], "one": ["one_record_each"] * 2, "linked": ["linked_persons"] * 2}[kind]
+    assert [one["of"] for one in certificate["requested"]] == of
+    table = (home / "made/release.csv").read_text()
+    assert "pcode" not in table
+    assert ("pseudonym" in table) == (kind == "linked")
+    said = "the column 'pcode' identifies the person of each"
     assert said in text_of(released)
     assert said in html.unescape((home / "made.private/report.html").read_text())
     public = [(home / "made" / name).read_text() for name in ("report.html", "report.json", "certificate.json")]
-    assert not any("pcode" in one or "as the publisher said" in one for one in map(html.unescape, public))
+    assert not any("pcode" in one for one in map(html.unescape, public))
 
 
-def test_no_without_a_column(asked, visits):
+def test_no_column_identifies_the_person(asked, visits):
     asked.send("/open", {"path": visits})
-    asked.send("/persons", {"answer": "unnamed"})
+    asked.send("/persons", {"answer": "records"})
     asked.send("/columns", {"do": "next"})
     assert asked.studio.plan.roles["pcode"] == "direct_identifier", "it is proposed as a person, never published"
-    assert STANDING in asked.look("/goal").text
-    assert "no column says whose a record is" in text_of(asked.look("/publish"))
+    for screen in SCREENS:
+        assert STANDING in asked.look(screen).text, screen
+    assert "no column identifies the person of a record" in text_of(asked.look("/publish"))
+    released = text_of(asked.send("/publish", {"folder": "made"}))
+    assert "What was asked for is met" in released
+    assert "It protects records, not persons" in released
+    assert "Should it be published?" in released
 
 
 def test_yes_against_the_evidence_is_kept_and_the_verdict_is_not_calm(asked, visits, home):
@@ -97,20 +127,23 @@ def test_yes_against_the_evidence_is_kept_and_the_verdict_is_not_calm(asked, vis
     released = asked.send("/publish", {"folder": "made"})
     warnings = json.loads((home / "made.private/certificate.json").read_text())["warnings"]
     assert "repeated_person" in [one["code"] for one in warnings]
-    assert "Verified and written" not in released.text
-    assert "Written, but it protects records, not persons" in released.text
+    assert "No warning speaks against publishing it" not in released.text
+    assert "It protects records, not persons" in released.text
+    shown = text_of(released)
+    assert shown.index("What may still be learned about persons") < shown.index("What may leave this machine")
     assert "as the publisher said" in (home / "made.private/report.html").read_text()
 
 
 def test_one_row_each_is_asked_for_too_and_stays_calm(asked):
     answer = asked.send("/open", {"path": "patients.csv"})
     assert QUESTION in answer.text
-    assert "nothing was found that speaks against" in text_of(answer)
+    assert "speaks against one person each, but only you know" in text_of(answer)
     asked.send("/persons", {"answer": "persons"})
     asked.send("/columns", {"do": "next"})
     assert asked.studio.plan.content()["report"] == {"notes": "Each row stands for one person, as the publisher said."}
     released = asked.send("/publish", {"folder": "made"})
-    assert "Verified and written" in released.text
+    assert "What was asked for is met" in released.text
+    assert "It protects persons." in released.text
     assert STANDING not in released.text
 
 
@@ -118,21 +151,44 @@ def test_the_answer_can_be_changed_and_goes_with_the_table(asked, visits):
     asked.send("/open", {"path": visits})
     asked.send("/persons", {"answer": "persons"})
     asked.send("/columns", {"do": "next"})
-    asked.send("/persons", {"answer": "named", "column": "2"})
+    asked.send("/persons", {"answer": "counted", "column": "2"})
+    assert asked.studio.plan.roles["age"] == "person"
+    asked.send("/persons", {"answer": "linked", "column": "1"})
     assert asked.studio.plan.roles["age"] == "direct_identifier"
+    asked.send("/persons", {"answer": "persons"})
+    assert "person" not in asked.studio.plan.roles.values()
     asked.send("/history", {"step": str(asked.studio.history.at - 1)})
-    assert asked.studio.plan.rows == "persons"
+    assert asked.studio.plan.treatment == "linked"
     assert asked.send("/open", {"path": "patients.csv"}).url.path == "/persons", "another table, another answer"
 
 
+def test_records_without_a_person_are_of_separate_persons_only_if_that_is_chosen(asked, visits, home):
+    path = home / visits
+    path.write_text(path.read_text().replace(",P0000,", ",,"))
+    asked.send("/open", {"path": visits})
+    asked.send("/persons", {"answer": "counted", "column": "1"})
+    asked.send("/columns", {"do": "next"})
+    assert "on the screen Persons, records without a person" in text_of(asked.send("/publish", {"folder": "made"}))
+    asked.send("/persons", {"answer": "counted", "column": "1", "unnamed_are_persons": "yes"})
+    assert "What was asked for is met" in asked.send("/publish", {"folder": "made"}).text
+
+
 @pytest.mark.parametrize(
-    "form", [{"answer": "named", "column": ""}, {"answer": "maybe"}, {"answer": "named", "column": "77"}]
+    ("form", "field"),
+    [
+        ({"answer": "counted", "column": ""}, "column"),
+        ({"answer": "maybe"}, None),
+        ({"answer": "linked", "column": "77"}, "column"),
+        ({"answer": "one", "column": "1", "kept_rows": "first", "order": ""}, "order"),
+        ({"answer": "one", "column": "1", "kept_rows": "best"}, "kept_rows"),
+    ],
 )
-def test_an_answer_that_is_none(asked, visits, form):
+def test_an_answer_that_is_none(asked, visits, form, field):
     asked.send("/open", {"path": visits})
     answer = asked.send("/persons", form)
     assert answer.status_code == 422
     assert 'id="refused"' in answer.text
+    assert field is None or re.search(rf'<select name="{field}"[^>]*aria-describedby="refused"', answer.text)
     assert QUESTION in answer.text
     assert not asked.studio.plan.rows
 

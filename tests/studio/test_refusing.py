@@ -262,7 +262,7 @@ def test_a_dropped_workbook_offers_its_sheets_and_each_opens(browser, home):
     assert 'href="/sheet"' in answer.text, "another one may be chosen"
     assert "--sheet 'Patients <2025>'" in answer.text.replace("&lt;", "<").replace("&gt;", ">").replace("&#39;", "'")
     assert browser.send("/columns", {"do": "next"}).status_code == 200
-    assert "Verified and written" in browser.send("/publish", {"folder": "made"}).text
+    assert "What was asked for is met" in browser.send("/publish", {"folder": "made"}).text
     for wrong in ("7", "x", ""):
         assert browser.send("/sheet", {"of": of, "sheet": wrong}).status_code == 422
     assert browser.studio.plan.reading == {"sheet": "Patients <2025>"}

@@ -61,7 +61,16 @@ def plans(draw: Any) -> Plan:
     privacy = {"k": draw(st.sampled_from(["2", "10"]))}
     privacy |= draw(st.sampled_from([{}, {"l": "3"}, {"t": "0.25"}, {"l": "2", "t": "0.1"}]))
     quasi = [name for name, role in roles.items() if role == "quasi_identifier"]
+    persons: dict[str, Any] = {}
+    if "direct_identifier" in roles.values() and draw(st.booleans()):
+        person = next(name for name, role in roles.items() if role == "direct_identifier")
+        roles[person] = "person"
+        persons = {"rows": "several", "person": person, "unnamed_are_persons": draw(st.booleans())}
+        persons |= {"treatment": draw(st.sampled_from(["counted", "one", "linked"])), "order": names[0]}
+        persons |= {"kept_rows": draw(st.sampled_from(["random", "first"]))}
     return Plan(
+        **persons,
+        normalize=draw(st.booleans()),
         source="/private/table.csv",
         shown=draw(st.sampled_from(["table.csv", "my table's.csv", "-table.csv"[1:], "t\u202e.csv"])),
         roles=roles,
@@ -105,8 +114,8 @@ def test_three_ways_and_the_studio_ask_for_the_same(plan, tmp_path_factory):
             def __init__(self, data: Any, **arguments: Any) -> None:
                 self.asked = (data, arguments)
 
-            def save(self, out: str) -> None:
-                asked.append((self.asked[0], out, shoal.Request(**self.asked[1])))
+            def save(self, out: str, about: shoal.About | None = None) -> None:
+                asked.append((self.asked[0], out, shoal.Request(**self.asked[1], about=about)))
 
         patch.setattr(shoal, "anonymize", Made)
         exec(same.python, {})
@@ -114,7 +123,8 @@ def test_three_ways_and_the_studio_ask_for_the_same(plan, tmp_path_factory):
     for data, out, request in asked:
         assert Path(data).name == source
         assert out == "out"
-        assert replace(request, output=None) == wanted
+        assert replace(request, output=None, about=None) == wanted
+        assert (request.about is None) == (not plan.rows)
     for text in (same.command, same.python, same.spec):
         assert all(one.isprintable() or one == "\n" for one in text), "nothing is hidden in it"
 

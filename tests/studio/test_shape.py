@@ -62,7 +62,7 @@ def test_a_level_is_taken_shown_as_a_command_and_published(browser, home, monkey
     assert "shoal.Level(&#39;age.hierarchy.csv&#39;, 1)" in coarser.text
     file = browser.client.get("/hierarchy/age.hierarchy.csv")
     assert "attachment" in file.headers["content-disposition"]
-    assert "Verified and written" in browser.send("/publish", {"folder": "made"}).text
+    assert "What was asked for is met" in browser.send("/publish", {"folder": "made"}).text
     published = (home / "made/release.csv").read_text()
     assert "[20, 30)" in published
     # The same at the command line, with the file that was saved.

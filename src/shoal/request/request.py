@@ -41,7 +41,7 @@ ENGINES = ("auto", "memory", "stream", "spark")
 """The engines that read and write tables."""
 _LEAST_SHARED = 3
 """With only two people who share a value, each would know that the other has it."""
-_LISTS = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")
+_LISTS = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "person")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

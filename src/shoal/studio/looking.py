@@ -117,9 +117,10 @@ def named_in(form: Mapping[str, str], names: Sequence[str], *, field: str = "ide
 def promises_of(studio: Studio, plan: Plan) -> list[str]:
     """Explain in sentences what the models of a plan promise to one person."""
     from shoal.report import promise
+    from shoal.request.request import Request
 
-    models = arguments_in(plan.work)["privacy"]
-    return [promise(model.to_dict(), plan.names_of("sensitive")) for model in models]
+    asked = {name: value for name, value in arguments_in(plan.work).items() if name != "data"}
+    return [promise(model, plan.names_of("sensitive")) for model in Request(**asked).requirement.to_list()]
 
 
 def same_release(studio: Studio, plan: Plan) -> same.Same | None:

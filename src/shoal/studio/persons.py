@@ -1,13 +1,13 @@
-"""The first question after opening a table: whether each row stands for one person."""
+"""The first question after opening a table: who is a person in it, and how the records of a person are published."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal.studio import same
 from shoal.studio.looking import looked_at, mark_of, named_in
 from shoal.studio.pages import page
-from shoal.studio.plan import PERSONS, RECORDS
+from shoal.studio.plan import COUNTED, LINKED, ONE_EACH, PERSONS, RECORDS, SEVERAL, Plan
 from shoal.studio.refusing import FieldError
 from shoal.studio.state import Studio, Waiting
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["answer", "persons"]
+
+_ORDERED = ("number", "date")
+"""Kinds of columns that can order the records of a person."""
 
 
 def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
@@ -24,43 +27,66 @@ def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         return found
     names = [one["name"] for one in found["columns"]]
     evidence = found["person"]["evidence"]
+    likeliest = next((one["column"] for one in evidence if one["column"] is not None), "")
     return page(
         "persons.html.j2",
         studio,
         step="persons",
-        question=found["person"]["question"],
         evidence=evidence,
-        named=[(names.index(one["column"]), one["column"]) for one in evidence if one["column"] is not None],
+        column=studio.plan.person or likeliest,
         rows=found["rows"],
         names=names,
+        ordering=[place for place, one in enumerate(found["columns"]) if one["kind"] in _ORDERED],
+        missing=any(one["missing"] for one in found["columns"]),
         of=mark_of(names),
         same=same.of_inspecting(studio.plan, output=studio.places.free_folder()),
     )
 
 
 def answer(studio: Studio, form: Mapping[str, str]) -> str:
-    """Store what each row stands for, and the column that identifies its person, which is never published."""
+    """Store who is a person, and how the records of a person are published."""
     found = looked_at(studio, "persons")
     if isinstance(found, Waiting):
         return "/persons"
     names = [one["name"] for one in found["columns"]]
-    # "unnamed": several rows are possible, but no column identifies the person.
     column = named_in(form, names, field="column") or ""
     given = form.get("answer", "")
-    if given == "named" and not column:
-        raise FieldError("Choose the column that says whose a row is.", field="column")
-    # An identifier of persons becomes a direct identifier, so it is never published.
+    plain = {name: getattr(Plan(), name) for name in ("treatment", "kept_rows", "order", "unnamed_are_persons")}
     if given == PERSONS:
-        studio.history.change("Each row stands for one person", rows=PERSONS, person="")
-    elif given in ("named", "unnamed"):
-        column = column if given == "named" else ""
-        told = f"A person may have several rows: {column or 'no column'} says whose a row is"
-        studio.history.change(told, rows=RECORDS, person=column, roles=_without(studio.plan.roles, column))
+        roles = _with_person(studio.plan.roles, "")
+        studio.history.change("Each record is another person", **plain, rows=PERSONS, person="", roles=roles)
+    elif given == RECORDS:
+        roles = _with_person(studio.plan.roles, "")
+        told = "A person may have several records: no column identifies the person"
+        studio.history.change(told, **plain, rows=RECORDS, person="", roles=roles)
+    elif given in (COUNTED, ONE_EACH, LINKED):
+        if not column:
+            raise FieldError("Choose the column that identifies the person of a record.", field="column")
+        chosen = {**plain, **_treatment(given, form, names), "unnamed_are_persons": "unnamed_are_persons" in form}
+        plan = Plan(rows=SEVERAL, person=column, **chosen)
+        roles = _with_person(studio.plan.roles, column)
+        studio.history.change(plan.whose, **chosen, rows=SEVERAL, person=column, roles=roles)
     else:
-        raise FieldError("Answer the question first: yes, or no.", field=None)
+        raise FieldError("Choose one of the answers first.", field=None)
     return "/columns"
 
 
-def _without(roles: Mapping[str, str], column: str) -> dict[str, str]:
-    """Copy roles with one column as a direct identifier; roles that are not decided yet stay empty."""
-    return {name: "direct_identifier" if name == column else role for name, role in roles.items()}
+def _treatment(given: str, form: Mapping[str, str], names: list[str]) -> dict[str, Any]:
+    """Parse the treatment of the records of a person, and what it needs."""
+    if given == ONE_EACH:
+        kept = form.get("kept_rows", "random")
+        if kept not in ("random", "first", "last"):
+            raise FieldError("Choose which record of a person is published.", field="kept_rows")
+        order = named_in(form, names, field="order") or ""
+        if kept != "random" and not order:
+            raise FieldError(f"Choose the column that shows which record is the {kept}.", field="order")
+        return {"treatment": ONE_EACH, "kept_rows": kept, "order": order if kept != "random" else ""}
+    if given == LINKED:
+        return {"treatment": LINKED, "order": named_in(form, names, field="linked_order") or ""}
+    return {"treatment": COUNTED}
+
+
+def _with_person(roles: Mapping[str, str], column: str) -> dict[str, str]:
+    """Copy roles with one column that identifies persons; the previous one becomes a direct identifier."""
+    plain = {name: "direct_identifier" if role == "person" else role for name, role in roles.items()}
+    return {name: "person" if name == column else role for name, role in plain.items()}

@@ -9,14 +9,18 @@ from typing import Any
 
 from shoal.request.texts import listed_name
 
-__all__ = ["PERSONS", "RECORDS", "History", "Plan", "ShapedTree"]
+__all__ = ["COUNTED", "LINKED", "ONE_EACH", "PERSONS", "RECORDS", "SEVERAL", "History", "Plan", "ShapedTree"]
 
-PERSONS, RECORDS = "persons", "records"
-"""Meanings of a row: one person each, or one of possibly several records of a person."""
+PERSONS, SEVERAL, RECORDS = "persons", "several", "records"
+"""Meanings of a row: one person each; one of several records of a person, whom a column identifies; or one of several
+records of a person whom no column identifies."""
+COUNTED, ONE_EACH, LINKED = "counted", "one", "linked"
+"""How the records of a person are published: all of them, one of them, or all that fit under a pseudonym."""
 
 _ROLE_KEYS: Mapping[str, str] = {
     "quasi_identifier": "quasi_identifiers",
     "sensitive": "sensitive",
+    "person": "person",
     "direct_identifier": "direct_identifiers",
     "insensitive": "insensitive",
 }
@@ -51,9 +55,17 @@ class Plan:
     demo: bool = False
     """Whether the table is the bundled demo table."""
     rows: str = ""
-    """Meaning of a row, `PERSONS` or `RECORDS`; empty until the question is answered."""
+    """Meaning of a row: `PERSONS`, `SEVERAL` or `RECORDS`; empty until the question is answered."""
     person: str = ""
-    """The column that identifies the person of a record, which is not published; empty if there is none."""
+    """The column that identifies the person of a record, which is not published; only for `SEVERAL`."""
+    treatment: str = COUNTED
+    """How the records of a person are published: `COUNTED`, `ONE_EACH` or `LINKED`."""
+    kept_rows: str = "random"
+    """Which record of a person is published if one of each is: "random", "first" or "last"."""
+    order: str = ""
+    """The column that orders the records of a person; empty if none is needed."""
+    unnamed_are_persons: bool = False
+    """Whether each record without a value in the column of persons is of a separate person; otherwise an error."""
     roles: Mapping[str, str] = field(default_factory=dict)
     """The role of each column; empty until the proposed roles are confirmed."""
     reading: Mapping[str, str] = field(default_factory=dict)
@@ -86,6 +98,16 @@ class Plan:
         """List the columns with a role, in the order of the table."""
         return [name for name, own in self.roles.items() if own == role]
 
+    @property
+    def about(self) -> str:
+        """Suffix of the explanations of k and l: empty if each record is one person's, "_counted" or "_linked"."""
+        return f"_{self.treatment}" if self.rows == SEVERAL and self.treatment != ONE_EACH else ""
+
+    @property
+    def identifiers(self) -> list[str]:
+        """List the columns that are never published, the one that identifies persons first."""
+        return [*self.names_of("person"), *self.names_of("direct_identifier")]
+
     def content(self, *, source: str | None = None, output: str | None = None) -> dict[str, Any]:
         """Build the content of a spec file.
 
@@ -102,6 +124,8 @@ class Plan:
         if columns:
             content["columns"] = columns
         # Defaults are omitted, so that spec files stay short.
+        if "person" in columns:
+            content |= self._persons
         content |= {"privacy": dict(self.privacy), "recoding": self.recoding}
         if self.algorithm:
             content["algorithm"] = self.algorithm
@@ -117,14 +141,25 @@ class Plan:
             for name, words in self.coarsen.items()
             if words and name in known
         }
-        kept = {
-            name: form for name, form in self.dates.items() if self.roles.get(name) in ("quasi_identifier", "sensitive")
-        }
+        read = {*known, *self.names_of("sensitive"), content.get("order")}
+        kept = {name: form for name, form in self.dates.items() if name in read}
         content |= {key: said for key, said in (("coarsen", coarsen), ("dates", kept)) if said}
         if self.rows:
             content["report"] = {"notes": self.whose}
         if output is not None:
             content["output"] = output
+        return content
+
+    @property
+    def _persons(self) -> dict[str, Any]:
+        """The keys of spec files about the records of persons, except the column of persons."""
+        content: dict[str, Any] = {"missing_person": "own"} if self.unnamed_are_persons else {}
+        if self.treatment == ONE_EACH:
+            content |= {"rows_per_person": 1, "kept_rows": self.kept_rows}
+        if self.treatment == LINKED:
+            content["link"] = True
+        if self.order and (self.treatment == LINKED or content.get("kept_rows", "random") != "random"):
+            content["order"] = self.order
         return content
 
     def _with_file(self, words: str, path: str | None) -> str:
@@ -136,11 +171,28 @@ class Plan:
 
     @property
     def whose(self) -> str:
-        """The meaning of a row as the publisher stated it, in a sentence for the report."""
+        """The meaning of a row as the publisher stated it, in sentences for the report."""
         if self.rows == PERSONS:
             return "Each row stands for one person, as the publisher said."
-        by = f"the column '{self.person}' says whose a record is" if self.person else "no column says whose a record is"
-        return f"A person may have several records, as the publisher said ({by}): records are protected, not persons."
+        if self.rows == RECORDS:
+            return (
+                "A person may have several records, as the publisher said, and no column identifies the person of a "
+                "record: records are protected, not persons."
+            )
+        published = {
+            COUNTED: "All of them are published, and persons are counted.",
+            ONE_EACH: f"One record of each person is published: {self._kept}.",
+            LINKED: "The records of a person are published together, under a random pseudonym.",
+        }
+        return (
+            f"A person may have several records: the column '{self.person}' identifies the person of each. "
+            + (published[self.treatment])
+        )
+
+    @property
+    def _kept(self) -> str:
+        """The record of a person that is published if one of each is, in words."""
+        return "a random one" if self.kept_rows == "random" else f"the {self.kept_rows} by the column '{self.order}'"
 
     @property
     def work(self) -> dict[str, Any]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from shoal._core.words import percent
 from shoal.errors import UsageError
 from shoal.studio import jobs, same
 from shoal.studio.looking import decided_on, promises_of, same_release
 from shoal.studio.pages import page
+from shoal.studio.plan import COUNTED, RECORDS, SEVERAL, Plan
 from shoal.studio.requests import arguments_in
 from shoal.studio.state import OrderedRelease, Studio, Waiting
-from shoal.studio.words import FILES, ROLES
+from shoal.studio.words import CONCERNS, FILES, ROLES, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["cancel", "publish", "publishing", "released"]
 
+_MANY_STARS = 0.5
+"""Share of stars of a column from which its release is worth a look."""
 _BACK = ("/", "/columns", "/risk", "/goal", "/coarser", "/compare", "/publish", "/attack", "/series", "/release")
 
 
@@ -117,6 +121,8 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="publish",
         made=made,
         facts=done.facts,
+        concerns=_rank_concerns(done.facts, made.plan),
+        protects=_protected(done.facts, made.plan),
         certificate=certificate,
         files=FILES,
         tables=[one for one in done.facts["files"] if one not in FILES],
@@ -127,6 +133,34 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         ],
         same=same.of_publishing(made.plan, output=made.folder.name),
     )
+
+
+def _rank_concerns(facts: Mapping[str, Any], plan: Plan) -> list[tuple[str, list[list[str]]]]:
+    """Group the warnings about a release by subject, the most serious first, and by kind."""
+    found = [(one["code"], one["text"]) for one in facts["warnings"]]
+    if plan.rows == RECORDS:
+        found.append(("repeated_person", plan.whose))
+    warned = {one["column"] for one in facts["warnings"] if one["code"] == "mostly_stars"}
+    # Below the threshold of a warning, many stars are still worth a look.
+    found += [
+        ("many_stars", f"{percent(one['stars'])} of the cells of '{visible(one['name'])}' are stars.")
+        for one in facts["columns"]
+        if one["stars"] >= _MANY_STARS and one["name"] not in warned
+    ]
+    ranked: list[tuple[str, list[list[str]]]] = []
+    for title, codes in CONCERNS:
+        kinds = codes or dict.fromkeys(code for code, _ in found if not any(code in group for _, group in CONCERNS))
+        texts = [[text for code, text in found if code == kind] for kind in kinds]
+        ranked.append((title, [one for one in texts if one]))
+    return [one for one in ranked if one[1]]
+
+
+def _protected(facts: Mapping[str, Any], plan: Plan) -> str:
+    """Return what a release protects: "persons", "records", or "counted" persons whose values are not bounded."""
+    if plan.rows == RECORDS or any(one["code"] == "repeated_person" for one in facts["warnings"]):
+        return "records"
+    bounds_values = bool(plan.privacy.keys() - {"k"})
+    return "counted" if plan.rows == SEVERAL and plan.treatment == COUNTED and bounds_values else "persons"
 
 
 def cancel(studio: Studio, form: Mapping[str, str]) -> str:

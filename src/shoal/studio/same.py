@@ -206,7 +206,7 @@ def left_out_of_series(plan: Plan) -> list[str]:
 
     A series publishes groups of quasi-identifiers and sensitive values, so insensitive columns are dropped as well.
     """
-    return [*plan.names_of("direct_identifier"), *plan.names_of("insensitive")]
+    return [*plan.identifiers, *plan.names_of("insensitive")]
 
 
 def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, output: str) -> Same:
@@ -321,8 +321,10 @@ def _first(plan: Plan) -> str:
     return _command(["shoal", "datasets", plan.shown], []) + "\n" if plan.demo else ""
 
 
-def _command(words: Sequence[str], options: Sequence[tuple[str, str]]) -> str:
-    parts = [" ".join(map(_shell, words)), *(f"{flag} {_shell(value)}" for flag, value in options)]
+def _command(words: Sequence[str], options: Sequence[tuple[str, object]]) -> str:
+    # A switch has no value.
+    given = (flag if value is True else f"{flag} {_shell(str(value))}" for flag, value in options)
+    parts = [" ".join(map(_shell, words)), *given]
     lines, line = [], parts[0]
     # Break the command between options so that it fits the page.
     for part in parts[1:]:

@@ -154,11 +154,14 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     unclear = {
         one["column"]: one["code"] for one in found["warnings"] if one["code"] in ("ambiguous_dates", "unread_dates")
     }
+    # A warning that this column identifies persons has been followed.
+    followed = ("repeated_person", studio.plan.person)
+    warnings = [one for one in found["warnings"] if (one["code"], one["column"]) != followed]
     return page(
         "columns.html.j2",
         studio,
         step="columns",
-        found=found,
+        found={**found, "warnings": warnings},
         roles=ROLES,
         proposed=proposed,
         chosen={**proposed, **studio.plan.roles},
@@ -172,9 +175,10 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
 
 def proposed_role(column: Mapping[str, Any], plan: Plan) -> str:
-    """Propose the role of a column; an identifier of persons is proposed as a direct identifier."""
-    leave = column["role"] == "person" or column["name"] == plan.person
-    return "direct_identifier" if leave else str(column["role"])
+    """Propose the role of a column; unless it is the chosen one, an identifier of persons is a direct identifier."""
+    if column["name"] == plan.person:
+        return "person"
+    return "direct_identifier" if column["role"] == "person" else str(column["role"])
 
 
 def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
@@ -222,7 +226,7 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def _what_changed(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    titles = {role.name: role.title for role in ROLES}
+    titles = {role.name: role.title for role in ROLES} | {"person": "Identifies the person"}
     changed = [f"{name}: {titles[role]}" for name, role in after.items() if before and before.get(name) != role]
     if not before or not changed:
         return "Looked at the columns"

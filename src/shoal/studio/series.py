@@ -54,8 +54,8 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
         ordered=ordered,
         written=ordered is not None and ordered.folder is not None and (studio.places.home / ordered.folder).exists(),
         ledgers=studio.places.ledgers(),
-        named=plan.names_of("direct_identifier"),
-        of=mark_of(plan.names_of("direct_identifier")),
+        named=plan.identifiers,
+        of=mark_of(plan.identifiers),
         sensitive=plan.names_of("sensitive"),
         quasi=plan.names_of("quasi_identifier"),
         others=plan.names_of("insensitive"),
@@ -99,11 +99,11 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
     plan = studio.plan
     if not plan.decided or not plan.names_of("sensitive"):
         raise UsageError(
-            "A series protects a private value of people whom others may know. Open the table of today, and say on the "
-            "screen Columns what its columns are."
+            "A series protects a sensitive value of people whom others may know. Open the table of today, and choose "
+            "on the screen Columns what its columns are."
         )
     # Validate the fields in the order of the form.
-    identifier, m = named_in(form, plan.names_of("direct_identifier")), form.get("m", "").strip()
+    identifier, m = named_in(form, plan.identifiers), form.get("m", "").strip()
     if identifier is None:
         raise FieldError(
             "Choose the column that names each person (not a visit), the same in every release. It is never published.",

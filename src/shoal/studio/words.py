@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "COMPARED",
+    "CONCERNS",
     "EXPLAINED",
     "FILES",
     "GOALS",
@@ -28,8 +29,10 @@ class ColumnRole:
     """The name of the role in inspections."""
     title: str
     """The label in lists."""
+    outcome: str
+    """What becomes of such a column in a release."""
     meaning: str
-    """How to recognize such a column, and how it is published."""
+    """How to recognize such a column."""
     term: str
     """The technical term."""
 
@@ -38,31 +41,35 @@ ROLES = (
     ColumnRole(
         name="quasi_identifier",
         title="Others may know it",
+        outcome="made coarser where needed",
         term="quasi-identifier",
         meaning="Could a neighbour, a colleague, an employer, a relative or a public list know this of somebody: age, "
         "sex, where they live, when something happened, what they do? Alone it names nobody; together such facts "
-        "single people out. It is published less precisely where needed.",
+        "single people out.",
     ),
     ColumnRole(
         name="sensitive",
-        title="Must stay private",
+        title="Sensitive",
+        outcome="published, but not linkable to a person",
         term="sensitive attribute",
         meaning="Would it harm or embarrass somebody if others learned it of them: a diagnosis, an income, a result? "
-        "It is published as it is, and nobody may be able to link it to a person.",
+        "Its values are in the release as they are. Groups are made so that none can be linked to a person.",
     ),
     ColumnRole(
         name="direct_identifier",
         title="Leave it out",
+        outcome="not published",
         term="direct identifier",
         meaning="Does it point at one person by itself: a name, an insurance or record number, an e-mail address, free "
-        "text that may mention somebody? Or does nobody need it? It is never published.",
+        "text that may mention somebody? Or does nobody need it?",
     ),
     ColumnRole(
         name="insensitive",
-        title="Tells nothing",
+        title="Harmless",
+        outcome="published as it is",
         term="insensitive attribute",
-        meaning="Could nobody recognize anybody by it, and would nobody mind? It is published as it is, row by row, "
-        "and nothing protects it. When in doubt, choose “Others may know it”.",
+        meaning="Could nobody recognize anybody by it, and would nobody mind? It is published record by record, and "
+        "nothing protects it. If in doubt, choose “Others may know it”.",
     ),
 )
 """The roles in the order of display."""
@@ -185,7 +192,7 @@ PROPOSALS = (
     OfferedTree(
         how="together",
         title="What says the same",
-        meaning="Values whose records have much the same private values become one: little is lost for whoever wants "
+        meaning="Values whose records have much the same sensitive values become one: little is lost for whoever wants "
         "to know what one has to do with the other.",
         kinds=_NAMES,
         sensitive=True,
@@ -203,8 +210,7 @@ EXPLAINED: Mapping[str, Explained] = {
     "bytes": Explained(title="Size", meaning="How large the file is. Nothing of it was read yet."),
     "rows": Explained(
         title="Records",
-        meaning="The lines of the table. Everything here counts and protects records: if somebody is in it twice, put "
-        "the lines together first.",
+        meaning="The rows of the table. Whether a person has one of them or several is asked on the screen Persons.",
     ),
     "values": Explained(
         title="Different values",
@@ -227,14 +233,37 @@ EXPLAINED: Mapping[str, Explained] = {
         "table. Whoever looks for the record of a person finds k or more, and picks the right one with a chance of at "
         "most 1 in k, if each person has one record. This is called k-anonymity.",
     ),
+    "k_counted": Explained(
+        title="The smallest group (k), in persons",
+        meaning="Records that agree on everything that others may know are of at least k persons, and none of them has "
+        "more than one in k of these records. Whoever knows all records of a person takes a record for that person's "
+        "with a chance of at most 1 in k. This is k-anonymity of persons.",
+    ),
+    "k_linked": Explained(
+        title="The smallest group (k), in persons",
+        meaning="The records of a person stand together. At least k persons have the same ones in everything that "
+        "others may know, and as many of them. Whoever knows all records of a person finds k pseudonyms or more. This "
+        "is k-anonymity of persons.",
+    ),
     "l": Explained(
         title="The variety within groups (l)",
-        meaning="Within every group, no private value belongs to more than one record in l. Without it a group may "
+        meaning="Within every group, no sensitive value belongs to more than one record in l. Without it a group may "
         "share one diagnosis: then it does not matter which record is whose. This is called l-diversity.",
+    ),
+    "l_counted": Explained(
+        title="The variety within groups (l), in records",
+        meaning="Within every group, no sensitive value belongs to more than one record in l. That is about one record "
+        "of a person: all records of a person together may show more. To bound that, publish one record of each "
+        "person, or link them. This is called l-diversity.",
+    ),
+    "l_linked": Explained(
+        title="The variety within groups (l), in persons",
+        meaning="Of the persons of a group, at most one in l has any one sensitive value, in whichever of their "
+        "records. This is l-diversity of persons.",
     ),
     "t": Explained(
         title="Closeness to the whole table (t)",
-        meaning="The private values of every group are spread nearly as in the whole table: the shares differ by at "
+        meaning="The sensitive values of every group are spread nearly as in the whole table: the shares differ by at "
         "most t (0.2: 20 percentage points). It asks for more than l, and costs more. This is called t-closeness.",
     ),
     "fraction": Explained(
@@ -296,7 +325,7 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
     "m": Explained(
         title="How many values nobody can tell apart (m)",
-        meaning="In every release each group has at least m different private values, the same ones for a person in "
+        meaning="In every release each group has at least m different sensitive values, the same ones for a person in "
         "every release: whoever has all releases is sure of nobody's with more than 1 in m. This is called "
         "m-invariance.",
     ),
@@ -367,7 +396,7 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
     "gcp": Explained(
         title="Loss of all columns",
-        meaning="The mean of the loss of the columns that others may know; the columns that must stay private lose "
+        meaning="The mean of the loss of the columns that others may know; sensitive columns lose "
         "nothing. It is the global certainty penalty.",
     ),
     "achieved": Explained(
@@ -379,6 +408,14 @@ EXPLAINED: Mapping[str, Explained] = {
         title="Smallest group",
         meaning="The fewest records of the published table that agree on everything that others may know.",
     ),
+    "smallest_persons": Explained(
+        title="Smallest group, in persons",
+        meaning="The fewest persons whose published records agree on everything that others may know. This depends on "
+        "whose the records are, so that it is for you alone.",
+    ),
+    "persons_published": Explained(
+        title="Persons", meaning="The persons with a record in the release, and how many records of them it has."
+    ),
     "groups": Explained(
         title="Groups", meaning="How many groups of records that look the same the published table has."
     ),
@@ -389,7 +426,7 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
     "sure": Explained(
         title="Sure of a value",
-        meaning="How sure somebody can be of a private value of a person, at most: the largest share that one value "
+        meaning="How sure somebody can be of a sensitive value of a person, at most: the largest share that one value "
         "has in a group.",
     ),
     "kept": Explained(
@@ -427,6 +464,20 @@ FILES: Mapping[str, str] = {
     "salt.txt": "the key that shows which table it was",
 }
 """Descriptions of the files of a release, except the table."""
+
+CONCERNS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "What may still be learned about persons",
+        (
+            *("repeated_person", "published_person", "uncounted_persons", "sure_of_persons", "small_k", "small_l"),
+            *("near_unique_insensitive", "near_unique_sensitive", "exact_ends", "large_sets", "dominant_value"),
+            "values_read_alike",
+        ),
+    ),
+    ("What analysts lose", ("mostly_stars", "many_stars")),
+    ("How the table is read", ()),
+)
+"""Groups of warnings about a release, the most serious first: title, and kinds of warnings; the last has all others."""
 
 COMPARED: Mapping[str, str] = {
     "highest risk": "highest",

@@ -293,7 +293,7 @@ def publish(
             for one in distributions(metrics.table, recoding)
         ],
         "loss": dict(metrics.ncp),
-        "warnings": [{"code": one.code, "text": one.render(SCREENS)} for one in release.warnings],
+        "warnings": [{"code": one.code, "column": one.column, "text": one.render(SCREENS)} for one in release.warnings],
         "files": sorted(one.name for one in Path(folder).iterdir()),
         "private": sorted(one.name for one in Path(f"{folder}.private").iterdir()),
     }
