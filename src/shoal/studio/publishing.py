@@ -15,7 +15,7 @@ from shoal.studio.state import OrderedRelease, Studio, Waiting
 from shoal.studio.words import CONCERNS, FILES, ROLES, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 __all__ = ["cancel", "publish", "publishing", "released"]
 
