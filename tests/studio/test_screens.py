@@ -18,7 +18,8 @@ from shoal.cli.main import app
 from shoal.io import readers
 from shoal.studio import jobs
 from shoal.studio.allowed_paths import ENDINGS
-from shoal.studio.words import COMPARED, EXPLAINED, coarsening_in_words
+from shoal.studio.explanations import COMPARED, EXPLAINED
+from shoal.studio.words import coarsening_in_words
 
 from .conftest import HERE, MAX_UPLOAD, SECRET
 

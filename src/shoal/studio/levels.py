@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import jobs, same
+from shoal.studio.explanations import COMPARED
 from shoal.studio.looking import decided_on, what_was_asked
 from shoal.studio.pages import page
 from shoal.studio.refusing import FieldError
 from shoal.studio.requests import arguments_in
 from shoal.studio.state import Studio, Waiting
-from shoal.studio.words import COMPARED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

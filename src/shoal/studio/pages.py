@@ -6,7 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.words import listed, number, percent
-from shoal.studio.words import EXPLAINED, STEPS, coarsening_in_words, date_form_in_words, visible, work_in_words
+from shoal.studio.explanations import EXPLAINED
+from shoal.studio.words import STEPS, coarsening_in_words, date_form_in_words, visible, work_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
