@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["COMPARED", "EXPLAINED", "Explained"]
+__all__ = ["COMPARED", "EXPLAINED"]
 
 
 @dataclass(frozen=True, kw_only=True)
