@@ -26,6 +26,7 @@ MINUTES: dict[str, float] = {
     "waiting": 2,
     "emd": 0.5,
     "ends": 2,
+    "linked": 2,
     "closeness": 3,
     "local": 4,
     "exact": 3,

@@ -46,6 +46,7 @@ MODULES = (
     "harness",
     "large",
     "ledger",
+    "linked",
     "local",
     "machine",
     "matching",

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.errors import DataError, ParameterError, ReleaseUnsafeError
+from shoal.errors import ColumnError, DataError, ParameterError, ReleaseUnsafeError
 
 ASKED: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "disease", "person": "id"}
 
@@ -92,6 +92,9 @@ def test_what_is_wrong_is_said() -> None:
         shoal.anonymize(data, **ASKED, k=2, rows_per_person=1, kept_rows="first")
     with pytest.raises(DataError, match="'disease' gives rows no order"):
         shoal.anonymize(data, **ASKED, k=2, rows_per_person=1, kept_rows="first", order="disease")
+    for how in ({"link": True}, {"rows_per_person": 1}):
+        with pytest.raises(ColumnError, match=r"no column 'day' \(order\)"):
+            shoal.anonymize(data, **ASKED, k=2, order="day", **how)
     with pytest.raises(ParameterError, match="engine='memory'"):
         shoal.anonymize(data.lazy(), **ASKED, k=2, rows_per_person=1, kept_rows="first", order="age", engine="stream")
 

@@ -102,7 +102,7 @@ def _positions(
     # Chance decides between rows of equal rank, so ties reveal nothing about the order of the input.
     keys = [rng.permutation(frame.height)]
     if request.order is not None:
-        keys.append(places_in_order(frame.get_column(request.order), request))
+        keys.append(places_in_order(frame, request))
     else:
         known = _encode(frame, request.schema.quasi_identifiers)
         keys += [column.codes.astype(np.int64) for column in reversed(known)]

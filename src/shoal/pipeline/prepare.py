@@ -13,7 +13,7 @@ import numpy as np
 from shoal._messages import Suggestion
 from shoal.algorithms import Problem
 from shoal.disclosure_risk import make_people_counter
-from shoal.errors import DataError
+from shoal.errors import ColumnError, DataError, near_matches
 from shoal.pipeline.encoded import Encoded, encoded_table
 from shoal.pipeline.input import understood
 from shoal.pipeline.linking import link_rows
@@ -183,9 +183,14 @@ def with_persons(opened: OpenedData, request: Request) -> OpenedData:
 
     Raises
     ------
+    ColumnError
+        If there is no such column as `request.order`.
     DataError
-        Persons are missing, and that is an error.
+        If persons are missing, and that is an error.
     """
+    if request.order is not None and request.order not in opened.frame.columns:
+        near = near_matches(request.order, opened.frame.columns)
+        raise ColumnError(f"There is no column '{request.order}' (order). {near}")
     opened = with_units(opened, request.schema.units, request.missing_person)
     if request.rows_per_person is None and not request.link:
         return opened

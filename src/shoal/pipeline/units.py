@@ -92,8 +92,7 @@ def keep_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
     # Each row of the input, in an order that chance decides.
     each = rng.permutation(np.repeat(rows, opened.counts[rows]))
     if request.kept_rows != "random":
-        assert request.order is not None
-        places = places_in_order(opened.frame.get_column(request.order), request)
+        places = places_in_order(opened.frame, request)
         each = each[np.argsort(places[each] if request.kept_rows == "first" else -places[each], kind="stable")]
     stays = places_within_units(opened.units[0].codes[each]) < int(request.rows_per_person or 0)
     kept = np.bincount(each[stays], minlength=opened.frame.height).astype(np.int64)
@@ -115,17 +114,19 @@ def places_within_units(units: NDArray[np.integer]) -> NDArray[np.int64]:
     return places
 
 
-def places_in_order(column: pl.Series, request: Request) -> NDArray[np.int64]:
-    """Return the place of each row in the order of a column; rows that miss a value are chosen last.
+def places_in_order(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
+    """Rank the rows by the order column of a request; rows without a value are chosen last.
 
     Raises
     ------
     DataError
-        The column is text that is neither numbers nor dates.
+        If the column is text that is neither numbers nor dates.
     """
+    assert request.order is not None
+    column = frame.get_column(request.order)
     named = {name: form for name, form in (request.dates or {}).items() if name == column.name}
-    meant = understand(column.to_frame(), [column.name], dates=named, decimal=request.decimal).frame[column.name]
-    if not (meant.dtype.is_numeric() or meant.dtype.is_temporal()):
+    parsed = understand(column.to_frame(), [column.name], dates=named, decimal=request.decimal).frame[column.name]
+    if not (parsed.dtype.is_numeric() or parsed.dtype.is_temporal()):
         raise DataError(
             f"The column '{column.name}' gives rows no order: it has neither numbers nor dates. Name another one with ",
             Suggestion("order"),
@@ -133,7 +134,7 @@ def places_in_order(column: pl.Series, request: Request) -> NDArray[np.int64]:
         )
     import polars as pl
 
-    places = meant.rank("dense").cast(pl.Int64)
+    places = parsed.rank("dense").cast(pl.Int64)
     return places.fill_null(-1 if request.kept_rows == "last" else len(places) + 1).to_numpy()
 
 
