@@ -41,6 +41,9 @@ class WideProblem:
     problem: Problem
     attributes: NDArray[np.int64]
     """Attribute of the wide record for each position and quasi-identifier, shape (length, quasi-identifiers)."""
+    joined: Problem | None
+    """The problem whose attributes hold the values at all positions together, one for each quasi-identifier; None if
+    values are generalized, or no attribute varies within units."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -60,7 +63,8 @@ def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDAr
     """Build the problem of a table with one wide record for each unit.
 
     A quasi-identifier that is constant within every unit is one attribute of the wide record; any other one is an
-    attribute for each position of the unit's rows.
+    attribute for each position of the unit's rows. Suppression has a second form, in which the values at all
+    positions are one attribute: units that differ in one quasi-identifier are near there, whatever their length is.
 
     Parameters
     ----------
@@ -72,6 +76,7 @@ def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDAr
         A sensitive value for each unit, in each sensitive attribute; see `ValueSets.most_common`.
     """
     columns: list[Column] = []
+    together: list[Column] = []
     hierarchies = {}
     attributes = np.empty((rows.shape[1], len(problem.table.quasi_identifiers)), dtype=np.int64)
     for place, column in enumerate(problem.table.quasi_identifiers):
@@ -79,6 +84,7 @@ def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDAr
         codes = column.codes[rows]
         constant = bool((codes == codes[:, :1]).all())
         attributes[:, place] = len(columns) + (0 if constant else np.arange(rows.shape[1]))
+        together.append(_joined(column, codes))
         for position in range(1 if constant else rows.shape[1]):
             name = f"{column.name} {position}"
             columns.append(_compacted(column, codes[:, position], name))
@@ -86,15 +92,34 @@ def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDAr
                 hierarchies[name] = problem.hierarchies[column.name]
     # The proxies stand in for the sets of values, which no algorithm for single values knows.
     sensitive = tuple(_numbered(column, codes) for column, codes in zip(problem.table.sensitive, proxies, strict=True))
-    schema = replace(problem.table.schema, quasi_identifiers=tuple(column.name for column in columns))
-    table = Table(
-        schema=schema,
-        rows=len(rows),
-        quasi_identifiers=tuple(columns),
-        sensitive=sensitive,
-        insensitive=problem.table.insensitive.clear(),
+
+    def with_attributes(attributes: list[Column]) -> Table:
+        return Table(
+            schema=replace(problem.table.schema, quasi_identifiers=tuple(column.name for column in attributes)),
+            rows=len(rows),
+            quasi_identifiers=tuple(attributes),
+            sensitive=sensitive,
+            insensitive=problem.table.insensitive.clear(),
+        )
+
+    joins = problem.recoding == "suppression" and len(columns) > len(together)
+    return WideProblem(
+        problem=replace(problem, table=with_attributes(columns), hierarchies=hierarchies),
+        attributes=attributes,
+        joined=replace(problem, table=with_attributes(together), hierarchies={}) if joins else None,
     )
-    return WideProblem(problem=replace(problem, table=table, hierarchies=hierarchies), attributes=attributes)
+
+
+def _joined(column: Column, codes: NDArray[np.integer]) -> Column:
+    """Build a column whose values are the values at all positions together; only whether they are equal matters."""
+    found, compact = np.unique(codes, axis=0, return_inverse=True)
+    return Column(
+        name=column.name,
+        codes=compact.astype(np.uint32).reshape(len(codes)),
+        dictionary=column.dictionary.gather(np.arange(len(found)) % len(column.dictionary)),
+        ordered=False,
+        numbers=None,
+    )
 
 
 def _compacted(column: Column, codes: NDArray[np.integer], name: str) -> Column:
@@ -139,17 +164,15 @@ def bundle_units(wide: WideProblem, algorithm: Algorithm, sets: ValueSets, limit
         All units together are within these.
     """
     problem = wide.problem
-    first = _attempt(wide, problem, algorithm, sets, limits)
-    if not first.joined or problem.table.rows > MAX_UNITS_TO_RETRY:
-        return first.bundles
-    # Bundles were joined because values were too frequent: larger groups from the start may lose less.
-    attempts = [first]
-    for factor in LARGER_GROUPS:
-        size = math.ceil(limits.least * factor)
-        if size <= problem.table.rows:
+    forms = [problem] if wide.joined is None else [problem, wide.joined]
+    attempts = [_attempt(wide, form, algorithm, sets, limits) for form in forms]
+    if any(one.joined for one in attempts) and problem.table.rows <= MAX_UNITS_TO_RETRY:
+        # Bundles were joined because values were too frequent: larger groups from the start may lose less.
+        sizes = [math.ceil(limits.least * factor) for factor in LARGER_GROUPS]
+        for size in (size for size in sizes if size <= problem.table.rows):
             models = [KAnonymity(size), *(model for model in problem.requirement.models if model.needs_sensitive)]
-            larger = replace(problem, requirement=Requirement.of(models, problem.requirement.sensitive))
-            attempts.append(_attempt(wide, larger, algorithm, sets, limits))
+            larger = Requirement.of(models, problem.requirement.sensitive)
+            attempts += [_attempt(wide, replace(form, requirement=larger), algorithm, sets, limits) for form in forms]
     return min(attempts, key=lambda one: one.loss).bundles
 
 
@@ -162,11 +185,10 @@ class _Attempt:
     """What the published cells of all units lose."""
 
 
-def _attempt(
-    wide: WideProblem, problem: Problem, algorithm: Algorithm, sets: ValueSets, limits: ShareLimits
-) -> _Attempt:
-    """Group wide records by the algorithm, then join what it could not know to fail."""
-    partition = algorithm.partition(problem)
+def _attempt(wide: WideProblem, form: Problem, algorithm: Algorithm, sets: ValueSets, limits: ShareLimits) -> _Attempt:
+    """Group units by the algorithm in a given form, then join what it could not know to fail."""
+    partition = algorithm.partition(form)
+    problem = wide.problem
     groups, count = partition.groups.astype(np.int32), partition.count
     joined, fewer = (groups, count) if sets.width == 0 else _join_failing(problem, groups, count, sets, limits)
     least = partition.least
