@@ -28,6 +28,24 @@ def test_patients_are_as_described():
         datasets.patients(0)
 
 
+def test_visits_are_of_patients_whose_number_is_skewed():
+    table = datasets.visits()
+    assert table.equals(datasets.visits())
+    assert not table.equals(datasets.visits(seed=2))
+    assert table["visit_id"].n_unique() == table.height
+    each = table.group_by("patient_id").agg(pl.len(), pl.col("age", "gender", "zip", "disease").n_unique())
+    assert each.height == 400
+    assert each.select("age", "gender", "zip").max().row(0) == (1, 1, 1), "what a patient is stays the same"
+    assert (each["len"] == 1).mean() > 0.3
+    assert each["len"].max() > 6
+    several = each.filter(pl.col("len") > 2)
+    assert (several["disease"] < several["len"]).mean() > 0.5, "diseases depend on the patient"
+    assert table["admitted"].is_sorted()
+    assert datasets.visits(1).height >= 1
+    with pytest.raises(ParameterError, match="must be an int >= 1"):
+        datasets.visits(0)
+
+
 def test_the_hierarchies_have_all_values():
     table = datasets.patients(5000)
     for column, rows in (

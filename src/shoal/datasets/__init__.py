@@ -4,7 +4,7 @@ from shoal.datasets._bundled import DemoTable, attendance, demo, fair, names
 from shoal.datasets._census import QUASI_IDENTIFIERS, census
 from shoal.datasets._files import FILES, DatasetFile, write_dataset
 from shoal.datasets._ipums import ipums
-from shoal.datasets._patients import age_hierarchy, disease_hierarchy, patients, quarters, zip_hierarchy
+from shoal.datasets._patients import age_hierarchy, disease_hierarchy, patients, quarters, visits, zip_hierarchy
 
 __all__ = [
     "FILES",
@@ -21,6 +21,7 @@ __all__ = [
     "names",
     "patients",
     "quarters",
+    "visits",
     "write_dataset",
     "zip_hierarchy",
 ]

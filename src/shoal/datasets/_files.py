@@ -11,7 +11,7 @@ from shoal._core.optional import DISTRIBUTION, how_to_install
 from shoal._messages import Suggestion
 from shoal.datasets._bundled import demo, names
 from shoal.datasets._census import census
-from shoal.datasets._patients import age_hierarchy, disease_hierarchy, patients, quarters, zip_hierarchy
+from shoal.datasets._patients import age_hierarchy, disease_hierarchy, patients, quarters, visits, zip_hierarchy
 from shoal.errors import OutputError, ParameterError, near_matches
 from shoal.io import write_lines
 
@@ -82,6 +82,9 @@ def _districts() -> pl.DataFrame:
 
 FILES: Mapping[str, DatasetFile] = {
     "patients.csv": _table("1,000 made-up patients: name, visit_id, age, gender, zip, admitted, disease", patients),
+    "visits.csv": _table(
+        "visits of 400 made-up patients: visit_id, patient_id, age, gender, zip, admitted, disease", visits
+    ),
     "patients-age.csv": _tree("hierarchy of their ages, as ARX writes it", age_hierarchy),
     "patients-zip.csv": _tree("hierarchy of their ZIP codes", zip_hierarchy),
     "patients-disease.csv": _tree("hierarchy of their diseases", lambda: [*disease_hierarchy()]),

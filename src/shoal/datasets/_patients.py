@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["age_hierarchy", "disease_hierarchy", "patients", "quarters", "zip_hierarchy"]
+__all__ = ["age_hierarchy", "disease_hierarchy", "patients", "quarters", "visits", "zip_hierarchy"]
 
 _FIRST = {
     "F": (
@@ -62,6 +62,12 @@ _DISEASES: dict[str, tuple[str, tuple[float, float, float, float], float]] = {
     "influenza": ("infection", (7, 5, 4, 6), 0.5),
 }
 _AGES = (18, 45, 70)
+_MOST_VISITS = 12
+"""Largest number of visits of one patient."""
+_VISITS_LATER = 0.55
+"""Probability that a patient with fewer visits comes once more: most come once or twice, and a few very often."""
+_SAME_DISEASE = 0.5
+"""Probability that a later visit is for the disease of the first one."""
 
 
 def patients(rows: int = 1000, *, seed: int = 1) -> pl.DataFrame:
@@ -109,6 +115,53 @@ def patients(rows: int = 1000, *, seed: int = 1) -> pl.DataFrame:
             "disease": _diseases(rng, ages, gender),
         }
     )
+
+
+def visits(people: int = 400, *, seed: int = 1) -> pl.DataFrame:
+    """Generate visits of synthetic patients, who have one or several of them.
+
+    The number of visits is skewed, and the diseases of a patient depend on the patient.
+
+    Parameters
+    ----------
+    people : int
+        Number of patients, at least 1.
+    seed : int
+        Seed of the random numbers; the same seed yields the same table.
+
+    Returns
+    -------
+    polars.DataFrame
+        `visit_id`; `patient_id`, the same in all visits of a patient, as are `age`, `gender` and `zip`; `admitted`, a
+        day of 2024; `disease`. Visits are ordered by day.
+
+    Examples
+    --------
+    >>> table = visits(100)
+    >>> table["patient_id"].n_unique(), table.height
+    (100, 216)
+    """
+    import polars as pl
+
+    validate("visits", {"people": people, "seed": seed}, {"people": Integer(low=1), "seed": Integer(low=0)})
+    rng = np.random.default_rng(seed)
+    first = patients(people, seed=seed).select("age", "gender", "zip", "disease")
+    first = first.insert_column(0, pl.Series("patient_id", rng.permutation(np.arange(7_000, 7_000 + people))))
+    # A geometric number of visits, cut at the largest one.
+    each = np.minimum(rng.geometric(1 - _VISITS_LATER, people), _MOST_VISITS)
+    owners = np.repeat(np.arange(people), each)
+    table = first[owners]
+    again = np.ones(len(owners), dtype=np.bool_)
+    again[np.cumsum(each) - each] = False
+    # Later visits are for the first disease, or for one that suits the age and the gender.
+    other = _diseases(rng, table["age"].to_numpy(), table["gender"].to_numpy())
+    new = again & (rng.random(len(owners)) >= _SAME_DISEASE)
+    days = [dt.date(2024, 1, 1) + dt.timedelta(days=int(day)) for day in rng.integers(0, 366, len(owners))]
+    table = table.with_columns(
+        disease=pl.when(pl.Series(new)).then(pl.Series(other)).otherwise("disease"), admitted=pl.Series(days)
+    ).sort("admitted", "patient_id")
+    numbers = pl.int_range(100_000, 100_000 + pl.len())
+    return table.select(numbers.alias("visit_id"), "patient_id", "age", "gender", "zip", "admitted", "disease")
 
 
 def _ages(rng: np.random.Generator, rows: int) -> NDArray[np.int64]:

@@ -70,7 +70,7 @@ def person_sentences(facts: Mapping[str, Any]) -> list[str]:
     if not person["evidence"]:
         return [person["question"], "Nothing was found that speaks against it, but only you know."]
     found = [f"{one['text']}." for one in person["evidence"]]
-    then = "If people have several rows each, groups of rows hide nobody: make it one record per person first."
+    then = "If persons have several records, groups of records hide nobody: name the column that identifies the person."
     return [person["question"], *found, then]
 
 
