@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.algorithms.linked.linking import least_units, unit_limits
 from shoal.algorithms.linked.strata import choose_strata
-from shoal.errors import ColumnError, UnsupportedError
+from shoal.errors import UnsupportedError
 from shoal.models import GroupModel
 from shoal.pipeline.linked_rows import LinkedRows
 from shoal.pipeline.units import places_in_order, places_within_units
@@ -46,8 +46,6 @@ def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
 
     Raises
     ------
-    ColumnError
-        The table has a column of the name of the pseudonyms.
     UnsupportedError
         A model cannot be asked of linked rows.
     InfeasibleError
@@ -55,7 +53,7 @@ def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
     """
     import polars as pl
 
-    _check_supported(opened, request)
+    _check_supported(request)
     # Number the persons that have a row in random order.
     found, persons = np.unique(opened.units[0].codes[rows], return_inverse=True)
     persons = rng.permutation(len(found))[persons]
@@ -79,12 +77,8 @@ def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
     )
 
 
-def _check_supported(opened: OpenedData, request: Request) -> None:
+def _check_supported(request: Request) -> None:
     """Refuse requests that linked rows do not serve."""
-    if PSEUDONYM in opened.frame.columns:
-        raise ColumnError(
-            f"The table has a column '{PSEUDONYM}', the name of the pseudonyms of linked rows. Rename it."
-        )
     for model in request.requirement.models:
         if not isinstance(model, GroupModel) or model.unit_limits(Fraction(0)) is None:
             raise UnsupportedError(

@@ -6,7 +6,6 @@ returns may be published.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shoal.pipeline.bound import bounds, least_losses_meanwhile
@@ -16,7 +15,6 @@ from shoal.pipeline.prepare import interpret, prepare
 from shoal.pipeline.recode import recode_groups
 from shoal.pipeline.unread import place_unread_columns, without_unread_columns
 from shoal.pipeline.verify import verify_published
-from shoal.table import PSEUDONYM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -68,8 +66,6 @@ def run(
         source = source.serving(request)
         of_cells = source.of_cells(request)
         opened = interpret(source.count(of_cells), of_cells, dates=dates, decimal=decimal)
-        if opened.linked is not None:
-            of_cells = replace(of_cells, insensitive=(*of_cells.schema.insensitive, PSEUDONYM))
     prepared = prepare(opened, of_cells, clock)
     losses = least_losses_meanwhile(prepared, clock) if source.in_memory else None
     recoded = partition_and_recode(prepared, source, clock)

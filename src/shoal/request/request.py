@@ -358,10 +358,8 @@ class Request(ColumnFields):
     @cached_property
     def schema(self) -> Schema:
         """The role of each column."""
-        # Linked tables have a column of pseudonyms, which their schema must know.
         named = self.quasi_identifiers, self.sensitive, self.direct_identifiers, self.insensitive
-        linked = self.link and PSEUDONYM in (self.insensitive or ())
-        return replace(roles(*named, self.person, self.units), linked=linked)
+        return replace(roles(*named, self.person, self.units), linked=self.link)
 
     @cached_property
     def models(self) -> PrivacyModel | Sequence[PrivacyModel]:
@@ -484,6 +482,10 @@ class Request(ColumnFields):
         UsageError
             If a column does not exist, or nothing can be published as requested.
         """
+        if self.link and PSEUDONYM in columns:
+            raise ColumnError(
+                f"The table has a column '{PSEUDONYM}', the name of the pseudonyms of linked rows. Rename it."
+            )
         # "rest" stands for all columns without another role.
         schema = self.schema.with_rest(columns)
         schema.check(columns)
@@ -503,7 +505,8 @@ class Request(ColumnFields):
                 Suggestion("person"),
                 ".",
             )
-        return replace(self, insensitive=schema.insensitive)
+        # Linked rows have a column of pseudonyms, which is made when they are linked.
+        return replace(self, insensitive=(*schema.insensitive, *((PSEUDONYM,) * self.link)))
 
 
 def fields_in(*sections: str) -> tuple[str, ...]:
