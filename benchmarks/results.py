@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.machine import describe_load, describe_machine
-from benchmarks.targets import HELD_ELSEWHERE, TARGETS, Named
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,53 +134,34 @@ def is_measured(name: str, folder: Path) -> bool:
     return json.loads(path.read_text(encoding="utf-8"))["machine"]["commit"] == commit
 
 
+HEADLINE = "rivals"
+"""The part that the page shows whole: other tools on the same tables."""
+
+
 def write_summary(folder: Path, destination: Path, order: Iterable[str]) -> None:
-    """Write RESULTS.md of the newest full run of every part, in the given order, with a summary of all targets."""
+    """Write one page for each part, and RESULTS.md: other tools, and a line for each part in the given order."""
     order = list(order)
     stored = {name: json.loads(path.read_text("utf-8")) for name in order if (path := folder / f"{name}.json").exists()}
     parts = {name: load_part(folder / f"{name}.json") for name in stored}
-    commits = {name: one["machine"]["commit"] for name, one in stored.items()}
-    newest = commits[max(stored, key=lambda name: stored[name]["when"].partition(", ")[2])] if stored else ""
     facts = {name: fact for name, fact in describe_machine().items() if name != "commit"}
     lines = ["# What `make bench` measured", ""]
     lines += ["Written by the runs, a part at a time; do not edit. The machine of the newest run:", ""]
     lines += [*(f"- {name}: {fact}" for name, fact in facts.items()), ""]
-    states = list(_states(order, parts, commits, newest))
-    met, missed, absent = (sum(state.startswith(word) for *_, state in states) for word in ("met", "MISSED", "not run"))
-    counts = f"{met} are met, {missed} are missed, and {absent} were not measured by a full run"
-    lines += [f"Of {len(states)} targets, {counts}. {len(HELD_ELSEWHERE)} more are held elsewhere.", ""]
-    states += [("-", one.what, one.limit, "-", f"held by {one.part}") for one in HELD_ELSEWHERE]
-    header = ("part", "what", "limit", "measured", "state")
-    lines += Grid(title="Every target that was ever set:", header=header, rows=states).lines()
-    old = [name for name in parts if commits[name] != newest]
-    if old:
-        lines += ["", f"Of an earlier commit than the newest part: {', '.join(old)}."]
+    rows = []
+    for name, part in parts.items():
+        (folder / f"{name}.md").write_text(part.text().replace("## ", "# ", 1), encoding="utf-8")
+        met = f"{sum(one.met for one in part.targets)} of {len(part.targets)}" if part.targets else "-"
+        page = f"[{part.title}]({os.path.relpath(folder / f'{name}.md', destination.parent)})"
+        rows.append((f"`{name}`", page, met, stored[name]["machine"]["commit"]))
+    header = ("part", "what it measures", "limits met", "commit")
+    lines += Grid(title="Each part has a page with its tables and limits:", header=header, rows=rows).lines()
     never = [name for name in order if name not in parts]
     if never:
         lines += ["", f"Parts without a full run: {', '.join(never)}."]
-    text = "\n".join(lines) + "\n\n" + "\n".join(part.text() for part in parts.values())
+    text = "\n".join(lines) + "\n"
+    if HEADLINE in parts:
+        text += "\n" + parts[HEADLINE].text()
     destination.write_text(text, encoding="utf-8")
-
-
-def _states(
-    order: Iterable[str], parts: dict[str, Part], commits: dict[str, str], newest: str
-) -> Iterable[tuple[str, str, str, str, str]]:
-    """Yield part, target, limit, figure and state of all targets: the measured ones, and those that nobody ran."""
-    for name in order:
-        named = [one for one in TARGETS if one.part == name]
-        found = parts[name].targets if name in parts else []
-        when = "" if commits.get(name, newest) == newest else f", at {commits[name]}"
-        for target in found:
-            state = ("met" if target.met else "MISSED") + when
-            yield name, target.what, _limit(target, named), _text(target.measured) + target.unit, state
-        for one in named:
-            if not any(one.fits(target.what) for target in found):
-                yield name, one.what, one.limit, "-", "not run"
-
-
-def _limit(target: Target, named: Iterable[Named]) -> str:
-    """Return the limit as it was set, or as it was measured against where nobody set it."""
-    return next((one.limit for one in named if one.fits(target.what)), _text(target.limit) + target.unit)
 
 
 def _text(cell: object) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 import importlib
-import inspect
 import json
-import re
 import subprocess
 import sys
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,6 +22,28 @@ from shoal.cli.main import app
 from shoal.metrics import random_ranges, workload_error
 
 ROOT = Path(__file__).resolve().parent.parent
+DEMANDING_LIMITS = (
+    "101,766 rows x 15, entropy l = 2: stars of auto over the fewest",
+    "99,762 rows, 299 attributes: seconds of cluster",
+    "99,762 rows, 3 attributes of many values, two sensitive ones: seconds of cluster",
+    "1,048,575 rows x 8, k = 10 and l = 2: stars over the bound",
+)
+EFFORT_LIMITS = (
+    "SAL: tp+ with * orders / best bound, d = 4, l = 2..10",
+    "OCC: tp+ with * orders / best bound, d = 4, l = 2..10",
+)
+ENDS_LIMITS = ("*, *: loss over that of exact ends",)
+LEDGER_LIMITS = (
+    "*: whole publish into SQLite",
+    "*: bytes of the ledger for each person, after * releases over after two",
+    "2,000,000 people alive: releases that were not published",
+)
+WAITING_LIMITS = (
+    "inspect, 1,000,000 rows x 20 columns, over one n_unique of all columns",
+    "shoal demo, no loop compiled before",
+    "shoal studio: first page",
+    "what the extra studio adds",
+)
 MODULES = (
     "__main__",
     "adult",
@@ -67,7 +87,6 @@ MODULES = (
     "stars",
     "starting",
     "sweep",
-    "targets",
     "tune",
     "waiting",
 )
@@ -498,9 +517,7 @@ def test_engines_parts_and_cores_are_measured(benchmarks, settings, monkeypatch,
         2_000,
     ]
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("tmp")] == []
-    names = [target.what for target in part.targets]
-    named = [one for one in benchmarks.targets.TARGETS if one.part == "large"]
-    assert all(any(one.fits(name.replace("2,000", "100,000,000")) for one in named) for name in names)
+    assert part.targets
 
 
 def test_a_run_prints_keeps_and_summarises_its_figures(benchmarks, settings, monkeypatch, capsys, tmp_path):
@@ -521,14 +538,14 @@ def test_a_run_prints_keeps_and_summarises_its_figures(benchmarks, settings, mon
     assert "| 123,456 | a    |" in printed
     assert json.loads((tmp_path / "speed.json").read_text())["figures"]["Rows:"]["rows"][0] == [123456, "a"]
     summary = (tmp_path / "RESULTS.md").read_text()
-    others = sum(one.part != "speed" for one in benchmarks.targets.TARGETS)
-    never = others + sum(one.part == "speed" for one in benchmarks.targets.TARGETS)
-    assert f"Of {never + 2} targets, 1 are met, 1 are missed, and {never} were not measured by a full run." in summary
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in summary.splitlines() if line.startswith("|")]
-    states = {line[1]: line[-1] for line in lines if len(line) == 5}
-    assert (states["fast"], states["small"]) == ("met", "MISSED")
-    assert states["special uniques of 100,000 rows, up to 4 of 8 columns"] == "not run"
-    assert states["the whole suite on two cores"] == "held by `make test`"
+    cells = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in summary.splitlines() if line.startswith("| `")
+    ]
+    assert [line[:3] for line in cells] == [["`speed`", "[Speed](speed.md)", "1 of 2"]]
+    assert "Parts without a full run: " in summary
+    page = (tmp_path / "speed.md").read_text()
+    assert page.startswith("# Speed\n")
+    assert "| fast  | 2 s" in page
 
     assert benchmarks.__main__.main(["speed", "--quick", "--results", str(tmp_path)]) == 0
     assert (tmp_path / "RESULTS.md").read_text() == summary
@@ -557,7 +574,6 @@ def test_a_run_goes_on_where_it_was_interrupted_and_marks_what_is_of_an_earlier_
     assert benchmarks.__main__.main(["speed", "--results", str(tmp_path)]) == 0
     assert benchmarks.__main__.main(resume) == 0
     assert runs == ["speed", "stars"], "what was measured at this commit is not measured again"
-    assert "at abc1" not in (tmp_path / "RESULTS.md").read_text()
     commit["commit"] = "abc2 with changes in src"
     assert benchmarks.__main__.main(["stars", *resume]) == 0
     assert runs == ["speed", "stars", "stars"], "figures of changed sources are of no commit"
@@ -566,37 +582,8 @@ def test_a_run_goes_on_where_it_was_interrupted_and_marks_what_is_of_an_earlier_
     (tmp_path / "stars.json").write_text(json.dumps({**stored, "when": "commit abc3, 2026-11-23 10:00 UTC, load"}))
     benchmarks.results.write_summary(tmp_path, tmp_path / "RESULTS.md", parts)
     text = (tmp_path / "RESULTS.md").read_text()
-    assert "met, at abc1" in text
-    assert "Of an earlier commit than the newest part: speed." in text
-
-
-def test_every_part_and_every_target_that_was_set_is_known(benchmarks):
-    parts = benchmarks.__main__._PARTS
-    assert {one.part for one in benchmarks.targets.TARGETS} <= set(parts)
-    tested = Path(__file__).read_text(encoding="utf-8")
-    modules = {part.__module__.removeprefix("benchmarks.") for part in parts.values()}
-    assert not [name for name in modules if not re.search(rf"benchmarks\.{name}\b", tested)], "each part runs in a test"
-
-
-def test_every_target_that_was_set_is_measured_by_its_part(benchmarks):
-    """A name fits a text of the module of its part, whose parts in braces may be anything; numbers may be those."""
-    for part, measure in benchmarks.__main__._PARTS.items():
-        tree = ast.parse(inspect.getsource(sys.modules[measure.__module__]))
-        texts = ["".join(one.value if isinstance(one, ast.Constant) else "\0" for one in text.values)
-                 for text in ast.walk(tree) if isinstance(text, ast.JoinedStr)]  # fmt: skip
-        texts += [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is str]
-        told = [re.escape(text).replace("\0", ".*") for text in texts if len(text.replace("\0", "")) >= 5]
-        for one in benchmarks.targets.TARGETS:
-            if one.part == part:
-                assert any(re.search(rf"{text}$", one.what) for text in told), f"{part} does not measure {one.what}"
-
-
-def test_every_target_that_was_measured_has_its_limit_in_the_list(benchmarks):
-    for path in sorted((ROOT / "benchmarks" / "results").glob("*.json")):
-        part = benchmarks.results.load_part(path)
-        named = [one for one in benchmarks.targets.TARGETS if one.part == part.name]
-        for target in part.targets if not path.stem.endswith("-quick") else ():
-            assert any(one.fits(target.what) for one in named), f"{part.name}: {target.what}"
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| `")]
+    assert [(line[0], line[-1]) for line in cells] == [("`speed`", "abc1"), ("`stars`", "abc2 with changes in src")]
 
 
 def test_what_people_wait_for_is_measured(benchmarks, settings, monkeypatch):
@@ -610,7 +597,7 @@ def test_what_people_wait_for_is_measured(benchmarks, settings, monkeypatch):
     assert (demo.measured, demo.met) == (12.5, True)
     assert 0.05 < page.measured < 60
     assert 1 < added.measured < 20
-    assert listed(benchmarks, "waiting", {one.what.replace("3,000 rows", "1,000,000 rows") for one in part.targets})
+    assert fit(WAITING_LIMITS, {one.what.replace("3,000 rows", "1,000,000 rows") for one in part.targets})
 
 
 def test_ends_of_intervals_are_measured(benchmarks, settings, monkeypatch):
@@ -621,7 +608,7 @@ def test_ends_of_intervals_are_measured(benchmarks, settings, monkeypatch):
     assert [row[1] for row in rows] == ["mondrian", "hilbert", "cluster"]
     assert all(row[4] >= row[3] > 0 for row in rows), "wider ends never lose less"
     assert [one.measured >= 1 for one in part.targets] == [True] * 3
-    assert listed(benchmarks, "ends", {one.what for one in part.targets})
+    assert fit(ENDS_LIMITS, {one.what for one in part.targets})
 
 
 def test_a_ledger_is_measured_over_a_series(benchmarks, settings, monkeypatch):
@@ -636,7 +623,7 @@ def test_a_ledger_is_measured_over_a_series(benchmarks, settings, monkeypatch):
     assert 0.2 < growth.measured < 1.3
     assert (missing.limit, missing.measured) == (0, 0)
     told = {one.what.replace("10,000 people alive", "2,000,000 people alive") for one in part.targets}
-    assert listed(benchmarks, "ledger", told)
+    assert fit(LEDGER_LIMITS, told)
 
 
 def test_real_tables_say_what_every_algorithm_makes_of_them(benchmarks, settings, monkeypatch):
@@ -853,12 +840,10 @@ def test_what_independence_costs_is_the_error_of_each_persons_own_cell_with_the_
             assert sorted(dealt[one.groups == group, -1]) == sorted(codes[one.groups == group, -1])
 
 
-def listed(benchmarks, part, told):
-    """Return whether the summary lists the very targets that a part measures."""
-    named = [one for one in benchmarks.targets.TARGETS if one.part == part]
-    return all(any(one.fits(what) for one in named) for what in told) and all(
-        any(one.fits(what) for what in told) for one in named
-    )
+def fit(patterns, names):
+    """Return whether each name fits a pattern, and each pattern a name."""
+    fits = [[fnmatchcase(name, pattern.replace("[", "[[]")) for name in names] for pattern in patterns]
+    return all(map(any, fits)) and all(map(any, zip(*fits, strict=True)))
 
 
 def test_an_effort_never_leaves_more_stars_and_no_fewer_than_the_bound(benchmarks, settings):
@@ -870,7 +855,7 @@ def test_an_effort_never_leaves_more_stars_and_no_fewer_than_the_bound(benchmark
         best, bound = (sum(row[column] for row in grid["rows"]) for column in (2, 3))
         assert target.measured == pytest.approx(best / bound)
     told = {target.what.replace("d = 2, l = 2..4", "d = 4, l = 2..10") for target in part.targets}
-    assert listed(benchmarks, "effort", told)
+    assert fit(EFFORT_LIMITS, told)
 
 
 def test_demanding_tables_are_published(benchmarks, settings, monkeypatch):
@@ -887,7 +872,7 @@ def test_demanding_tables_are_published(benchmarks, settings, monkeypatch):
     told = {target.what for target in part.targets}
     for short, long in full.items():
         told = {what.replace(short, long) for what in told}
-    assert listed(benchmarks, "demanding", told)
+    assert fit(DEMANDING_LIMITS, told)
 
 
 def test_nobody_fits_two_groups_of_strict_mondrian(benchmarks, settings):
@@ -1069,7 +1054,7 @@ def test_every_part_says_how_long_it_took_and_the_run_how_much_is_left(benchmark
     assert "Left: stars; about 9 minutes" in printed
     stored = json.loads((tmp_path / "speed.json").read_text())
     assert 0.2 <= stored["processor_seconds"] <= stored["seconds"] + 0.1
-    assert "; took 0.0 min, 0.0 min of CPU_" in (tmp_path / "RESULTS.md").read_text()
+    assert "; took 0.0 min, 0.0 min of CPU_" in (tmp_path / "speed.md").read_text()
     assert benchmarks.durations.minutes_of("speed", tmp_path) == stored["seconds"] / 60, "the last run knows better"
     assert benchmarks.durations.minutes_of("stars", tmp_path / "nowhere") == 9
 
