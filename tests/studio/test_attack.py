@@ -119,3 +119,18 @@ def test_dates_and_numbers_are_read_as_they_are_written_and_nodes_are_understood
     assert page.count("guessing is right") == 2
     assert "not understood" not in page
     assert "take dates as 2025-12-31" in page
+
+
+def test_persons_are_held_out_whole():
+    import polars as pl
+
+    from shoal.studio.jobs.attacks import _hold_out
+
+    people = pl.DataFrame({"who": [row % 20 if row % 20 else None for row in range(100)], "row": range(100)})
+    outside, inside = _hold_out(people, ["who"])
+    assert outside.height == 20
+    assert sorted([*outside["row"], *inside["row"]]) == list(range(100))
+    assert not set(outside["who"]) & set(inside["who"])
+    outside, inside = _hold_out(people, ())
+    assert outside.height == 20
+    assert sorted([*outside["row"], *inside["row"]]) == list(range(100))

@@ -216,3 +216,19 @@ def test_screens_that_count_records_say_records(browser):
         # How the population is estimated, and what a column means for the people in it, is about people.
         found = [text[max(one.start() - 60, 0) : one.end() + 40] for one in re.finditer(counted, text)]
         assert found == [], screen
+
+
+def test_risk_and_previews_count_persons(asked, visits):
+    asked.send("/open", {"path": visits})
+    asked.send("/persons", {"answer": "counted", "column": "1"})
+    risk = re.sub(r"\s+", " ", text_of(asked.send("/columns", {"do": "next"})))
+    assert "How easily are persons found now?" in risk
+    assert "of 300 records of 60 persons" in risk
+    assert "Persons are counted here" in risk
+    assert "--person pcode" in risk
+    assert "person='pcode'" in risk
+    coarser = re.sub(r"\s+", " ", text_of(asked.look("/coarser")))
+    assert "In groups of fewer than 5 persons" in coarser
+    asked.send("/coarser", {"coarsen-0": "", "do": "preview"})
+    coarser = re.sub(r"\s+", " ", text_of(asked.look("/coarser")))
+    assert re.search(r"Alone \? .*?33.3% 33.3%", coarser), "of persons: five visits hide nobody"

@@ -50,8 +50,8 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         found=found,
         together=together,
         known=ATTACKS,
-        named=plan.identifiers,
-        of=mark_of(plan.identifiers),
+        named=plan.names_of("direct_identifier"),
+        of=mark_of(plan.names_of("direct_identifier")),
         sensitive=plan.names_of("sensitive"),
         asked=studio.attack or {"identifier": "", "others": "", "learn": "yes"},
         asked_together=studio.together or {"releases": [], "tables": [], "identifier": ""},
@@ -112,7 +112,7 @@ def _together(studio: Studio) -> Any:
 def set_attack(studio: Studio, form: Mapping[str, str]) -> str:
     """Request attacks on the release."""
     plan = studio.plan
-    identifier = named_in(form, plan.identifiers) or ""
+    identifier = named_in(form, plan.names_of("direct_identifier")) or ""
     # Validate now, so that the error appears at the form and not when the job runs.
     others = form.get("others", "").strip()
     if others:
@@ -131,7 +131,7 @@ def set_together(studio: Studio, form: Mapping[str, str]) -> str:
         raise UsageError("The releases of the folder have changed since that page was made. Load it again.")
     if not 2 <= len(chosen) <= _MOST_TOGETHER:
         raise UsageError(f"Choose two releases or more, at most {_MOST_TOGETHER}.")
-    identifier = named_in(form, studio.plan.identifiers)
+    identifier = named_in(form, studio.plan.names_of("direct_identifier"))
     if identifier is None:
         raise UsageError("Say which column names each person: without one nobody is known to be the same.")
     tables = [form.get(f"table-{at}", "") for at in chosen]

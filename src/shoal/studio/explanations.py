@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-__all__ = ["COMPARED", "EXPLAINED"]
+__all__ = ["COMPARED", "EXPLAINED", "explained_of_persons"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,6 +265,17 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
 }
 """Explanations of the figures on the screens, except measures of risk; see `shoal.disclosure_risk.MEASURES`."""
+
+_COUNTS_OF_PERSONS = ("alone", "below", "average", "highest", "small", "part", "pairs")
+"""Figures that count persons on the screens Risk now and Coarser if a column identifies persons."""
+
+
+def explained_of_persons() -> dict[str, Explained]:
+    """Explain all figures for a table in which persons have several records, and are counted."""
+    counted = " Persons are counted here: a person with several records is found by any of them."
+    changed = {name: replace(EXPLAINED[name], meaning=EXPLAINED[name].meaning + counted) for name in _COUNTS_OF_PERSONS}
+    return {**EXPLAINED, **changed}
+
 
 COMPARED: Mapping[str, str] = {
     "highest risk": "highest",

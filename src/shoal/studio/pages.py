@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.words import listed, number, percent
-from shoal.studio.explanations import EXPLAINED
+from shoal.studio.explanations import EXPLAINED, explained_of_persons
 from shoal.studio.words import STEPS, coarsening_in_words, date_form_in_words, visible, work_in_words
 
 if TYPE_CHECKING:
@@ -33,8 +33,9 @@ def page(template: str, studio: Studio, *, step: str, **facts: Any) -> str:
     **facts
         Variables of the template.
     """
-    made = _environment().get_template(template)
-    return made.render(step=step, steps=STEPS, plan=studio.history.plan, explained=EXPLAINED, studio=studio, **facts)
+    made, plan = _environment().get_template(template), studio.history.plan
+    explained = explained_of_persons() if plan.person and step in ("risk", "coarser") else EXPLAINED
+    return made.render(step=step, steps=STEPS, plan=plan, explained=explained, studio=studio, **facts)
 
 
 @cache

@@ -66,6 +66,9 @@ def of_risk(plan: Plan, *, suda: int | None, output: str) -> Same:
     if sensitive:
         options.append((flag("columns.sensitive"), _names(sensitive)))
         arguments["sensitive"] = repr(sensitive)
+    if plan.person:
+        options.append((flag("columns.person"), _names([plan.person])))
+        arguments["person"] = repr(plan.person)
     if plan.sampling_fraction:
         options.append((flag("sampling_fraction"), plan.sampling_fraction))
         arguments["sampling_fraction"] = plan.sampling_fraction

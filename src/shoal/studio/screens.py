@@ -252,6 +252,7 @@ def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         "source": plan.source,
         "quasi_identifiers": quasi,
         "sensitive": plan.names_of("sensitive"),
+        "person": plan.person,
         "sampling_fraction": plan.sampling_fraction,
         "suda": suda,
         "reading": plan.read_arguments,

@@ -84,9 +84,8 @@ def attack(
             )
         else:
             # Without one, some records are held out as controls and a release is made of the others.
-            mixed = some.sample(fraction=1.0, seed=_SEED, shuffle=True)
-            held = int(mixed.height * _HELD)
-            outside, inside = mixed.head(held), mixed.tail(mixed.height - held)
+            outside, inside = _hold_out(some, asked.get("person") or ())
+            held = outside.height
 
             def learned() -> Any:
                 most = anonymize(progress=progress, **{**asked, "data": inside, "dates": None, "decimal": None})
@@ -135,6 +134,18 @@ def intersect(
     )
     facts = found.to_dict()
     return {"facts": facts, "sentences": _sentences(facts)}
+
+
+def _hold_out(people: pl.DataFrame, person: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Split a table at random into held-out records and the others; no person has records in both."""
+    if not person:
+        mixed = people.sample(fraction=1.0, seed=_SEED, shuffle=True)
+        held = int(people.height * _HELD)
+        return mixed.head(held), mixed.tail(people.height - held)
+    owners = people.select(person).unique(maintain_order=True)
+    chosen = owners.sample(int(owners.height * _HELD), seed=_SEED, shuffle=True)
+    outside = people.join(chosen, on=person, how="semi", nulls_equal=True)
+    return outside, people.join(chosen, on=person, how="anti", nulls_equal=True)
 
 
 def _sentences(facts: Mapping[str, Any]) -> list[str]:

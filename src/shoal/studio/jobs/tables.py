@@ -64,6 +64,7 @@ def measure(
     source: str,
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
+    person: str,
     sampling_fraction: str,
     suda: int | None,
     reading: Mapping[str, Any],
@@ -81,6 +82,7 @@ def measure(
         source,
         quasi_identifiers=quasi_identifiers,
         sensitive=list(sensitive) or None,
+        person=person or None,
         sampling_fraction=fraction,
         suda=suda,
         progress=progress,
@@ -151,11 +153,15 @@ def preview(
     frame, names = opened_as_meant(asked, progress)
     made = asked.get("coarsen") or {}
     # Class sizes before and after, as measured by `risk` with a threshold of 1 / k.
+    person = asked.get("person")
+    columns = [*names, *(person or ())]
     coarser = coarsen_columns(frame, made, names)
     told: dict[str, Any] = {}
     for place, (when, table) in enumerate({"before": frame, "after": coarser.frame}.items()):
         progress(when, place, 3)
-        found = risk(table.select(names), quasi_identifiers=names, threshold=Fraction(1, k), combinations=1)
+        found = risk(
+            table.select(columns), quasi_identifiers=names, person=person, threshold=Fraction(1, k), combinations=1
+        )
         told[when] = {
             "classes": found.classes,
             "rows": found.rows,
