@@ -23,7 +23,6 @@ pytestmark = pytest.mark.xdist_group("house")  # so that one process measures ev
 
 UNFINISHED = {
     "disclosure_risk",
-    "pipeline",
     "republication",
 }
 """Packages below `shoal` whose docstrings and comments are still to be revised."""

@@ -67,7 +67,7 @@ class Few(MemoryBudget):
 
     most: int = 25
 
-    def rows(self, cells: int, each: int = 1) -> int:
+    def max_rows(self, cells: int, each: int = 1) -> int:
         return self.most
 
 
@@ -153,7 +153,7 @@ def test_parts_satisfy_what_was_asked_of_the_whole(
     engine: str, algorithm: str, monkeypatch: pytest.MonkeyPatch, given_to: Callable[[str, pl.DataFrame], Any]
 ) -> None:
     monkeypatch.setattr("shoal.engines.choice.MemoryBudget", Few)
-    monkeypatch.setattr("shoal.pipeline.division._FEWEST_KEPT", 1)
+    monkeypatch.setattr("shoal.pipeline.division._MIN_KEPT_GROUPS", 1)
     parts = set()
     for number, models in [*enumerate(MODELS.values())][:: EVERY[engine]]:
         for seed in (number % 4, (number + 2) % 4):

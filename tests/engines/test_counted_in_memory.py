@@ -15,7 +15,7 @@ import shoal
 from shoal.algorithms import Partition, PatternGuided, Problem
 from shoal.engines import memory
 from shoal.errors import InfeasibleError, ReleaseUnsafeError
-from shoal.pipeline.prepare import Prepared
+from shoal.pipeline.prepare import PreparedTable
 from shoal.release.run_rows import RunRows
 
 
@@ -230,14 +230,14 @@ def test_a_plan_for_other_numbers_of_rows_makes_no_release(
 ) -> None:
     frame = table(1, rows=300).drop_nulls()
     arguments = asked(frame, MODELS["k"], algorithm="mondrian")
-    entries = Prepared.entries
+    entries = PreparedTable.entries
 
-    def spoiled(self: Prepared, rows: Any, counts: Any) -> Prepared:
+    def spoiled(self: PreparedTable, rows: Any, counts: Any) -> PreparedTable:
         counts, fewer, more = counts.copy(), np.argmax(counts), np.argmin(counts)
         counts[fewer], counts[more] = counts[fewer] - 1, counts[more] + 1
         return entries(self, rows, counts)
 
-    monkeypatch.setattr(Prepared, "entries", spoiled)
+    monkeypatch.setattr(PreparedTable, "entries", spoiled)
     with pytest.raises(ReleaseUnsafeError, match="not those of the table"):
         counted(frame, **arguments, output=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

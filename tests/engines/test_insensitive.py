@@ -372,12 +372,12 @@ def test_values_that_do_not_fit_are_refused_before_the_table_is_counted(monkeypa
         raise AssertionError("the table was counted")
 
     monkeypatch.setattr(Streamed, "histogram", counted)
-    monkeypatch.setattr("shoal.pipeline.memory_budget._ATTACHING", 0)
-    monkeypatch.setattr("shoal.pipeline.memory_budget._RESIDENT", 10**9 - 5_000)
+    monkeypatch.setattr("shoal.pipeline.memory_budget._ATTACHING_BYTES", 0)
+    monkeypatch.setattr("shoal.pipeline.memory_budget._RESIDENT_BYTES", 10**9 - 5_000)
     with pytest.raises(DataError, match=r"insensitive columns of 80 rows do not fit into 1GB.*direct_identifiers"):
         streamed(table(0), memory="1GB")
     long = table(0).with_columns(note=pl.lit("x" * 200))
-    monkeypatch.setattr("shoal.pipeline.memory_budget._RESIDENT", 10**9 - 20_000)
+    monkeypatch.setattr("shoal.pipeline.memory_budget._RESIDENT_BYTES", 10**9 - 20_000)
     with pytest.raises(AssertionError):
         streamed(table(0), memory="1GB")
     with pytest.raises(DataError, match="do not fit"):

@@ -150,7 +150,7 @@ def test_the_flags_of_the_command_line_say_what_to_do(tmp_path: Path, monkeypatc
     assert code == 2
     assert "--engine memory" in told
     with monkeypatch.context() as short:
-        short.setattr("shoal.pipeline.memory_budget._RESIDENT", 10**9)
+        short.setattr("shoal.pipeline.memory_budget._RESIDENT_BYTES", 10**9)
         code, told = called(*words, "--insensitive", "race", "--memory", "1GB", "-o", tmp_path / "out")
     assert code == 2
     assert "--id" in told

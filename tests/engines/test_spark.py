@@ -229,7 +229,7 @@ def test_tables_that_cannot_be_worked_on_say_so(
     refused(tmp_path / "two", "different columns")
     (tmp_path / "two/1.parquet").write_bytes(b"x")
     refused(tmp_path / "two", "damaged")
-    monkeypatch.setattr(MemoryBudget, "cells", 10)
+    monkeypatch.setattr(MemoryBudget, "max_cells", 10)
     refused(frame, r"about [1-9][0-9,]+ different combinations")
     monkeypatch.undo()
     monkeypatch.setattr(spark.__class__, "getActiveSession", classmethod(lambda _: None))

@@ -13,10 +13,9 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines import Engine, MemoryBudget, bytes_of, chosen_engine, sources
+from shoal.engines import Engine, MemoryBudget, chosen_engine, parse_bytes, sources
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError, UsageError
 from shoal.pipeline import memory_budget
-from shoal.pipeline.division import divided
 from shoal.release.streamed_rows import StreamedRows
 from shoal.table import roles
 from shoal.wording import english
@@ -320,16 +319,16 @@ def test_the_engine_fits_the_table(people: pl.DataFrame, folder: Path, monkeypat
 
 
 def test_memory_is_written_as_people_do() -> None:
-    assert bytes_of("4GB") == bytes_of(" 4 gb") == bytes_of("4G") == 4 * 10**9
-    assert bytes_of("1.5GiB") == 3 * 2**29
+    assert parse_bytes("4GB") == parse_bytes(" 4 gb") == parse_bytes("4G") == 4 * 10**9
+    assert parse_bytes("1.5GiB") == 3 * 2**29
     for wrong in ("much", "", "4 XB", "-4GB", 1.5, True, 999_999_999):
         with pytest.raises(ParameterError):
-            bytes_of(wrong)  # type: ignore[arg-type]
+            parse_bytes(wrong)  # type: ignore[arg-type]
 
 
 def test_more_cells_than_fit_are_refused_before_they_are_counted(people: pl.DataFrame) -> None:
     class Tiny(MemoryBudget):
-        cells = 10  # type: ignore[assignment]
+        max_cells = 10  # type: ignore[assignment]
 
     from shoal.engines import Streamed, count_cells
     from shoal.io import scan_table
@@ -341,7 +340,7 @@ def test_more_cells_than_fit_are_refused_before_they_are_counted(people: pl.Data
 
 def test_rows_that_cannot_be_divided_say_how_much_memory_would_do(people: pl.DataFrame) -> None:
     class Few(MemoryBudget):
-        def rows(self, cells: int, each: int = 1) -> int:
+        def max_rows(self, cells: int, each: int = 1) -> int:
             return 500
 
     engine = Engine(name="stream", budget=Few(10**9))
@@ -354,8 +353,7 @@ def test_rows_that_cannot_be_divided_say_how_much_memory_would_do(people: pl.Dat
             )
         with pytest.raises(DataError, match="release as a whole"):
             shoal.anonymize(people, engine="stream", **{**ASKED, "privacy": shoal.AverageRisk(0.2)})
-    assert divided.__doc__
-    assert memory_budget.in_words(1) == "0.1GB"
+    assert memory_budget.format_bytes(1) == "0.1GB"
 
 
 @pytest.mark.parametrize(("dimensions", "most"), [(3, 20_000), (4, 50_000)])
@@ -363,41 +361,42 @@ def test_what_no_class_keeps_finds_more_rows_in_more_parts_where_they_can_be_cut
     dimensions: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Few(MemoryBudget):
-        def rows(self, cells: int, each: int = 1) -> int:
+        def max_rows(self, cells: int, each: int = 1) -> int:
             return most
 
     frame = pl.concat([shoal.datasets.census(5_000, quasi_identifiers=dimensions, seed=5)] * 20)
     asked = {"quasi_identifiers": frame.columns[:-1], "sensitive": "income", "l": 6, "algorithm": "tp+", "seed": 1}
 
     def solved(too_few: int) -> tuple[int, int]:
-        monkeypatch.setattr("shoal.pipeline.division._TOO_FEW", too_few)
+        monkeypatch.setattr("shoal.pipeline.division._MIN_ROWS_PER_NEEDED", too_few)
         certificate = shoal.anonymize(frame, engine="stream", **asked).certificate
         return certificate.engine["parts"], certificate.cost.stars
 
     monkeypatch.setattr("shoal.engines.choice.MemoryBudget", Few)
-    monkeypatch.setattr("shoal.pipeline.division._FEWEST_KEPT", 1)
+    monkeypatch.setattr("shoal.pipeline.division._MIN_KEPT_GROUPS", 1)
     fitting, more = solved(0), solved(10)
     assert more[0] > fitting[0]
     if dimensions == 3:
         assert more[1] < fitting[1]
     else:
-        monkeypatch.setattr("shoal.pipeline.division._cut", lambda *_: None)
+        monkeypatch.setattr("shoal.pipeline.division._cut_at_median", lambda *_: None)
         assert solved(10)[0] > fitting[0], "rows that are too much alike are halved"
-        monkeypatch.setattr("shoal.pipeline.division._halves", lambda *_: None)
+        monkeypatch.setattr("shoal.pipeline.division._halve", lambda *_: None)
         assert solved(10) == fitting, "as many as fit at once, where more cannot be cut"
 
 
 def test_rows_that_are_too_much_alike_are_halved(monkeypatch: pytest.MonkeyPatch) -> None:
     class Few(MemoryBudget):
-        def rows(self, cells: int, each: int = 1) -> int:
+        def max_rows(self, cells: int, each: int = 1) -> int:
             return 100
 
     # The old have two values, and the young two others: no cut leaves both sides acceptable.
     frame = pl.DataFrame({"age": ["old", "young"] * 500, "ill": ["a", "b", "c", "d"] * 250})
     monkeypatch.setattr("shoal.engines.choice.MemoryBudget", Few)
-    monkeypatch.setattr("shoal.pipeline.division._FEWEST_KEPT", 1)
+    monkeypatch.setattr("shoal.pipeline.division._MIN_KEPT_GROUPS", 1)
     monkeypatch.setattr(
-        "shoal.pipeline.division._set_aside", lambda table, *_, **__: np.zeros(table.rows, dtype=np.int64)
+        "shoal.pipeline.division._choose_rows_to_set_aside",
+        lambda table, *_, **__: np.zeros(table.rows, dtype=np.int64),
     )
     asked = {"quasi_identifiers": ["age"], "sensitive": "ill", "l": 3, "algorithm": "tp+", "seed": 1}
     release = shoal.anonymize(frame, engine="stream", **asked)
@@ -407,7 +406,7 @@ def test_rows_that_are_too_much_alike_are_halved(monkeypatch: pytest.MonkeyPatch
     made = release.data.collect()
     assert sorted(made["ill"]) == sorted(frame["ill"])
     assert not shoal.audit(made, quasi_identifiers=["age"], sensitive="ill", privacy=shoal.LDiversity(3)).failures
-    monkeypatch.setattr("shoal.pipeline.division._halves", lambda *_: None)
+    monkeypatch.setattr("shoal.pipeline.division._halve", lambda *_: None)
     with pytest.raises(DataError, match=r"cannot be told apart further.*1,000 rows"):
         shoal.anonymize(frame, engine="stream", **asked)
 

@@ -13,7 +13,7 @@ import shoal
 from shoal.errors import ReleaseUnsafeError
 from shoal.grouping import Ordered
 from shoal.pipeline import recode as recoding
-from shoal.pipeline.units import first_rows_of_units
+from shoal.pipeline.units import mark_first_rows
 
 
 def visits(persons: int = 80, each: int = 5) -> pl.DataFrame:
@@ -59,12 +59,12 @@ def test_classes_of_values_end_at_values_of_several_persons() -> None:
 
 
 def test_an_end_that_few_persons_have_is_not_published(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recoding, "first_rows_of_units", lambda units, rows: np.ones(len(rows), dtype=np.bool_))
+    monkeypatch.setattr(recoding, "mark_first_rows", lambda units, rows: np.ones(len(rows), dtype=np.bool_))
     with pytest.raises(ReleaseUnsafeError, match="'weight'"):
         shoal.anonymize(visits(), **REQUEST, person="pcode")
 
 
 def test_rows_of_several_kinds_of_units_are_different_in_all() -> None:
     persons, households = np.array([0, 0, 1, 2, 3]), np.array([0, 0, 0, 1, 1])
-    marked = first_rows_of_units([persons, households], np.arange(5))
+    marked = mark_first_rows([persons, households], np.arange(5))
     assert marked.tolist() == [True, False, False, True, False]

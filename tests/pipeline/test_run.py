@@ -7,10 +7,10 @@ import shoal
 from shoal._core.progress import Clock
 from shoal.engines import InMemory
 from shoal.hierarchy import Bins, Prefix
-from shoal.pipeline.encoded import encoded_columns, encoded_table
+from shoal.pipeline.encoded import encode_columns, encode_table
 from shoal.pipeline.input import open_data
 from shoal.pipeline.prepare import prepare
-from shoal.pipeline.run import STEPS, partition_and_recode, verified
+from shoal.pipeline.run import STEPS, partition_and_recode, verify_and_certify
 from shoal.table import Schema
 from shoal.verbs.anonymize import anonymize
 
@@ -28,7 +28,7 @@ def test_the_stages_make_the_release_of_anonymize():
     opened, clock = open_data(FRAME), Clock(STEPS)
     prepared = prepare(opened, request(coarsen={"age": Bins(10)}), clock)
     recoded = partition_and_recode(prepared, InMemory(opened=opened), clock)
-    release = verified(recoded, InMemory(opened=opened), clock)
+    release = verify_and_certify(recoded, InMemory(opened=opened), clock)
     whole = anonymize(
         FRAME,
         quasi_identifiers=NAMES,
@@ -52,9 +52,9 @@ def test_the_stages_make_the_release_of_anonymize():
 
 def test_columns_exchanged_for_coarser_ones_are_those_of_a_coarser_table():
     asked = request(coarsen={"age": Bins(10)})
-    fine = encoded_table(FRAME, EACH, request(), Clock(STEPS))
-    column = encoded_columns(FRAME.select("age"), Schema(quasi_identifiers=("age",)), asked, None, Clock(STEPS))
-    exchanged, whole = fine.coarser(column), encoded_table(FRAME, EACH, asked, Clock(STEPS))
+    fine = encode_table(FRAME, EACH, request(), Clock(STEPS))
+    column = encode_columns(FRAME.select("age"), Schema(quasi_identifiers=("age",)), asked, None, Clock(STEPS))
+    exchanged, whole = fine.replace_columns(column), encode_table(FRAME, EACH, asked, Clock(STEPS))
     for one, other in zip(exchanged.table.quasi_identifiers, whole.table.quasi_identifiers, strict=True):
         assert one.name == other.name
         assert np.array_equal(one.codes, other.codes)

@@ -18,7 +18,7 @@ from shoal.engines import InMemory
 from shoal.errors import InfeasibleError
 from shoal.pipeline.input import open_data
 from shoal.pipeline.prepare import prepare
-from shoal.pipeline.run import STEPS, partition_and_recode, verified
+from shoal.pipeline.run import STEPS, partition_and_recode, verify_and_certify
 from shoal.release.row_store import MemoryRows
 from shoal.release.run_rows import RunRows
 
@@ -28,8 +28,8 @@ NAMES = ("age", "area")
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Let every table count as one of many rows."""
-    for module in ("engines.memory", "pipeline.unread"):
-        monkeypatch.setattr(f"shoal.{module}._MANY_ROWS", 0)
+    for limit in ("engines.memory._MANY_ROWS", "pipeline.unread._MIN_ROWS_TO_DROP_COLUMNS"):
+        monkeypatch.setattr(f"shoal.{limit}", 0)
     monkeypatch.setattr("shoal.engines.memory._ROWS_PER_CELL", 0)
     return monkeypatch
 
@@ -154,7 +154,9 @@ def test_large_classes_keep_most_of_their_rows_out_of_the_search(many: Any) -> N
         assert (seen < sizes).any()
         for name, rows in (("some", 0), ("all", 1 << 30)):
             many.setattr("shoal.algorithms.cluster.large_classes._MAX_SEARCHED_ROWS", rows)
-            found = verified(partition_and_recode(prepare(opened, request, clock), source, clock), source, clock)
+            found = verify_and_certify(
+                partition_and_recode(prepare(opened, request, clock), source, clock), source, clock
+            )
             assert found.certificate.achieved["k"] >= 2
             lost[name] += found.certificate.cost.gcp
             if name == "some":

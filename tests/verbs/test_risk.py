@@ -280,7 +280,7 @@ def test_a_release_names_its_columns_itself(tmp_path):
         expected = judge(release.data, **asked).to_dict()
         for source in (release, tmp_path / "out", str(tmp_path / "out"), tmp_path / "out" / "release.csv"):
             assert judge(source).to_dict() == expected
-        with pytest.raises(ColumnError, match=r"nobody named them\. Name them with the 'quasi_identifiers' parameter"):
+        with pytest.raises(ColumnError, match=r"of the table\. Name them with the 'quasi_identifiers' parameter"):
             judge(release.data)
     assert shoal.risk(tmp_path / "out", quasi_identifiers=QI[:1]).attribute_disclosure == {}, "the caller names all"
     (tmp_path / "out" / "release.csv").write_text("age\n1\n")

@@ -199,9 +199,9 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
     names = names or columns_with_role(certificate, "quasi_identifiers")
     secrets = _check_names("sensitive", reading.get("sensitive")) or columns_with_role(certificate, "sensitive")
     if not names or (sensitive and not secrets):
-        missing = "quasi-identifiers" if not names else "sensitive attribute"
+        missing = "quasi-identifiers" if not names else "sensitive attributes"
         raise ColumnError(
-            f"No certificate says what the {missing} of the release are, and nobody named them. Name them with ",
+            f"No certificate states the {missing} of the release. Name them with ",
             Suggestion("sensitive" if names else "quasi_identifiers"),
             ".",
         )

@@ -10,17 +10,17 @@ from shoal.engines.memory import InMemory
 from shoal.engines.open_source import open_source
 from shoal.engines.persons import persons_in_pieces
 from shoal.engines.sources import Streamed
-from shoal.pipeline.memory_budget import MemoryBudget, bytes_of
+from shoal.pipeline.memory_budget import MemoryBudget, parse_bytes
 
 __all__ = [
     "Engine",
     "InMemory",
     "MemoryBudget",
     "Streamed",
-    "bytes_of",
     "chosen_engine",
     "count_and_place_cells",
     "count_cells",
     "open_source",
+    "parse_bytes",
     "persons_in_pieces",
 ]

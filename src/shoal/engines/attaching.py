@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal.errors import DataError, InternalError, ReleaseUnsafeError
 from shoal.findings import insensitive_warnings
-from shoal.pipeline.input_hash import encoded_as_it_came, input_hash
+from shoal.pipeline.input_hash import compute_input_hash, encode_raw
 from shoal.release.streamed_rows import Beside, StreamedRows
 from shoal.table.cells_kernel import order_of_cells, shuffle_parts
 from shoal.table.compressed import entries_of_rows
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from shoal._core.progress import Clock
     from shoal.engines.sources import Streamed
     from shoal.pipeline.memory_budget import MemoryBudget
-    from shoal.pipeline.prepare import Prepared
-    from shoal.pipeline.recoded import Recoded
+    from shoal.pipeline.prepare import PreparedTable
+    from shoal.pipeline.recoded import RecodedTable
     from shoal.release.release import Release
     from shoal.table import Schema
 
@@ -48,7 +48,7 @@ _HASHED = 1 << 18
 
 
 def with_values(
-    release: Release, recoded: Recoded, source: Streamed, schema: Schema, budget: MemoryBudget, clock: Clock
+    release: Release, recoded: RecodedTable, source: Streamed, schema: Schema, budget: MemoryBudget, clock: Clock
 ) -> Release:
     """Add the insensitive columns of a table to the release of its cells.
 
@@ -59,7 +59,7 @@ def with_values(
     ----------
     release : Release
         The verified release of the cells, without insensitive columns.
-    recoded : Recoded
+    recoded : RecodedTable
         The recoding that the release was made from.
     source : Streamed
     schema : Schema
@@ -77,7 +77,7 @@ def with_values(
     """
     whole, names = recoded.whole, schema.insensitive
     named = dict.fromkeys(schema.quasi_identifiers + schema.sensitive + schema.unit_columns)
-    cells = whole.opened.as_it_came[list(named)]
+    cells = whole.opened.raw_frame[list(named)]
     counts, store = whole.opened.counts, release.store
     assert isinstance(store, StreamedRows)  # of a table that was read in pieces
     cell_of_run = whole.rows[recoded.cells[np.asarray(release.rows)]]
@@ -135,7 +135,7 @@ def _untrue() -> ReleaseUnsafeError:
     )
 
 
-def _present(whole: Prepared, schema: Schema) -> tuple[str, ...]:
+def _present(whole: PreparedTable, schema: Schema) -> tuple[str, ...]:
     """Return the columns in which a missing value excludes the row."""
     return () if whole.request.missing_sensitive == "value" else schema.sensitive
 
@@ -199,7 +199,7 @@ def _sort_within(values: pl.DataFrame, order: NDArray[np.int32], starts: NDArray
 
 
 def _hash(
-    release: Release, whole: Prepared, values: pl.DataFrame, order: NDArray[np.int32], starts: NDArray[np.int64]
+    release: Release, whole: PreparedTable, values: pl.DataFrame, order: NDArray[np.int32], starts: NDArray[np.int64]
 ) -> str:
     """Compute the salted hash of the input, identical to that of the in-memory engine."""
     opened = whole.opened
@@ -215,8 +215,8 @@ def _hash(
 
         return {name: partial(pieces, name) for name in values.columns}
 
-    encoded = encoded_as_it_came(opened.as_it_came, whole.request.schema, opened.counts)
-    return input_hash(opened.as_it_came, encoded, release.salt, counts=opened.counts, beside=beside)[0]
+    encoded = encode_raw(opened.raw_frame, whole.request.schema, opened.counts)
+    return compute_input_hash(opened.raw_frame, encoded, release.salt, counts=opened.counts, extra_columns=beside)[0]
 
 
 def _drawn(

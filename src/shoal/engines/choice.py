@@ -11,7 +11,7 @@ from shoal.engines.sources import CountedTable, OnSpark, Streamed
 from shoal.errors import ParameterError
 from shoal.hierarchy.coarsening import check_coarsenings
 from shoal.io import bytes_to_read, is_folder_of_parquet, is_spark_frame, scan_spark, scan_table
-from shoal.pipeline.memory_budget import MemoryBudget, available_memory, bytes_of, in_words
+from shoal.pipeline.memory_budget import MemoryBudget, available_memory, format_bytes, parse_bytes
 
 if TYPE_CHECKING:
     from shoal.request.request import Request
@@ -171,7 +171,7 @@ def chosen_engine(engine: str, memory: int | str | None, data: Any) -> Engine:
             Suggestion("engine"),
             " out, or fetch the frame: data.toArrow() is a table that every engine takes.",
         )
-    allowed = available_memory() // 2 if memory is None else bytes_of(memory)
+    allowed = available_memory() // 2 if memory is None else parse_bytes(memory)
     if engine == "memory" and memory is not None:
         raise ParameterError(
             "A table that is read as a whole takes as much memory as it needs. Leave ",
@@ -188,7 +188,7 @@ def chosen_engine(engine: str, memory: int | str | None, data: Any) -> Engine:
         fits = size * _TIMES <= room
         name = "memory" if fits and not is_folder_of_parquet(data) and memory is None else "stream"
         if not fits:
-            _log.info("The table takes about %s: it is read in pieces.", in_words(size))
+            _log.info("The table takes about %s: it is read in pieces.", format_bytes(size))
     # The in-memory engine has no limit.
     budget = MemoryBudget(1 << 62 if name == "memory" else max(allowed, 10**9))
     return Engine(name=name, budget=budget, of_frame=of_frame)

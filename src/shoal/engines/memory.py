@@ -12,7 +12,7 @@ from shoal.engines.choice import streaming_obstacle
 from shoal.findings import columns_of_units, persons_of, unprotected_persons
 from shoal.io import collect_in_memory
 from shoal.pipeline.memory_budget import MemoryBudget
-from shoal.pipeline.units import missing_units
+from shoal.pipeline.units import find_missing_units
 from shoal.release.row_store import MemoryRows
 from shoal.release.run_rows import RunRows, rows_of_runs
 from shoal.verification import check_same_rows
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shoal._core.progress import Clock
     from shoal.disclosure_risk import PersonEvidence
     from shoal.pipeline.input import OpenedData
-    from shoal.pipeline.recoded import Recoded
+    from shoal.pipeline.recoded import RecodedTable
     from shoal.release.release import Release
     from shoal.release.row_store import RowStore
     from shoal.request.request import Request
@@ -99,7 +99,7 @@ class InMemory:
         # Algorithms see the rows of a cell as one, so no model may read a column that they do not.
         if request.requirement.reads_sensitive and (len(schema.sensitive) > 1 or schema.insensitive):
             return False
-        if missing_units(frame, schema.units).any():  # rows without a unit are units of their own
+        if find_missing_units(frame, schema.units).any():  # rows without a unit are units of their own
             return False
         types = [frame.schema[name] for name in names]
         if any(kind in (pl.Object, pl.Binary) or kind.is_nested() for kind in types):
@@ -123,7 +123,7 @@ class InMemory:
         """Assign row numbers of its cell to each run, each number once."""
         if self._has_rows(cells):
             return np.asarray(cell_of_run, dtype=np.int32)
-        return rows_of_runs(self.opened.frame, cells.as_it_came, cell_of_run, times)
+        return rows_of_runs(self.opened.frame, cells.raw_frame, cell_of_run, times)
 
     def check_rows(self, cells: OpenedData, rows: pl.DataFrame, times: NDArray[np.int64]) -> None:
         """Check that rows with multiplicities equal those of the table, if the table was counted."""
@@ -144,7 +144,7 @@ class InMemory:
         """Return the entry about the engine for the certificate."""
         return {"name": "memory", "parts": parts, "cells": cells}
 
-    def row_store(self, published: pl.DataFrame, entries: NDArray[np.integer], recoded: Recoded) -> RowStore:
+    def row_store(self, published: pl.DataFrame, entries: NDArray[np.integer], recoded: RecodedTable) -> RowStore:
         """Create the store of published rows, or of runs of equal rows if the table was counted."""
         whole, counts = recoded.whole, recoded.prepared.counts[entries]
         cells = whole.rows[recoded.cells[entries]]
@@ -154,7 +154,7 @@ class InMemory:
         find_rows = partial(self.row_numbers, whole.opened, cells, counts)
         return RunRows(distinct=published, counts=counts, cells=entries, find_rows=find_rows)
 
-    def place(self, release: Release, recoded: Recoded, schema: Schema, clock: Clock) -> Release:
+    def place(self, release: Release, recoded: RecodedTable, schema: Schema, clock: Clock) -> Release:
         """Return the release unchanged, because it has all columns."""
         return release
 

@@ -69,6 +69,6 @@ def persons_in_pieces(source: CountedTable, opened: OpenedData, schema: Schema) 
             found = tuple(one for one in by_name if one is not None)
     # Without candidates, frequent combinations of quasi-identifiers are weaker evidence.
     if not found:
-        repeated = repeated_combinations(opened.as_it_came[list(schema.quasi_identifiers)], opened.counts)
+        repeated = repeated_combinations(opened.raw_frame[list(schema.quasi_identifiers)], opened.counts)
         found = () if repeated is None else (repeated,)
-    return unprotected_persons(found, lambda name: opened.as_it_came if name is None else rows_of[name], schema)
+    return unprotected_persons(found, lambda name: opened.raw_frame if name is None else rows_of[name], schema)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shoal.engines.sources import CountedTable
     from shoal.pipeline.input import OpenedData
     from shoal.pipeline.memory_budget import MemoryBudget
-    from shoal.pipeline.recoded import Recoded
+    from shoal.pipeline.recoded import RecodedTable
     from shoal.release.release import Release
     from shoal.release.row_store import RowStore
     from shoal.request.request import Request
@@ -83,7 +83,7 @@ class InPieces:
         """Return the entry about the engine for the certificate."""
         return {"name": self.engine.name, "parts": parts, "cells": cells, "memory": self.budget.memory}
 
-    def row_store(self, published: pl.DataFrame, entries: NDArray[np.integer], recoded: Recoded) -> RowStore:
+    def row_store(self, published: pl.DataFrame, entries: NDArray[np.integer], recoded: RecodedTable) -> RowStore:
         """Create the store that generates and writes the rows."""
         # The number of an entry stands for row numbers, which a streamed table does not have.
         counts = recoded.prepared.counts[entries]
@@ -91,7 +91,7 @@ class InPieces:
         rows = StreamedRows(distinct=published, counts=counts, rows=numbers, table_rows=recoded.prepared.rows)
         return self.table.row_store(rows)
 
-    def place(self, release: Release, recoded: Recoded, schema: Schema, clock: Clock) -> Release:
+    def place(self, release: Release, recoded: RecodedTable, schema: Schema, clock: Clock) -> Release:
         """Add the insensitive columns to the release of the distinct rows."""
         if not schema.insensitive or not isinstance(self.table, Streamed):
             return release

@@ -298,7 +298,7 @@ class Streamed:
                 self.table.rows if self.table.rows is not None else int(collect_in_memory(lazy.select(pl.len())).item())
             )
             # More rows than cells that fit: estimate the number of combinations before they are collected.
-            if rows > budget.cells:
+            if rows > budget.max_cells:
                 distinct = pl.struct(keys).hash().approx_n_unique()
                 budget.check_cells(int(collect_in_memory(lazy.select(distinct)).item()))
             # Large files are counted in lots, which are merged one by one.
@@ -342,7 +342,7 @@ class OnSpark:
         """Count the rows of each combination of values; see `CountedTable`."""
         import polars as pl
 
-        found = self.table.cells(names, times, budget.cells)
+        found = self.table.cells(names, times, budget.max_cells)
         # Spark returns the number of cells instead of the cells if they exceed the budget.
         if isinstance(found, int):
             budget.check_cells(found)

@@ -1,4 +1,4 @@
-"""Bound what any release must lose, beside what this one loses."""
+"""Bound the loss of any release of the table, for comparison with the loss of this one."""
 
 from __future__ import annotations
 
@@ -15,54 +15,55 @@ from shoal.errors import InternalError
 if TYPE_CHECKING:
     from shoal._core.progress import Clock
     from shoal.algorithms import LeastLosses, LossBound, LowerBound
-    from shoal.pipeline.prepare import Prepared
-    from shoal.pipeline.recoded import Recoded
+    from shoal.pipeline.prepare import PreparedTable
+    from shoal.pipeline.recoded import RecodedTable
 
-__all__ = ["bounds", "least_losses_meanwhile"]
+__all__ = ["compute_bounds", "start_least_losses"]
 
 
-def least_losses_meanwhile(prepared: Prepared, clock: Clock) -> Callable[[], LeastLosses] | None:
-    """Begin to look for what the rows of a table lose at least, beside its partition, which that does not depend on.
+def start_least_losses(prepared: PreparedTable, clock: Clock) -> Callable[[], LeastLosses] | None:
+    """Start computing the least loss of each row in the background; it does not depend on the partition.
 
     Parameters
     ----------
-    prepared : Prepared
-        There is memory for both.
+    prepared : PreparedTable
+        A table that fits into memory together with its partition.
     clock : Clock
-        It hears nothing of this work: that of the partition tells how far it is.
+        Not used for progress, because the partition reports its own.
 
     Returns
     -------
     callable or None
-        Waits for what is found; None where no bound asks for it.
+        Waits for the result. None if no bound needs it.
     """
     if prepared.request.recoding == "suppression" or prepared.encoded.coarsened:
         return None
     problem = replace(prepared.problem(clock), progress=silent)
-    _ = problem.table.classes  # else each thread would look for them
+    # Compute the classes now: otherwise each thread would.
+    _ = problem.table.classes
     return start_in_thread(partial(least_losses, problem))
 
 
-def bounds(
-    recoded: Recoded, clock: Clock, losses: Callable[[], LeastLosses] | None = None
+def compute_bounds(
+    recoded: RecodedTable, clock: Clock, losses: Callable[[], LeastLosses] | None = None
 ) -> tuple[LowerBound, LossBound | None]:
-    """Bound the cells that any release must recode, and its loss; None if the loss has no bound.
+    """Bound the number of cells that any release must recode, and its loss; None if the loss has no bound.
 
     Parameters
     ----------
-    recoded : Recoded
+    recoded : RecodedTable
     clock : Clock
         Measures the step "bound".
     losses : callable, optional
-        Waits for what the rows lose at least, if that was begun to look for; see `least_losses_meanwhile`.
+        Waits for the least losses if their computation was started (`start_least_losses`).
     """
     prepared, recoding, guarantee = recoded.prepared, recoded.recoding, recoded.partition.guarantee
     with clock.step("bound"):
-        bound = lower_bound(prepared.asked, prepared.request.requirement, target=recoding.recoded_cells)
+        bound = lower_bound(prepared.problem_table, prepared.request.requirement, target=recoding.recoded_cells)
         bound = bound.sharpened(guarantee)
         if bound.stars > recoding.recoded_cells:
             raise InternalError("a lower bound exceeds what a release costs")
-        # What coarsening lost is in the loss of the release, and depends on columns that the bound does not see.
+        # The loss of the release includes that of the coarsening, for which there is no bound.
         if prepared.encoded.coarsened:
             return bound, None
         return bound, loss_bound(prepared.problem(clock), bound, guarantee, found=losses)

@@ -1,4 +1,4 @@
-"""Certify a verified release: what it cost, what its risks are, what to look at, and what it was made of."""
+"""Certify a verified release: its cost, its risks, warnings for the publisher, and the properties of its input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shoal.findings import (
 )
 from shoal.io import format_as_input
 from shoal.metrics import Metrics
-from shoal.pipeline.input_hash import encoded_as_it_came, input_hash
+from shoal.pipeline.input_hash import compute_input_hash, encode_raw
 from shoal.recoding import count_singled_out
 from shoal.release.certificate import Certificate, Cost, coarsenings_for_readers
 from shoal.release.release import Release
@@ -36,39 +36,40 @@ if TYPE_CHECKING:
     from shoal.algorithms import LossBound, LowerBound
     from shoal.findings import Remark
     from shoal.hierarchy import Hierarchy
-    from shoal.pipeline.prepare import Prepared
-    from shoal.pipeline.recoded import Recoded
+    from shoal.pipeline.prepare import PreparedTable
+    from shoal.pipeline.recoded import RecodedTable
     from shoal.pipeline.source import Source
-    from shoal.pipeline.verify import Verified
+    from shoal.pipeline.verify import VerifiedRows
     from shoal.verification import Achieved
 
-__all__ = ["certified"]
+__all__ = ["certify_release"]
 
 
-def certified(
-    recoded: Recoded,
-    verified: Verified,
+def certify_release(
+    recoded: RecodedTable,
+    verified: VerifiedRows,
     bounds: tuple[LowerBound, LossBound | None],
     source: Source,
     clock: Clock,
 ) -> Release:
-    """Make the release of a verified table, with its certificate.
+    """Create the release of a verified table, with its certificate.
 
     Parameters
     ----------
-    recoded : Recoded
-    verified : Verified
+    recoded : RecodedTable
+    verified : VerifiedRows
     bounds : LowerBound, LossBound or None
-        What any release must recode and lose.
+        Lower bounds for the recoded cells and the loss of any release.
     source : Source
-        Where the table comes from.
+        The source of the table.
     clock : Clock
         Measures the step "certify".
     """
     prepared, whole, request = recoded.prepared, recoded.whole, recoded.prepared.request
     published, entries, achieved, units = verified
     with clock.step("certify"):
-        digest, salt = _input_hash(whole)
+        # Cost and risk.
+        digest, salt = _hash_input(whole)
         metrics = Metrics(
             prepared.original,
             recoded.composed,
@@ -77,31 +78,34 @@ def certified(
             as_rows=source.in_memory,
         )
         cost = Cost.of(recoded.recoding, bounds[0], gcp=metrics.gcp, least=bounds[1])
-        risk = _risk(prepared, achieved)
+        risk = _measure_risk(prepared, achieved)
+        # Evidence about persons with several rows.
         persons = source.persons(whole.opened, whole.rows, request.schema)
         figures = measure_persons(
             published,
             units,
             quasi_identifiers=request.schema.quasi_identifiers,
-            # The records of a person tell no more together than bundles allow if they are linked.
+            # The linked rows of a person reveal no more together than the bundles allow.
             sensitive=() if request.schema.linked else request.schema.sensitive,
             limit=request.requirement.value_share,
             times=prepared.counts[entries],
         )
+        # Warnings about the release, then about the original table.
         warnings = (
-            *_published_warnings(published, prepared.counts[entries], prepared, achieved),
+            *_find_published_warnings(published, prepared.counts[entries], prepared, achieved),
             *original_warnings(persons, prepared.opened.unread, request.schema),
-            *respelled_persons(whole.opened.as_it_came, request.schema),
+            *respelled_persons(whole.opened.raw_frame, request.schema),
             *uncounted_persons(request.requirement.to_list()),
-            *_exact_ends(recoded),
+            *_find_exact_ends(recoded),
             *sure_of_persons(figures),
         )
+        # The engine and the size of its work.
         engine = source.facts(whole.table.rows, recoded.parts)
     return Release(
         store=source.row_store(published, entries, recoded),
         schema=request.schema,
         requirement=request.requirement,
-        certificate=_certificate(
+        certificate=_make_certificate(
             recoded,
             achieved,
             risk,
@@ -118,23 +122,24 @@ def certified(
         restore=whole.opened.restore.of(format_as_input(published, recoded.forms, star=request.star)),
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
-        fitting=prepared.fitting(recoded.forms),
+        fitting=prepared.make_people_counter(recoded.forms),
         units=units,
         meanings=prepared.meanings,
     )
 
 
-def _input_hash(whole: Prepared) -> tuple[str, str]:
-    """Return the keyed hash of the input, and its key."""
+def _hash_input(whole: PreparedTable) -> tuple[str, str]:
+    """Compute the keyed hash of the input, and its key."""
     opened, schema = whole.opened, whole.request.schema
-    came = opened.as_it_came
-    same = opened.reads_alike and opened.kept is None
-    original = whole.original if same else encoded_as_it_came(came, schema, opened.counts)
-    return input_hash(came, original, counts=opened.counts)
+    raw = opened.raw_frame
+    # Converted text is hashed in its original form, unless both have the same values.
+    unchanged = opened.reads_alike and opened.kept is None
+    original = whole.original if unchanged else encode_raw(raw, schema, opened.counts)
+    return compute_input_hash(raw, original, counts=opened.counts)
 
 
-def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
-    """Return how easily people were found in the rows as they came, and are found in the published cells."""
+def _measure_risk(prepared: PreparedTable, achieved: Achieved) -> dict[str, dict[str, Any]]:
+    """Measure the re-identification risk of the original rows and of the published cells."""
     if not prepared.table.quasi_identifiers:
         return {}
     before, k = prepared.original.classes.sizes_counted, prepared.request.requirement.k
@@ -142,10 +147,10 @@ def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
     return {when: reidentification(counted, k=k).to_dict() for when, counted in sizes.items()}
 
 
-def _published_warnings(
-    published: pl.DataFrame, times: NDArray[np.int64], prepared: Prepared, achieved: Achieved
+def _find_published_warnings(
+    published: pl.DataFrame, times: NDArray[np.int64], prepared: PreparedTable, achieved: Achieved
 ) -> Iterator[Remark]:
-    """Return what a privacy officer would raise about a release, and what to do next."""
+    """Find the warnings that a privacy officer would raise about a release, with a suggestion for each."""
     request, schema = prepared.request, prepared.request.schema
     coarse = [name for key in request.coarsenings for name in ((key,) if isinstance(key, str) else key)]
 
@@ -164,8 +169,8 @@ def _published_warnings(
     )
 
 
-def _exact_ends(recoded: Recoded) -> Iterator[Remark]:
-    """Yield the warning about the ends of intervals, where they are the values of single records on request."""
+def _find_exact_ends(recoded: RecodedTable) -> Iterator[Remark]:
+    """Yield a warning if intervals end at values of single records because exact ends were requested."""
     prepared, request = recoded.prepared, recoded.prepared.request
     if request.exact_ends and request.few > 1:
         classes = {name for name, meaning in prepared.meanings.items() if meaning.ends_at_values}
@@ -174,8 +179,8 @@ def _exact_ends(recoded: Recoded) -> Iterator[Remark]:
         yield from exact_ends(found, prepared.table.people)
 
 
-def _certificate(
-    recoded: Recoded,
+def _make_certificate(
+    recoded: RecodedTable,
     achieved: Achieved,
     risk: Mapping[str, Mapping[str, Any]],
     cost: Cost,
@@ -186,11 +191,12 @@ def _certificate(
     digest: str,
     seconds: Mapping[str, float],
 ) -> Certificate:
-    """Return everything that is known of a release."""
+    """Create the certificate of a release."""
     prepared, partition = recoded.prepared, recoded.partition
     request, encoded = prepared.request, prepared.encoded
-    read_as = {name: _named(encoded.trees[name]) for name in request.trees}
+    read_as = {name: _describe_names(encoded.trees[name]) for name in request.trees}
     shared_by = {"shared_by": request.shared_by} if request.shared_by > 1 else {}
+    # Most parameters are for the publisher only; `for_readers` has those of the public certificate.
     return Certificate(
         version=__version__,
         algorithm=request.chosen.name,
@@ -210,7 +216,7 @@ def _certificate(
             "read_as": {name: form.to_dict() for name, form in prepared.opened.forms.items()},
         },
         seed=request.seed,
-        input=_described(recoded, digest),
+        input=_describe_input(recoded, digest),
         engine=engine,
         requested=request.requirement.to_list(),
         achieved=achieved.to_dict(),
@@ -234,14 +240,14 @@ def _certificate(
     )
 
 
-def _named(tree: Hierarchy) -> dict[str, str]:
-    """Return what a certificate says of the names of nodes, where they say themselves what is below them."""
+def _describe_names(tree: Hierarchy) -> dict[str, str]:
+    """Describe the scale of node names for the certificate, if the names state the values below the nodes."""
     scale = scale_of_names(tree)
     return {} if scale is None else {"read_as": scale}
 
 
-def _described(recoded: Recoded, digest: str) -> dict[str, Any]:
-    """Return what the certificate says of the input."""
+def _describe_input(recoded: RecodedTable, digest: str) -> dict[str, Any]:
+    """Describe the input for the certificate."""
     schema, rows = recoded.prepared.request.schema, recoded.whole.opened.rows
     linked = recoded.whole.opened.linked
     return {

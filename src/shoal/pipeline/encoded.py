@@ -1,4 +1,4 @@
-"""The columns of a table after coarsening and encoding: what a release is prepared from."""
+"""The columns of a table after coarsening and encoding, from which a release is prepared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.algorithms import populations_of
 from shoal.hierarchy import automatic_hierarchy, coarsen_columns, drop_coarsened_levels
-from shoal.pipeline.units import first_rows_of_units
+from shoal.pipeline.units import mark_first_rows
 from shoal.recoding import check_coverage, widen_classes
 from shoal.table import Schema, check_distinguishable, encode
 
@@ -24,62 +24,63 @@ if TYPE_CHECKING:
     from shoal.request.request import Request
     from shoal.table import Column, Table
 
-__all__ = ["Encoded", "encoded_columns", "encoded_table"]
+__all__ = ["EncodedTable", "encode_columns", "encode_table"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Encoded:
-    """Columns after coarsening, encoded, in the order of the input, and what became of them on the way."""
+class EncodedTable:
+    """A table with coarsened and encoded columns, in the order of the input, and its hierarchies."""
 
     table: Table
     """The columns as algorithms see them."""
     before: Mapping[str, Column] = field(default_factory=dict)
-    """Those that were coarsened, as they were: what a release loses is measured against them."""
+    """The coarsened columns before coarsening; the loss of a release is measured against them."""
     trees: Mapping[str, Hierarchy]
     """The hierarchies of quasi-identifiers, over the values after coarsening."""
     automatic: frozenset[str]
-    """Those whose hierarchy was built automatically."""
+    """Quasi-identifiers whose hierarchy was built automatically."""
     coarsened: Mapping[str, Any]
     """The coarsenings as a certificate describes them."""
     classes: Mapping[str, Mapping[str, Sequence[str]]]
-    """For each column whose values are names of classes now: the values that each name stands for."""
+    """For each column whose values became names of classes: the values that each name represents."""
     pictures: Mapping[str, Callable[[], str]]
-    """What draws them."""
+    """Functions that draw the coarsenings."""
 
     def check(self, requirement: Requirement, people: int | None = None, *, may_normalize: bool = True) -> None:
-        """Check that the hierarchies have all values, and that some release can satisfy a requirement.
+        """Check that the hierarchies cover all values, and that some release can satisfy a requirement.
 
         Parameters
         ----------
         requirement : Requirement
         people : int, optional
-            People of the population that models ask about.
+            Size of the population that models refer to.
         may_normalize : bool
-            Whether the caller takes `normalize`: a message suggests it then.
+            Whether the caller accepts `normalize`, so that a message may suggest it.
 
         Raises
         ------
         UsageError
-            A hierarchy lacks values, or a model cannot be asked of a sensitive attribute.
+            If a hierarchy lacks values, or a model does not apply to a sensitive attribute.
         InfeasibleError
-            No release can satisfy the models.
+            If no release can satisfy the models.
         """
         for column in self.table.quasi_identifiers:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
-        told = ((column.name, column.dictionary) for column in self.table.sensitive)
-        check_distinguishable(told, may_normalize=may_normalize)
+        sensitive = ((column.name, column.dictionary) for column in self.table.sensitive)
+        check_distinguishable(sensitive, may_normalize=may_normalize)
         requirement.check_feasible(populations_of(self.table.with_attributes(requirement.attributes)), people)
 
-    def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> Encoded:
-        """Return some rows, which may be named several times and stand for so many rows of the input each."""
+    def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> EncodedTable:
+        """Select rows (repeats allowed), each with a new count."""
         before = {name: column.gather(rows) for name, column in self.before.items()}
         return replace(self, table=self.table.entries(rows, counts), before=before)
 
-    def coarser(self, columns: Encoded) -> Encoded:
-        """Return the same with some quasi-identifiers exchanged for coarser ones."""
+    def replace_columns(self, columns: EncodedTable) -> EncodedTable:
+        """Replace some quasi-identifiers by coarser ones."""
         changed = {column.name: column for column in columns.table.quasi_identifiers}
         classes = {name: named for name, named in self.classes.items() if name not in changed}
+        # A column that was coarsened before keeps its original version.
         finer = {column.name: column for column in self.table.quasi_identifiers if column.name in changed}
         return replace(
             self,
@@ -93,35 +94,40 @@ class Encoded:
         )
 
 
-def encoded_table(
+def encode_table(
     frame: pl.DataFrame, counts: NDArray[np.int64], request: Request, clock: Clock, *, units: tuple[Column, ...] = ()
-) -> Encoded:
-    """Coarsen and encode the rows to publish, each of which stands for so many rows of the input.
+) -> EncodedTable:
+    """Coarsen and encode the rows to publish.
 
     Parameters
     ----------
-    frame, counts, request, clock
-        The rows, and how many rows of the input each of them stands for.
+    frame : polars.DataFrame
+        The rows.
+    counts : int64 array
+        Number of rows of the input that each row represents.
+    request : Request
+    clock : Clock
+        Measures the steps "coarsen" and "encode".
     units : tuple of Column
-        Whose they are, for each kind of unit that is protected.
+        The unit of each row, for each protected kind of unit.
     """
-    told = frame.get_column(request.schema.sensitive[0]) if request.schema.sensitive else None
-    encoded = encoded_columns(frame, request.schema, request, told, clock, units=units)
+    sensitive = frame.get_column(request.schema.sensitive[0]) if request.schema.sensitive else None
+    encoded = encode_columns(frame, request.schema, request, sensitive, clock, units=units)
     with clock.step("encode"):
         table = replace(encoded.table, counts=counts, units=units)
-        return replace(encoded, table=table, before=_columns_before(frame, request.coarsenings))
+        return replace(encoded, table=table, before=_encode_before_coarsening(frame, request.coarsenings))
 
 
-def encoded_columns(
+def encode_columns(
     frame: pl.DataFrame,
     schema: Schema,
     request: Request,
-    told: pl.Series | None,
+    sensitive: pl.Series | None,
     clock: Clock,
     *,
     units: tuple[Column, ...] = (),
-) -> Encoded:
-    """Coarsen and encode columns, with the hierarchies that they need.
+) -> EncodedTable:
+    """Coarsen and encode columns, and build the hierarchies that they need.
 
     Parameters
     ----------
@@ -130,18 +136,19 @@ def encoded_columns(
     schema : Schema
         Their roles.
     request : Request
-        What of its coarsenings and hierarchies concerns these columns is done.
-    told : series, optional
+        Its coarsenings and hierarchies apply to the columns that they name.
+    sensitive : series, optional
         The (first) sensitive attribute, for hierarchies that are built automatically.
     clock : Clock
         Measures the steps "coarsen" and "encode".
     units : tuple of Column
-        Whose the rows are, for each kind of unit that is protected.
+        The unit of each row, for each protected kind of unit.
     """
     names = schema.quasi_identifiers
     with clock.step("coarsen"):
         coarsened = coarsen_columns(frame, request.coarsenings, names)
-        coarse = _with_shared_ends(coarsened.frame, frame, request, units)
+        coarse = _widen_ends(coarsened.frame, frame, request, units)
+        # Hierarchies lose the levels below the coarsening.
         trees = {
             name: drop_coarsened_levels(tree, request.coarsenings.get(name))
             for name, tree in request.trees.items()
@@ -149,8 +156,9 @@ def encoded_columns(
         }
     with clock.step("encode"):
         table = encode(coarse, schema, of_intervals=coarsened.of_intervals)
-        made = _automatic_trees(coarse.select(names), told, known=trees) if request.climbs else {}
-        return Encoded(
+        # Columns without a hierarchy get one if groups are generalized.
+        made = _build_automatic_trees(coarse.select(names), sensitive, known=trees) if request.climbs else {}
+        return EncodedTable(
             table=table,
             trees=trees | made,
             automatic=frozenset(made),
@@ -160,43 +168,43 @@ def encoded_columns(
         )
 
 
-def _with_shared_ends(
-    coarse: pl.DataFrame, frame: pl.DataFrame, request: Request, units: tuple[Column, ...]
-) -> pl.DataFrame:
+def _widen_ends(coarse: pl.DataFrame, frame: pl.DataFrame, request: Request, units: tuple[Column, ...]) -> pl.DataFrame:
     """Widen the intervals of coarsenings that end at values of records, unless exact ends are requested."""
     if request.shared_by == 1:
         return coarse
     keys = [key for key, coarsening in request.coarsenings.items() if coarsening.ends_at_values]
     names = [name for key in keys for name in ((key,) if isinstance(key, str) else key) if name in frame.columns]
-    counted = first_rows_of_units([unit.codes for unit in units], np.arange(frame.height)) if units else None
+    counted = mark_first_rows([unit.codes for unit in units], np.arange(frame.height)) if units else None
     return coarse.with_columns(
         widen_classes(frame[name], coarse[name], request.shared_by, counted=counted) for name in names
     )
 
 
-def _automatic_trees(
-    columns: Iterable[pl.Series], told: pl.Series | None, *, known: Container[str] = ()
+def _build_automatic_trees(
+    columns: Iterable[pl.Series], sensitive: pl.Series | None, *, known: Container[str] = ()
 ) -> dict[str, Hierarchy]:
-    """Return a hierarchy for each quasi-identifier that has none, and has a value.
+    """Build a hierarchy for each quasi-identifier that has none, and has a value.
 
     Parameters
     ----------
     columns : iterable of series
         The quasi-identifiers as they will be partitioned.
-    told : series, optional
+    sensitive : series, optional
         The (first) sensitive attribute.
     known : container of str
-        The names of those that have one.
+        Names of the quasi-identifiers that have a hierarchy.
     """
     return {
-        column.name: automatic_hierarchy(column, told)
+        column.name: automatic_hierarchy(column, sensitive)
         for column in columns
         if column.name not in known and column.null_count() < len(column)
     }
 
 
-def _columns_before(frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, Column]:
-    """Return the columns that are coarsened as they were before: what a release loses is measured against them."""
+def _encode_before_coarsening(
+    frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], Coarsening]
+) -> dict[str, Column]:
+    """Encode the coarsened columns as they were before, because the loss of a release is measured against them."""
     names = [name for key in coarsen for name in ((key,) if isinstance(key, str) else key)]
     if not names:
         return {}

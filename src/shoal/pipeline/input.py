@@ -1,4 +1,4 @@
-"""Opening data of any kind: what came in, what its text means, and which column plays which role."""
+"""Open input tables of any kind, convert their text to dates and numbers, and find the roles of their columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from shoal.pipeline.linked_rows import LinkedRows
     from shoal.table import Column
 
-__all__ = ["JudgedTable", "OpenedData", "judged", "open_data", "open_population", "understood"]
+__all__ = ["AssessedTable", "OpenedData", "convert_text", "open_assessed", "open_data", "open_population"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -48,10 +48,10 @@ class OpenedData(Unpicklable):
     """Sheet of a workbook; None for other inputs."""
     forms: Forms = field(default_factory=dict)
     """Written forms of the columns whose text became dates or numbers."""
-    written: pl.DataFrame | None = None
+    unconverted: pl.DataFrame | None = None
     """The frame before text became dates or numbers; None if no column did."""
     unread: Mapping[str, Fact] = field(default_factory=dict)
-    """Columns that look like dates and could not be read, and why not, in a sentence without a cell."""
+    """Columns that look like dates and could not be read, with the reason, in a sentence without a cell."""
     counts: NDArray[np.int64]
     """Number of input rows that each row of the frame represents. If equal rows are counted, columns
     that are neither published nor identify a unit are empty."""
@@ -65,7 +65,7 @@ class OpenedData(Unpicklable):
     None."""
 
     @property
-    def publishable(self) -> NDArray[np.int64]:
+    def publishable_counts(self) -> NDArray[np.int64]:
         """Number of input rows that each row of the frame represents in a release, if it is published."""
         return self.counts if self.kept is None else self.kept
 
@@ -80,11 +80,11 @@ class OpenedData(Unpicklable):
 
     def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> OpenedData:
         """Select rows of the frame (repeats allowed), each with a new count."""
-        written = None if self.written is None else self.written[rows]
+        unconverted = None if self.unconverted is None else self.unconverted[rows]
         return replace(
             self,
             frame=self.frame[rows],
-            written=written,
+            unconverted=unconverted,
             counts=counts,
             units=self.units_of(rows),
             kept=None,
@@ -96,14 +96,14 @@ class OpenedData(Unpicklable):
         return replace(self, frame=normalize_columns(self.frame.lazy(), names).collect())
 
     @property
-    def as_it_came(self) -> pl.DataFrame:
+    def raw_frame(self) -> pl.DataFrame:
         """The original input, before text became dates or numbers."""
-        return self.frame if self.written is None else self.written
+        return self.frame if self.unconverted is None else self.unconverted
 
     @property
     def reads_alike(self) -> bool:
         """Whether all values have the same written form as in the original input."""
-        return self.written is None or reads_alike(self.written, self.frame, self.forms)
+        return self.unconverted is None or reads_alike(self.unconverted, self.frame, self.forms)
 
 
 def open_data(
@@ -128,36 +128,39 @@ def open_data(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class JudgedTable(Unpicklable):
-    """A table to judge, with what its certificate says where the caller does not."""
+class AssessedTable(Unpicklable):
+    """A table to assess, with the roles of its columns from the caller or from its certificate."""
 
     data: Any
-    """The table itself: a frame, a file, a URL."""
+    """The table: a frame, a file or a URL."""
     quasi_identifiers: Sequence[str]
+    """The quasi-identifiers."""
     sensitive: str | Sequence[str] | None
+    """The sensitive columns, if there are any."""
     star: str
-    """How a suppressed cell is written."""
+    """The text of a suppressed cell."""
     certificate: Mapping[str, Any]
-    """What was published with the table; empty where nothing was, or nobody asked."""
+    """The public certificate of the table; empty if there is none or if it was not needed."""
 
 
-def judged(
+def open_assessed(
     data: Any,
     quasi_identifiers: Sequence[str] | None,
     sensitive: str | Sequence[str] | None,
     star: str | None,
-) -> JudgedTable:
-    """Find a table to judge: what `anonymize` returned, the folder of a release, or any table.
+) -> AssessedTable:
+    """Find a table to assess: a release in memory, the folder of a release, or any table.
 
-    Where no quasi-identifiers are named, the columns have the roles of the certificate that lies in the folder, or
-    beside a file of which it has the hash.
+    If no quasi-identifiers are given, the columns have the roles of the certificate in the folder, or of one next to a
+    file whose hash it contains.
 
     Raises
     ------
     ColumnError
-        Where neither the caller nor a certificate names quasi-identifiers.
+        If neither the caller nor a certificate names quasi-identifiers.
     """
     certificate: Mapping[str, Any] = {}
+    # A release in memory has its own certificate; a folder, or a file without named columns, may have one on disk.
     own = getattr(data, "public_certificate", None)
     if own is not None:
         data, certificate = data.data, own.to_dict()
@@ -167,18 +170,17 @@ def judged(
         quasi_identifiers = columns_with_role(certificate, "quasi_identifiers")
         if not quasi_identifiers:
             raise ColumnError(
-                "No certificate says what the quasi-identifiers of the table are, and nobody named them. Name them "
-                "with ",
+                "No certificate states the quasi-identifiers of the table. Name them with ",
                 Suggestion("quasi_identifiers"),
                 ".",
             )
         sensitive = columns_with_role(certificate, "sensitive") if sensitive is None else sensitive
-    said = (certificate.get("parameters") or {}).get("star")
-    return JudgedTable(
+    recorded = (certificate.get("parameters") or {}).get("star")
+    return AssessedTable(
         data=data,
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,
-        star=star if star is not None else str(said or "*"),
+        star=star if star is not None else str(recorded or "*"),
         certificate=certificate,
     )
 
@@ -186,14 +188,14 @@ def judged(
 def open_population(
     population: Any, names: Sequence[str], delimiter: str | None = None, encoding: str | None = None
 ) -> pl.DataFrame:
-    """Open the table of a population, and return the quasi-identifiers of it.
+    """Open the table of a population, and select its quasi-identifiers.
 
     Raises
     ------
     ColumnError
-        Where it lacks one.
+        If a quasi-identifier is missing.
     NoRowsError
-        Where nobody is in it.
+        If the table has no rows.
     """
     frame = open_data(population, delimiter=delimiter, encoding=encoding).frame
     for name in names:
@@ -207,7 +209,7 @@ def open_population(
     return frame[list(names)]
 
 
-def understood(
+def convert_text(
     opened: OpenedData,
     schema: Schema,
     requirement: Requirement | None,
@@ -218,45 +220,53 @@ def understood(
     hierarchies: Mapping[str, Any] | None = None,
     rows: NDArray[np.int32] | None = None,
 ) -> OpenedData:
-    """Turn columns of text into the dates and numbers that they mean, where something depends on what they mean.
+    """Convert text columns to dates and numbers if something depends on their values.
 
-    These are the quasi-identifiers, but for those whose hierarchy or coarsening takes text as it is written, and the
-    sensitive columns where a model looks at their values and was given none by name. Rows that are not published say
-    nothing of how a column is written: what they hold in these columns is missing in the table that is meant.
+    These are the quasi-identifiers, except those whose hierarchy or coarsening takes text, and the sensitive columns if
+    a model compares their values and was not given values by name. Only publishable rows determine the form of a
+    column: in all other rows the converted columns are null.
 
     Parameters
     ----------
-    opened, schema, requirement
-        The input, the roles of its columns, and what is asked of it.
+    opened : OpenedData
+        The input.
+    schema : Schema
+        The roles of its columns.
+    requirement : Requirement, optional
+        The requirement for the release.
     dates, decimal, coarsen, hierarchies
-        As for `shoal.anonymize`.
+        See `shoal.anonymize`.
     rows : int32 array, optional
-        The numbers of the rows to publish; all by default.
+        Indices of the publishable rows; all rows by default.
 
     Returns
     -------
     OpenedData
-        The table that is meant, with all rows of the input; it knows how these columns were written.
+        All rows of the input, with converted columns and their written forms.
     """
-    given = {name: one for key, one in _by_columns(coarsen).items() for name in key}
+    # Columns whose coarsening or hierarchy takes text stay text.
+    given = {name: one for key, one in _select_coarsenings(coarsen).items() for name in key}
     formats = {name: one.format for name, one in given.items() if isinstance(one, DatePart) and one.format}
-    as_text = {name for name, one in given.items() if one.takes_text} | set(_mapping(hierarchies))
+    as_text = {name for name, one in given.items() if one.takes_text} | set(_as_mapping(hierarchies))
     names = [name for name in schema.quasi_identifiers if name not in as_text]
+    # Sensitive columns are converted only for models that compare values.
     models = () if requirement is None else requirement.models
     if any(model.reads_values for model in models) and not any(model.names_values for model in models):
         names += schema.sensitive
-    named = {**formats, **_mapping(dates)}
+    # A date format that is given for a column applies in any case.
+    named = {**formats, **_as_mapping(dates)}
     names += [name for name in named if name not in names and name in schema.published]
-    meant = understand(_without_other_rows(opened.frame, names, rows), names, dates=named, decimal=decimal)
-    meant.check()
-    if not meant.forms:
-        return replace(opened, unread=meant.unread)
-    frame = opened.frame.with_columns(meant.frame.select(*meant.forms).get_columns())
-    return replace(opened, frame=frame, forms=meant.forms, written=opened.frame, unread=meant.unread)
+    converted = understand(_blank_other_rows(opened.frame, names, rows), names, dates=named, decimal=decimal)
+    converted.check()
+    if not converted.forms:
+        return replace(opened, unread=converted.unread)
+    # Keep the unconverted frame, because a release is written in the original form.
+    frame = opened.frame.with_columns(converted.frame.select(*converted.forms).get_columns())
+    return replace(opened, frame=frame, forms=converted.forms, unconverted=opened.frame, unread=converted.unread)
 
 
-def _without_other_rows(frame: pl.DataFrame, names: Sequence[str], rows: NDArray[np.int32] | None) -> pl.DataFrame:
-    """Return a table whose columns of text are missing in all rows but some, which keep their numbers."""
+def _blank_other_rows(frame: pl.DataFrame, names: Sequence[str], rows: NDArray[np.int32] | None) -> pl.DataFrame:
+    """Replace the text of some columns by null in all rows except the selected ones; row numbers stay the same."""
     import polars as pl
 
     if rows is None or len(rows) == frame.height:
@@ -267,14 +277,14 @@ def _without_other_rows(frame: pl.DataFrame, names: Sequence[str], rows: NDArray
     return frame.with_columns(pl.when(pl.Series(published)).then(pl.col(text)))
 
 
-def _by_columns(coarsen: object) -> dict[tuple[str, ...], Coarsening]:
-    """Return the coarsenings among what was given, which is checked later, by their columns."""
+def _select_coarsenings(coarsen: object) -> dict[tuple[str, ...], Coarsening]:
+    """Select the coarsenings among the given values, which are validated later, and key them by tuples of columns."""
     return {
         (key,) if isinstance(key, str) else tuple(key): one
-        for key, one in _mapping(coarsen).items()
+        for key, one in _as_mapping(coarsen).items()
         if isinstance(one, Coarsening)
     }
 
 
-def _mapping(given: object) -> Mapping[Any, Any]:
+def _as_mapping(given: object) -> Mapping[Any, Any]:
     return given if isinstance(given, Mapping) else {}

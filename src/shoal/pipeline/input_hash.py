@@ -1,4 +1,4 @@
-"""The keyed hash of an input, which shows which table a release was made of to those who have the key."""
+"""The keyed hash of an input: it proves to holders of the key from which table a release was made."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
     from shoal.table import Schema, Table
 
-__all__ = ["encoded_as_it_came", "input_hash"]
+__all__ = ["compute_input_hash", "encode_raw"]
 
 
-def input_hash(
+def compute_input_hash(
     frame: pl.DataFrame,
     table: Table,
     salt: str | None = None,
     *,
     counts: NDArray[np.int64] | None = None,
-    beside: Callable[[NDArray[np.int32]], Mapping[str, Callable[[], Iterable[pl.Series]]]] | None = None,
+    extra_columns: Callable[[NDArray[np.int32]], Mapping[str, Callable[[], Iterable[pl.Series]]]] | None = None,
 ) -> tuple[str, str]:
-    """Return the keyed hash of an input: of all of its rows, before any coarsening, without the direct identifiers.
+    """Compute the keyed hash of an input: of all of its rows before coarsening, without the direct identifiers.
 
-    A release does not depend on the direct identifiers, so that its provenance can be shown with a copy of the table
+    A release does not depend on the direct identifiers. Therefore its provenance can be proven with a copy of the table
     from which they were removed.
 
     Parameters
@@ -38,14 +38,14 @@ def input_hash(
     frame : polars.DataFrame
         The input.
     table : Table
-        Its rows as they were before any coarsening, encoded, in any order; some may be left out.
+        Its rows before any coarsening, encoded, in any order; rows may be missing.
     salt : str, optional
         The key, as hexadecimal digits; a new one by default.
     counts : int64 array, optional
-        How many rows of the input each row of the frame stands for; one by default.
-    beside : callable, optional
-        Given the rows of the frame in their canonical order, returns the insensitive columns of the rows that they
-        stand for, as `shoal.table.fingerprint` takes them.
+        Number of rows of the input that each row of the frame represents; one by default.
+    extra_columns : callable, optional
+        Takes the rows of the frame in canonical order, and returns the insensitive columns of the rows that they
+        represent (see `shoal.table.fingerprint`).
 
     Returns
     -------
@@ -53,14 +53,16 @@ def input_hash(
     """
     salt = new_salt() if salt is None else salt
     if table.rows != frame.height:
-        table = encoded_as_it_came(frame, table.schema, counts)
-    table = replace(table, units=())  # a release shows nothing of them
-    order = canonical_order(table) if table.rows_may_differ or beside is not None else None
-    columns = {} if beside is None or order is None else beside(order)
+        table = encode_raw(frame, table.schema, counts)
+    # Units are not published, so the hash does not depend on them.
+    table = replace(table, units=())
+    # The canonical order matters only if rows of one cell may differ.
+    order = canonical_order(table) if table.rows_may_differ or extra_columns is not None else None
+    columns = {} if extra_columns is None or order is None else extra_columns(order)
     return fingerprint(table, order, key=bytes.fromhex(salt), extra_columns=columns), salt
 
 
-def encoded_as_it_came(frame: pl.DataFrame, schema: Schema, counts: NDArray[np.int64] | None = None) -> Table:
-    """Return the columns of an input that may be published, encoded before any coarsening."""
+def encode_raw(frame: pl.DataFrame, schema: Schema, counts: NDArray[np.int64] | None = None) -> Table:
+    """Encode the publishable columns of an input before any coarsening."""
     published = replace(schema, direct_identifiers=(), units=())
     return replace(encode(frame[list(schema.published)], published), counts=counts)

@@ -15,7 +15,7 @@ from shoal.algorithms.linked.strata import choose_strata
 from shoal.errors import UnsupportedError
 from shoal.models import GroupModel
 from shoal.pipeline.linked_rows import LinkedRows
-from shoal.pipeline.units import places_in_order, places_within_units
+from shoal.pipeline.units import number_rows_within_units, rank_rows
 from shoal.table import PSEUDONYM, Schema, encode
 
 if TYPE_CHECKING:
@@ -96,13 +96,13 @@ def _positions(
     # Chance decides between rows of equal rank, so ties reveal nothing about the order of the input.
     keys = [rng.permutation(frame.height)]
     if request.order is not None:
-        keys.append(places_in_order(frame, request))
+        keys.append(rank_rows(frame, request))
     else:
         known = _encode(frame, request.schema.quasi_identifiers)
         keys += [column.codes.astype(np.int64) for column in reversed(known)]
     order = np.lexsort(keys)
     positions = np.empty(len(order), dtype=np.int64)
-    positions[order] = places_within_units(persons[order])
+    positions[order] = number_rows_within_units(persons[order])
     return positions
 
 

@@ -1,6 +1,8 @@
-"""Partition the different rows of a table: divide them if memory asks for it, run the algorithm, and count entries.
+"""Partition a table with the algorithm of its request, in parts if it does not fit into memory.
 
-An entry is so many rows of a cell in one group.
+A *cell* is a distinct row of the encoded table, which represents one or more rows of the input (its count). An
+algorithm may put rows of one cell into different groups. The result is a list of *entries*: a cell, a group, and the
+number of rows of the cell that are in the group.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from shoal._core.facts import Fact
 from shoal.algorithms import Guarantee, Partition, populations_of
 from shoal.algorithms.linked.linking import group_linked_rows
 from shoal.errors import InfeasibleError
-from shoal.pipeline.division import divided
+from shoal.pipeline.division import divide_table
+from shoal.pipeline.units import number_rows_within_units
 from shoal.table.counts import rows_by_code
 
 if TYPE_CHECKING:
@@ -23,76 +26,82 @@ if TYPE_CHECKING:
     from shoal._core.progress import Clock
     from shoal.pipeline.division import Division, TablePart
     from shoal.pipeline.linked_rows import LinkedRows
-    from shoal.pipeline.prepare import Prepared
+    from shoal.pipeline.prepare import PreparedTable
     from shoal.pipeline.source import Source
     from shoal.request.request import Request
     from shoal.table import Table
 
-__all__ = ["Partitioned", "partition"]
+__all__ = ["PartitionedTable", "partition"]
 
-_SHOWN_ROWS = 20
-"""Row numbers that a message lists; the error itself has them all."""
+_MAX_SHOWN_ROWS = 20
+"""Largest number of row numbers in a message; the exception object has all of them."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Partitioned:
-    """A prepared table with a partition of its entries."""
+class PartitionedTable:
+    """A prepared table and a partition of its rows into groups, as entries."""
 
-    prepared: Prepared
+    prepared: PreparedTable
     cells: NDArray[np.int64]
-    """The row of the prepared table that each entry is of."""
+    """Index of the cell of each entry, a row of the prepared table."""
     counts: NDArray[np.int64]
-    """How many rows of the input each entry stands for."""
+    """Number of rows of the input that each entry represents."""
     partition: Partition
-    """The groups of the entries."""
+    """The group of each entry."""
     parts: int = 1
-    """In how many parts the table was worked on."""
+    """Number of parts that were solved separately."""
 
 
-def partition(prepared: Prepared, source: Source, clock: Clock) -> Partitioned:
-    """Partition a table with the algorithm of its request, in parts if memory asks for it.
+def partition(prepared: PreparedTable, source: Source, clock: Clock) -> PartitionedTable:
+    """Partition a table with the algorithm of its request, in parts if it does not fit into memory.
 
-    The rows of a cell are interchangeable: an algorithm sees each of them if there is room for all, and those of each
-    part one after another if there is not. Populations are those of the whole table throughout.
+    The rows of a cell are interchangeable. The algorithm works on all rows at once if they fit into memory, and
+    otherwise on one part after another. The populations of the models are those of the whole table in both cases.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : PreparedTable
     source : Source
-        Where the table comes from.
+        The source of the table.
     clock : Clock
         Measures the step "partition".
 
     Raises
     ------
     InfeasibleError
-        The algorithm finds no partition that satisfies the request.
+        If the algorithm finds no partition that satisfies the request.
     DataError
-        The rows do not fit into the memory, not even in parts.
+        If the rows do not fit into memory, not even in parts.
     """
-    request, table, linked = prepared.request, prepared.asked, prepared.opened.linked
+    request, table, linked = prepared.request, prepared.problem_table, prepared.opened.linked
     with clock.step("partition"):
+        # Rows that persons publish together need an algorithm of their own.
         if linked is not None:
             found = _partition_linked(prepared, linked, clock)
-            return Partitioned(prepared=prepared, cells=np.arange(table.rows), counts=prepared.counts, partition=found)
-        division = divided(table, request.requirement, request.chosen, source.budget, undivided=_undivided(request))
-        entries = _Entries(table, division.aside)
+            return PartitionedTable(
+                prepared=prepared, cells=np.arange(table.rows), counts=prepared.counts, partition=found
+            )
+        # All other tables are divided if necessary, and solved part by part.
+        division = divide_table(
+            table, request.requirement, request.chosen, source.budget, reason=_explain_indivisible(request)
+        )
+        entries = _EntryCollector(table, division.set_aside)
         for number, part in enumerate(division.parts):
-            if not division.whole:
+            if not division.is_undivided:
                 clock.progress("partition", number, len(division.parts))
-            entries.add(*_solved(prepared, part, division, source, clock))
-        cells, counts, found = entries.partition(division)
-    return Partitioned(prepared=prepared, cells=cells, counts=counts, partition=found, parts=len(division.parts))
+            entries.add(*_solve_part(prepared, part, division, source, clock))
+        cells, counts, found = entries.join(division)
+    return PartitionedTable(prepared=prepared, cells=cells, counts=counts, partition=found, parts=len(division.parts))
 
 
-def _partition_linked(prepared: Prepared, linked: LinkedRows, clock: Clock) -> Partition:
-    """Partition the published rows of persons so that bundles of persons publish the same rows.
+def _partition_linked(prepared: PreparedTable, linked: LinkedRows, clock: Clock) -> Partition:
+    """Partition rows so that bundles of persons publish the same rows.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : PreparedTable
     linked : LinkedRows
-        Whose the rows of its input are.
+        The person of each row of the input, and the place of the row among those of the person.
     clock : Clock
     """
     of_rows = linked.select(prepared.rows)
@@ -102,27 +111,27 @@ def _partition_linked(prepared: Prepared, linked: LinkedRows, clock: Clock) -> P
     return found
 
 
-def _undivided(request: Request) -> str | None:
-    """Return why a request cannot be solved in parts; None where it can."""
+def _explain_indivisible(request: Request) -> str | None:
+    """Explain why a request cannot be solved in parts, or return None if it can."""
     if not request.requirement.monotone or request.requirement.table_models:
-        return "What is asked of the release as a whole cannot be asked of parts of it"
+        return "A model of the release as a whole does not apply to parts of it"
     if not request.chosen.capabilities.divisible:
         return f"{request.chosen.name} decides about all rows together"
     return None
 
 
-def _solved(
-    prepared: Prepared, part: TablePart, division: Division, source: Source, clock: Clock
+def _solve_part(
+    prepared: PreparedTable, part: TablePart, division: Division, source: Source, clock: Clock
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Partition]:
-    """Let the algorithm partition the rows of a part; return the cell and the rows of each entry, with its groups."""
-    of_row, rows = _rows_of(prepared, part, division)
+    """Run the algorithm on a part; return the cell and the count of each entry, and the partition of the entries."""
+    of_row, rows = _expand_rows(prepared, part, division)
     problem = replace(prepared.problem(clock), table=rows)
     try:
         found = prepared.request.chosen.partition(problem)
     except InfeasibleError as error:
-        raise _with_row_numbers(error, prepared, of_row, source) from error
+        raise _add_row_numbers(error, prepared, of_row, source) from error
     found.check(rows.rows, len(rows.quasi_identifiers))
-    # Rows of a cell in one group mostly stand together: they are counted as runs first.
+    # Rows of one cell and group are usually adjacent: count runs first, then add up the runs of each entry.
     starts = np.ones(len(of_row), dtype=np.bool_)
     starts[1:] = (of_row[1:] != of_row[:-1]) | (found.groups[1:] != found.groups[:-1])
     begin = np.flatnonzero(starts)
@@ -133,104 +142,112 @@ def _solved(
     return cells, counts, replace(found, groups=groups.astype(np.int32))
 
 
-def _rows_of(prepared: Prepared, part: TablePart, division: Division) -> tuple[NDArray[np.integer], Table]:
-    """Return the rows of a part as an algorithm sees them, each of which stands for itself, and the cell of each."""
-    table = prepared.asked
-    if division.whole and table.has_unit_counts:  # they are in an order that tells nothing already
+def _expand_rows(prepared: PreparedTable, part: TablePart, division: Division) -> tuple[NDArray[np.integer], Table]:
+    """Expand a part to single rows; return the cell of each row, and the table of these rows."""
+    table = prepared.problem_table
+    # Each cell is one row, in an order that no longer depends on the input.
+    if division.is_undivided and table.has_unit_counts:
         rows = replace(table, counts=None)
         rows.__dict__["classes"] = replace(table.classes, weights=None)
         return part.cells, rows
-    if division.whole and not table.rows_may_differ:
-        # The rows in the order of their cells, so that they are grouped already.
+    if division.is_undivided and not table.rows_may_differ:
+        # Rows in the order of the classes, so that the algorithm need not group them again.
         of_row = np.repeat(table.classes.order, part.counts[table.classes.order])
         rows = table.entries(of_row, None)
         rows.__dict__["classes"] = table.classes.expand_counts()
         return of_row, rows
     of_row = np.repeat(part.cells, part.counts)
-    if table.rows_may_differ:  # chance decides between rows that differ in what the algorithm does not see
+    # Shuffle rows that differ only in columns that the algorithm does not see.
+    if table.rows_may_differ:
         of_row = prepared.rng.permutation(of_row)
     rows = table.entries(of_row, None)
-    if not division.whole:
+    # Frequencies are those of the whole table, not of the part.
+    if not division.is_undivided:
         rows = replace(rows, totals=tuple(population.totals for population in populations_of(table)))
     return of_row, rows
 
 
-def _with_row_numbers(
-    error: InfeasibleError, prepared: Prepared, of_row: NDArray[np.integer], source: Source
+def _add_row_numbers(
+    error: InfeasibleError, prepared: PreparedTable, of_row: NDArray[np.integer], source: Source
 ) -> InfeasibleError:
-    """Return the error with the numbers that its rows have in the input, the first ones in its message."""
+    """Add the numbers that the error's rows have in the input; the first numbers become part of the message."""
     if error.rows is None:
         return error
-    # The rows of each cell are numbered in the order in which they stand in the input.
-    found = _row_numbers(prepared, source)
+    # Row numbers by cell, those of each cell in the order of the input.
+    found = _find_row_numbers(prepared, source)
     if found is None:
         return InfeasibleError(error)
     begin = np.cumsum(prepared.counts) - prepared.counts
-    order = np.argsort(of_row, kind="stable")
-    place = np.empty(len(of_row), dtype=np.int64)
-    place[order] = np.arange(len(of_row)) - np.searchsorted(of_row[order], of_row[order])
-    numbers = np.sort(found[begin[of_row[error.rows]] + place[error.rows]])
-    shown = ", ".join(map(str, numbers[:_SHOWN_ROWS].tolist())) + (", ..." if len(numbers) > _SHOWN_ROWS else "")
+    # The place of each row among the rows of its cell selects one of these numbers.
+    places = number_rows_within_units(of_row)
+    numbers = np.sort(found[begin[of_row[error.rows]] + places[error.rows]])
+    shown = ", ".join(map(str, numbers[:_MAX_SHOWN_ROWS].tolist())) + (
+        ", ..." if len(numbers) > _MAX_SHOWN_ROWS else ""
+    )
     return InfeasibleError(error, f" Numbers of these rows, counted from 0: {shown}.", rows=numbers)
 
 
-def _row_numbers(prepared: Prepared, source: Source) -> NDArray[np.integer] | None:
-    """Find the numbers in the input of the rows that each row of a table stands for; None if rows have no numbers."""
+def _find_row_numbers(prepared: PreparedTable, source: Source) -> NDArray[np.integer] | None:
+    """Find the numbers of the input rows, in the order of the rows that represent them; None without numbers."""
     if prepared.detailed is None:
         found: NDArray[np.integer] | None = source.row_numbers(prepared.opened, prepared.rows, prepared.counts)
         return found
-    numbers = _row_numbers(prepared.detailed, source)
+    # Columns that no model reads were dropped: each row here is a class of the detailed table.
+    numbers = _find_row_numbers(prepared.detailed, source)
     if numbers is None:
         return None
     of_class = np.repeat(prepared.detailed.table.classes.of_rows, prepared.detailed.counts)
     return np.asarray(numbers[np.argsort(of_class, kind="stable")])
 
 
-class _Entries:
-    """Entries of a plan, collected part by part: so many rows of a cell in one group."""
+class _EntryCollector:
+    """Collects the entries of all parts; group numbers continue from part to part."""
 
-    def __init__(self, table: Table, aside: NDArray[np.int64]) -> None:
+    def __init__(self, table: Table, set_aside: NDArray[np.int64]) -> None:
         self._attributes = len(table.quasi_identifiers)
-        cells = np.flatnonzero(aside)
-        self._cells, self._counts = [cells], [aside[cells]]
+        # The rows that are set aside come first: one group for each of their classes.
+        cells = np.flatnonzero(set_aside)
+        self._cells, self._counts = [cells], [set_aside[cells]]
         self._groups: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
         self._partitions: list[Partition] = []
         self._count = 0
         if len(cells):
             found, groups = np.unique(table.classes.of_rows[cells], return_inverse=True)
             self._groups, self._count = [groups.astype(np.int64)], len(found)
-        self._aside = self._count
+        self._groups_set_aside = self._count
 
     def add(self, cells: NDArray[np.int64], counts: NDArray[np.int64], partition: Partition) -> None:
-        """Add the entries of a part; the groups of its partition are those of the entries."""
+        """Add the entries of a part and their partition."""
         self._cells.append(cells)
         self._counts.append(counts)
         self._groups.append(partition.groups + np.int64(self._count))
         self._partitions.append(partition)
         self._count += partition.count
 
-    def partition(self, division: Division) -> tuple[NDArray[np.int64], NDArray[np.int64], Partition]:
-        """Return the cells and the rows of all entries, and one partition of them; they are not kept here."""
-        groups = _joined(self._groups).astype(np.int32)
-        if division.whole:
+    def join(self, division: Division) -> tuple[NDArray[np.int64], NDArray[np.int64], Partition]:
+        """Return the cells and counts of all entries, and the partition of them; the collected arrays are released."""
+        groups = _concatenate_and_clear(self._groups).astype(np.int32)
+        # A single partition keeps its guarantee. Several have a common one, which states the number of parts.
+        if division.is_undivided:
             (only,) = self._partitions
             whole = replace(only, groups=groups, count=self._count)
         else:
             whole = Partition(
                 groups=groups,
                 count=self._count,
-                guarantee=_of_parts(division),
-                facts={"groups_of_large_classes": self._aside},
-                least=self._least(),
+                guarantee=_make_guarantee(division),
+                facts={"groups_of_large_classes": self._groups_set_aside},
+                least=self._join_least(),
             )
-        return _joined(self._cells), _joined(self._counts), whole
+        return _concatenate_and_clear(self._cells), _concatenate_and_clear(self._counts), whole
 
-    def _least(self) -> NDArray[np.int32] | None:
+    def _join_least(self) -> NDArray[np.int32] | None:
+        """Join the least levels of the groups of all parts; None if no part has any."""
         if all(one.least is None for one in self._partitions):
             return None
-        nothing = [np.zeros((self._aside, self._attributes), dtype=np.int32)]
+        zeros = [np.zeros((self._groups_set_aside, self._attributes), dtype=np.int32)]
         return np.concatenate(
-            nothing
+            zeros
             + [
                 np.zeros((one.count, self._attributes), dtype=np.int32) if one.least is None else one.least
                 for one in self._partitions
@@ -238,14 +255,15 @@ class _Entries:
         )
 
 
-def _joined(arrays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Return arrays one after another, and forget them: they may be as large as memory allows."""
+def _concatenate_and_clear(arrays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Concatenate arrays and clear the list, because the arrays may take most of the memory."""
     joined = np.concatenate(arrays)
     arrays.clear()
     return joined
 
 
-def _of_parts(division: Division) -> Guarantee:
+def _make_guarantee(division: Division) -> Guarantee:
+    """Make the guarantee of a partition that was solved in parts."""
     parts = len(division.parts)
-    code = "solved_in_parts_beside_large" if division.aside.any() else "solved_in_parts"
+    code = "solved_in_parts_beside_large" if division.set_aside.any() else "solved_in_parts"
     return Guarantee(promise=Fact(code, count=parts))

@@ -1,4 +1,4 @@
-"""The population that models of a release ask about: its table opened, and its people placed on levels."""
+"""The population that models of a release refer to: open its table, and match its members to hierarchy nodes."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ if TYPE_CHECKING:
     from shoal.verification import Meaning
     from shoal.verification.covered_ranks import CoveredRanks
 
-__all__ = ["people_of_nodes", "population_of"]
+__all__ = ["find_people_of_nodes", "load_population"]
 
 
-def population_of(
+def load_population(
     requirement: Requirement, opened: OpenedData, table: Table, coarsen: Mapping[Any, Any]
 ) -> pl.DataFrame | None:
-    """Open the population that a requirement asks about; None where it asks about none.
+    """Open the population that a requirement refers to, or return None if it refers to none.
 
     Parameters
     ----------
     requirement : Requirement
     opened : OpenedData
-        The table that is to be published; the population is written as it is.
+        The table that is to be published; text of the population is converted in the same way.
     table : Table
         Its rows to publish, encoded.
     coarsen : mapping
-        What is made less precise beforehand: nothing, where a population is asked about.
+        The requested coarsenings; must be empty if the requirement refers to a population.
 
     Returns
     -------
     polars.DataFrame or None
-        The quasi-identifiers, with one row per person.
+        The quasi-identifiers, with one row per member.
 
     Raises
     ------
     UsageError
-        The population is no table of everybody who is in the table and has its columns.
+        If the population lacks a column, or the rows of the table are not among its rows.
     """
     if requirement.population is None:
         return None
@@ -70,15 +70,18 @@ def population_of(
     if not names:
         raise ParameterError("People of a population are compared by quasi-identifiers: name at least one.")
     frame = open_population(requirement.population.source, names)
-    frame = frame.with_columns([_as_meant(frame.get_column(name), opened) for name in names if name in opened.forms])
+    frame = frame.with_columns(
+        [_convert_like_table(frame.get_column(name), opened) for name in names if name in opened.forms]
+    )
     others = encode(frame, Schema(quasi_identifiers=names)).quasi_identifiers
-    count_frequencies(table.quasi_identifiers, others, released=False)  # refuses where somebody is missing
+    # Raises an error if a row of the table is not in the population.
+    count_frequencies(table.quasi_identifiers, others, released=False)
     return frame
 
 
-def _as_meant(column: pl.Series, opened: OpenedData) -> pl.Series:
-    """Return a column of the population with the dates or numbers that its text means, as in the table."""
-    if column.dtype != opened.as_it_came.schema[column.name]:
+def _convert_like_table(column: pl.Series, opened: OpenedData) -> pl.Series:
+    """Convert a column of the population to dates or numbers in the same way as the column of the table."""
+    if column.dtype != opened.raw_frame.schema[column.name]:
         return column
     read = opened.forms[column.name].read(column)
     unread = int(read.null_count() - column.null_count())
@@ -90,7 +93,7 @@ def _as_meant(column: pl.Series, opened: OpenedData) -> pl.Series:
     return read.alias(column.name)
 
 
-def people_of_nodes(
+def find_people_of_nodes(
     table: Table,
     people: pl.DataFrame,
     *,
@@ -99,9 +102,9 @@ def people_of_nodes(
     recoding: Literal["suppression", "generalization"],
     star: str,
 ) -> PeopleOfNodes:
-    """Find which node of each level of each quasi-identifier the people of a population fit.
+    """Find the hierarchy node that each member of the population matches, at each level of each quasi-identifier.
 
-    The cells that would be published are read as readers of the release read them.
+    The cells that would be published are parsed as readers of the release parse them.
 
     Parameters
     ----------
@@ -110,19 +113,20 @@ def people_of_nodes(
     people : polars.DataFrame
         The population, with its quasi-identifiers.
     meanings, trees, recoding, star
-        How cells are published, and what they stand for.
+        How cells are published, and which values they can represent.
     """
-    everybody = encode(people, Schema(quasi_identifiers=tuple(people.columns))).quasi_identifiers
+    members = encode(people, Schema(quasi_identifiers=tuple(people.columns))).quasi_identifiers
     nodes = tuple(
-        _nodes_of(column, other, meanings, trees, recoding, star)
-        for column, other in zip(table.quasi_identifiers, everybody, strict=True)
+        _find_nodes(column, other, meanings, trees, recoding, star)
+        for column, other in zip(table.quasi_identifiers, members, strict=True)
     )
-    rows = np.column_stack([other.codes for other in everybody]).astype(np.int32)
+    # Members with the same quasi-identifiers are counted together.
+    rows = np.column_stack([other.codes for other in members]).astype(np.int32)
     codes, counts = np.unique(rows, axis=0, return_counts=True)
     return PeopleOfNodes(counts=counts.astype(np.int64), codes=codes, nodes=nodes)
 
 
-def _nodes_of(
+def _find_nodes(
     column: Column,
     other: Column,
     meanings: Mapping[str, Meaning],
@@ -130,9 +134,9 @@ def _nodes_of(
     recoding: Literal["suppression", "generalization"],
     star: str,
 ) -> NDArray[np.int32]:
-    """Return the node that each value of the population fits, by level; -1 where it fits none."""
+    """Find the node that each value of the population matches, by level; -1 if it matches none."""
     name = column.name
-    # The values, one row each.
+    # A table with one row for each value of the column.
     values = Column(
         name=name,
         codes=np.arange(column.size, dtype=np.uint32),
@@ -151,8 +155,10 @@ def _nodes_of(
     own = {name: trees[name]} if name in trees else {}
     levels = Levels.of(column, trees.get(name))
     found = np.full((levels.height + 1, other.size), -1, dtype=np.int32)
-    found[-1] = 0  # a star
+    # A star matches every value.
+    found[-1] = 0
     for level in range(levels.height):
+        # The published cell of each node of this level.
         of_value = levels.nodes[level]
         count = int(of_value.max()) + 1
         least = np.full((count, 1), level, dtype=np.int32)
@@ -160,6 +166,7 @@ def _nodes_of(
             alone, of_value, count, method=recoding, star=star, hierarchies=own, spell_out=True, least=least
         ).columns
         cells = shown.labels.gather(shown.group_codes).alias(name)
+        # Parse the cells, and find the values of the population that each one covers.
         read = read_table(
             cells.to_frame(), [name], star=star, meanings=meanings, true_values=other.dictionary.to_frame()
         )
@@ -168,12 +175,12 @@ def _nodes_of(
         covered = place_cells(read[name], placed)
         of_cell = np.empty(len(covered.low), dtype=np.int32)
         of_cell[read[name].codes] = np.arange(count, dtype=np.int32)
-        found[level] = _node_of_ranks(covered, of_cell, int(ranks.max()) + 1)[ranks]
+        found[level] = _find_node_of_each_rank(covered, of_cell, int(ranks.max()) + 1)[ranks]
     return found
 
 
-def _node_of_ranks(covered: CoveredRanks, of_cell: NDArray[np.int32], ranks: int) -> NDArray[np.int32]:
-    """Return for each rank the node of the cell that covers it; -1 where none does."""
+def _find_node_of_each_rank(covered: CoveredRanks, of_cell: NDArray[np.int32], ranks: int) -> NDArray[np.int32]:
+    """Find the node of the cell that covers each rank; -1 if no cell covers it."""
     node = np.full(ranks, -1, dtype=np.int32)
     for cell, (low, high) in enumerate(zip(covered.low.tolist(), covered.high.tolist(), strict=True)):
         members = covered.members[covered.starts[cell] : covered.starts[cell + 1]]

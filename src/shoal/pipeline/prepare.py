@@ -1,4 +1,4 @@
-"""Prepare a table for an algorithm: leave rows out, read dates and numbers, coarsen, encode, check what is asked."""
+"""Prepare a table for an algorithm: select rows, convert text, coarsen, encode, and check the request."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from shoal._messages import Suggestion
 from shoal.algorithms import Problem
 from shoal.disclosure_risk import make_people_counter
 from shoal.errors import ColumnError, DataError, near_matches
-from shoal.pipeline.encoded import Encoded, encoded_table
-from shoal.pipeline.input import understood
+from shoal.pipeline.encoded import EncodedTable, encode_table
+from shoal.pipeline.input import convert_text
 from shoal.pipeline.linking import link_rows
-from shoal.pipeline.population import people_of_nodes, population_of
-from shoal.pipeline.units import keep_rows, with_units
+from shoal.pipeline.population import find_people_of_nodes, load_population
+from shoal.pipeline.units import assign_units, keep_rows
 from shoal.recoding import canonical_order
 from shoal.verification import collect_meanings
 
@@ -37,74 +37,89 @@ if TYPE_CHECKING:
     from shoal.verification import Meaning
     from shoal.verification.counting import Fitting
 
-__all__ = ["Prepared", "drawn", "interpret", "prepare", "ready", "rows_to_publish", "with_persons"]
+__all__ = [
+    "PreparedTable",
+    "assign_persons",
+    "interpret",
+    "prepare",
+    "select_publishable_rows",
+    "shuffle_rows",
+    "validate_and_shuffle",
+]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Prepared:
-    """A table that is ready to be partitioned: its rows are in an order that tells nothing of how they came in."""
+class PreparedTable:
+    """A table that is ready to be partitioned; the order of its rows reveals nothing about their order in the input."""
 
     request: Request
     opened: OpenedData
     """The input, before rows were left out."""
     rows: NDArray[np.int32]
-    """The number in the input of each row of `table`."""
-    encoded: Encoded
-    """The columns; its tables are these, in the same order."""
+    """Index in the input of each row of `table`."""
+    encoded: EncodedTable
+    """The encoded columns, in the order of `table`."""
     coded: Sequence[Column]
     """The quasi-identifiers before any coarsening, in the order of the input."""
     rng: np.random.Generator
     """Source of every random choice."""
     people: pl.DataFrame | None = None
-    """The quasi-identifiers of the population that models ask about; None where none does."""
-    detailed: Prepared | None = None
-    """The table with the columns that no model reads, if they were dropped: each row here is a class of it."""
+    """The quasi-identifiers of the population that models refer to, or None if no model does."""
+    detailed: PreparedTable | None = None
+    """The table with the columns that no model reads, if they were dropped: each row of this table is a class of it."""
 
     @cached_property
     def meanings(self) -> dict[str, Meaning]:
-        """What the published cells of each quasi-identifier stand for, as they are verified."""
-        return self._meanings({})
+        """For each quasi-identifier: the values that each published cell can represent, for the verification."""
+        return self._collect_meanings({})
 
-    def _meanings(self, forms: Forms) -> dict[str, Meaning]:
+    def _collect_meanings(self, forms: Forms) -> dict[str, Meaning]:
         encoded, names = self.encoded, self.request.schema.quasi_identifiers
-        said = {"coarsen": encoded.coarsened, "read_as": {name: form.to_dict() for name, form in forms.items()}}
-        return collect_meanings(names, said, classes=encoded.classes, trees=encoded.trees)
+        parameters = {"coarsen": encoded.coarsened, "read_as": {name: form.to_dict() for name, form in forms.items()}}
+        return collect_meanings(names, parameters, classes=encoded.classes, trees=encoded.trees)
 
-    def fitting(self, forms: Forms | None = None) -> Fitting | None:
-        """Return what counts the people who fit cells, as they are or written in some forms; None: no model asks."""
+    def make_people_counter(self, forms: Forms | None = None) -> Fitting | None:
+        """Create a counter of matching population members, or return None if no model needs one.
+
+        Parameters
+        ----------
+        forms : mapping, optional
+            Written forms of dates and numbers, if the cells are in these forms.
+        """
         if self.people is None:
             return None
         return make_people_counter(
-            self.people, star=self.request.star, meanings=self._meanings(forms) if forms else self.meanings
+            self.people, star=self.request.star, meanings=self._collect_meanings(forms) if forms else self.meanings
         )
 
     @property
     def table(self) -> Table:
-        """The table as algorithms see it: its different rows with counts."""
+        """The table as algorithms see it: its distinct rows with counts."""
         return self.encoded.table
 
     @cached_property
-    def asked(self) -> Table:
-        """The table with the units and sensitive attributes that the requirement concerns: what is partitioned."""
+    def problem_table(self) -> Table:
+        """The table to partition: `table` with the units and sensitive attributes that the requirement refers to."""
         return self.table.with_attributes(self.request.requirement.attributes)
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many rows of the input each row of `table` stands for."""
+        """Number of rows of the input that each row of `table` represents."""
         return np.asarray(self.table.counts)
 
     @cached_property
     def original(self) -> Table:
-        """The same rows before any coarsening: what a release loses is measured against them."""
+        """The same rows before any coarsening; the loss of a release is measured against them."""
         return self.table.with_quasi_identifiers(self.encoded.before)
 
     @property
     def coarse(self) -> frozenset[str]:
-        """The quasi-identifiers of which no cell shows the values that records have, but what was made of these."""
+        """The quasi-identifiers whose published cells never show original values."""
         return frozenset(name for name, meaning in self.meanings.items() if not meaning.shows_values)
 
-    def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> Prepared:
-        """Return some rows, which may be named several times and stand for so many rows of the input each."""
+    def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> PreparedTable:
+        """Select rows (repeats allowed), each with a new count."""
+        # All rows with their counts: nothing changes.
         if np.array_equal(rows, np.arange(self.table.rows)) and np.array_equal(counts, self.counts):
             return self
         return replace(
@@ -116,9 +131,9 @@ class Prepared:
         )
 
     def problem(self, clock: Clock) -> Problem:
-        """Return the table, what its release must satisfy, and how it will be recoded."""
+        """Formulate the problem for the algorithm: the table, the requirement, and how the groups will be recoded."""
         return Problem(
-            table=self.asked,
+            table=self.problem_table,
             requirement=self.request.requirement,
             rng=self.rng,
             progress=clock.progress,
@@ -131,10 +146,10 @@ class Prepared:
 
     @cached_property
     def people_of_nodes(self) -> PeopleOfNodes | None:
-        """Which nodes the people of a population fit, for algorithms; None where no model asks for that."""
+        """The hierarchy nodes that each member of the population matches; None if no model needs them."""
         if self.people is None:
             return None
-        return people_of_nodes(
+        return find_people_of_nodes(
             self.table,
             self.people,
             meanings=self.meanings,
@@ -144,24 +159,24 @@ class Prepared:
         )
 
     def __repr__(self) -> str:
-        return f"Prepared(rows={len(self.rows)}, algorithm={self.request.chosen.name!r})"
+        return f"PreparedTable(rows={len(self.rows)}, algorithm={self.request.chosen.name!r})"
 
 
 def interpret(
     opened: OpenedData, request: Request, *, dates: Mapping[str, str] | None = None, decimal: str | None = None
 ) -> OpenedData:
-    """Replace the text of columns by the dates and numbers that it stands for, as the published rows show it.
+    """Convert text columns to dates and numbers if the publishable rows show that they are dates or numbers.
 
     Parameters
     ----------
     opened : OpenedData
     request : Request
     dates, decimal
-        As for `shoal.anonymize`.
+        See `shoal.anonymize`.
     """
-    opened = with_persons(opened, request)
-    _, rows = rows_to_publish(opened, request.schema, request.missing_sensitive)
-    return understood(
+    opened = assign_persons(opened, request)
+    _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+    return convert_text(
         opened,
         request.schema,
         request.requirement,
@@ -173,8 +188,8 @@ def interpret(
     )
 
 
-def with_persons(opened: OpenedData, request: Request) -> OpenedData:
-    """Find out whose the rows are, and which of them stay if only some of each person are published.
+def assign_persons(opened: OpenedData, request: Request) -> OpenedData:
+    """Determine the person of each row, and the rows that are kept if each person may publish only some.
 
     Parameters
     ----------
@@ -186,27 +201,27 @@ def with_persons(opened: OpenedData, request: Request) -> OpenedData:
     ColumnError
         If there is no such column as `request.order`.
     DataError
-        If persons are missing, and that is an error.
+        If rows without a person are an error.
     """
     if request.order is not None and request.order not in opened.frame.columns:
         near = near_matches(request.order, opened.frame.columns)
         raise ColumnError(f"There is no column '{request.order}' (order). {near}")
-    opened = with_units(opened, request.schema.units, request.missing_person)
+    opened = assign_units(opened, request.schema.units, request.missing_person)
     if request.rows_per_person is None and not request.link:
         return opened
-    _, rows = rows_to_publish(opened, request.schema, request.missing_sensitive)
+    _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
     if request.link:
-        return link_rows(opened, rows, request, generator(request.seed))
-    return keep_rows(opened, rows, request, generator(request.seed))
+        return link_rows(opened, rows, request, make_generator(request.seed))
+    return keep_rows(opened, rows, request, make_generator(request.seed))
 
 
-def prepare(opened: OpenedData, request: Request, clock: Clock) -> Prepared:
-    """Make an input ready for the algorithm of a request: leave rows out, coarsen, encode, and check what is asked.
+def prepare(opened: OpenedData, request: Request, clock: Clock) -> PreparedTable:
+    """Prepare an input for the algorithm of a request: select rows, coarsen, encode, and check the request.
 
     Parameters
     ----------
     opened : OpenedData
-        The input; it has the columns that the request speaks of.
+        The input, with all columns of the request.
     request : Request
     clock : Clock
         Measures the steps "coarsen" and "encode".
@@ -214,84 +229,92 @@ def prepare(opened: OpenedData, request: Request, clock: Clock) -> Prepared:
     Raises
     ------
     UsageError
-        The data does not fit the request.
+        If the data does not fit the request.
     InfeasibleError
-        No release can satisfy it.
+        If no release can satisfy it.
     """
-    frame, rows = rows_to_publish(opened, request.schema, request.missing_sensitive)
-    encoded = encoded_table(frame, opened.publishable[rows], request, clock, units=opened.units_of(rows))
+    frame, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+    encoded = encode_table(frame, opened.publishable_counts[rows], request, clock, units=opened.units_of(rows))
     with clock.step("encode"):
-        return ready(encoded, request, opened, rows)
+        return validate_and_shuffle(encoded, request, opened, rows)
 
 
-def ready(encoded: Encoded, request: Request, opened: OpenedData, rows: NDArray[np.int32]) -> Prepared:
-    """Check what is asked of encoded columns, and bring them into the order in which they are partitioned.
+def validate_and_shuffle(
+    encoded: EncodedTable, request: Request, opened: OpenedData, rows: NDArray[np.int32]
+) -> PreparedTable:
+    """Check a request against encoded columns, and order the rows for the algorithm.
 
     Parameters
     ----------
     encoded, request, opened, rows
-        As for `drawn`.
+        See `shuffle_rows`.
 
     Raises
     ------
     UsageError
-        The data does not fit the request.
+        If the data does not fit the request.
     InfeasibleError
-        No release can satisfy it.
+        If no release can satisfy it.
     """
     trees = encoded.trees
     request.preferences.check_heights(
         {name: trees[name].height if name in trees else 1 for name in request.schema.quasi_identifiers}
     )
-    people = population_of(request.requirement, opened, encoded.table, request.coarsenings)
+    # The models may refer to a population, which is opened before they are checked.
+    people = load_population(request.requirement, opened, encoded.table, request.coarsenings)
     encoded.check(request.requirement, None if people is None else people.height)
-    return replace(drawn(encoded, request, opened, rows), people=people)
+    return replace(shuffle_rows(encoded, request, opened, rows), people=people)
 
 
-def drawn(encoded: Encoded, request: Request, opened: OpenedData, rows: NDArray[np.int32]) -> Prepared:
-    """Bring encoded rows into an order that tells nothing of how they came in, where theirs matters.
+def shuffle_rows(encoded: EncodedTable, request: Request, opened: OpenedData, rows: NDArray[np.int32]) -> PreparedTable:
+    """Order encoded rows so that the order reveals nothing about the input, if it matters.
 
-    Rows that an algorithm takes for equal differ to a reader where there are columns that it does not see: chance
-    decides between them then, not the order that they came in.
+    Rows that an algorithm cannot distinguish may still differ in columns that it does not see. In that case a random
+    order decides between them, not the order of the input.
 
     Parameters
     ----------
-    encoded : Encoded
+    encoded : EncodedTable
         The columns, in the order of the input.
     request : Request
     opened : OpenedData
         The input.
     rows : int32 array
-        The number in the input of each row.
+        Index in the input of each row.
     """
-    rng, table = generator(request.seed), encoded.table
+    rng, table = make_generator(request.seed), encoded.table
     coded = table.with_quasi_identifiers(encoded.before).quasi_identifiers
+    # Start from an order that is the same for any order of the input, so that a seed gives one result.
     if table.has_unit_counts and (request.keep_order or table.rows_may_differ):
         order = rng.permutation(canonical_order(table))
         before = {name: column.gather(order) for name, column in encoded.before.items()}
         encoded, rows = replace(encoded, table=table.gather(order), before=before), rows[order]
-    return Prepared(request=request, opened=opened, rows=rows, encoded=encoded, coded=coded, rng=rng)
+    return PreparedTable(request=request, opened=opened, rows=rows, encoded=encoded, coded=coded, rng=rng)
 
 
-def generator(seed: int | None) -> np.random.Generator:
-    """Return a source of random choices: the operating system's randomness unless a seed is given."""
+def make_generator(seed: int | None) -> np.random.Generator:
+    """Make a random generator, seeded by the operating system if there is no seed."""
     return np.random.default_rng(secrets.randbits(256) if seed is None else seed)
 
 
-def rows_to_publish(
+def select_publishable_rows(
     opened: OpenedData, schema: Schema, missing_sensitive: str
 ) -> tuple[pl.DataFrame, NDArray[np.int32]]:
-    """Return the rows whose sensitive values are there (or may be missing), and their numbers."""
+    """Select the rows that may be published; return them and their indices.
+
+    Rows without a sensitive value are an error, are left out, or are kept, as `missing_sensitive` states.
+    """
     frame = opened.frame
     rows = np.arange(frame.height, dtype=np.int32)
     if frame.height == 0:
         raise DataError("The table has no rows: there is nothing to publish.")
-    if opened.kept is not None:  # rows that miss a value, and are left out, are among the others
+    # Rows that are left out for their person include those with missing values.
+    if opened.kept is not None:
         rows = rows[opened.kept > 0]
         return frame[rows], rows
     if missing_sensitive == "value" or not schema.sensitive:
         return frame, rows
-    absent = rows_without(frame, schema.sensitive)
+    absent = find_missing_rows(frame, schema.sensitive)
     count = int(np.count_nonzero(absent))
     if count == 0:
         return frame, rows
@@ -304,13 +327,14 @@ def rows_to_publish(
             Suggestion("missing_sensitive", "drop"),
             " leaves the rows out.",
         )
+    # Nothing would be left to publish.
     if count == frame.height:
         raise DataError("Every row misses a sensitive value: there is nothing to publish.")
     return frame.filter(~absent), rows[~absent]
 
 
-def rows_without(frame: pl.DataFrame, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which rows miss a value of some column: null or NaN."""
+def find_missing_rows(frame: pl.DataFrame, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Find the rows in which a column is null or NaN."""
     absent = np.zeros(frame.height, dtype=np.bool_)
     for name in names:
         column = frame.get_column(name)

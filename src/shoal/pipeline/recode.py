@@ -1,4 +1,4 @@
-"""Recode the groups of a partition: what each of them publishes."""
+"""Recode the groups of a partition: determine the cells that each group publishes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InternalError
-from shoal.pipeline.recoded import Recoded
-from shoal.pipeline.units import first_rows_of_units
+from shoal.pipeline.recoded import RecodedTable
+from shoal.pipeline.units import mark_first_rows
 from shoal.recoding import recode
 from shoal.table.counts import rows_by_code
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal._core.progress import Clock
-    from shoal.pipeline.partition import Partitioned
+    from shoal.pipeline.partition import PartitionedTable
     from shoal.recoding import Recoding
 
 __all__ = ["recode_groups"]
 
 
-def recode_groups(found: Partitioned, clock: Clock) -> Recoded:
-    """Recode the groups of a partition, and merge those that publish the same.
+def recode_groups(found: PartitionedTable, clock: Clock) -> RecodedTable:
+    """Recode the groups of a partition, and merge groups with equal published cells.
 
     Parameters
     ----------
-    found : Partitioned
+    found : PartitionedTable
     clock : Clock
         Measures the step "recode".
     """
@@ -45,15 +45,17 @@ def recode_groups(found: Partitioned, clock: Clock) -> Recoded:
             least=found.partition.least,
             largest_set=request.largest_set,
             shared_by=request.shared_by,
-            counted=_one_row_of_each_unit(found),
+            counted=_mark_one_row_per_unit(found),
             coarse=prepared.coarse,
         )
+        # Sizes count rows of the input, not entries.
         recoding = replace(recoding, sizes=rows_by_code(groups, found.partition.count, counts))
         if not table.has_unit_counts:
-            found, recoding = _merged(found, recoding)
+            found, recoding = _merge_equal_groups(found, recoding)
+        # Every row of the input is in exactly one group.
         if not np.array_equal(rows_by_code(found.cells, table.rows, found.counts), prepared.counts):
             raise InternalError("a plan has other rows than the table")
-        return Recoded(
+        return RecodedTable(
             prepared=prepared.entries(found.cells, found.counts),
             partition=found.partition,
             recoding=recoding,
@@ -63,27 +65,27 @@ def recode_groups(found: Partitioned, clock: Clock) -> Recoded:
         )
 
 
-def _one_row_of_each_unit(found: Partitioned) -> NDArray[np.bool_] | None:
-    """Mark an entry of each protected unit, so that ends of intervals are shared by units; None if there are none."""
+def _mark_one_row_per_unit(found: PartitionedTable) -> NDArray[np.bool_] | None:
+    """Mark one entry of each protected unit, so that the ends of intervals are shared by units; None without units."""
     prepared = found.prepared
     units = [column.codes[found.cells] for column in prepared.table.units]
-    return first_rows_of_units(units, prepared.rows[found.cells]) if units else None
+    return mark_first_rows(units, prepared.rows[found.cells]) if units else None
 
 
-def _merged(found: Partitioned, recoding: Recoding) -> tuple[Partitioned, Recoding]:
-    """Merge groups that publish the same: readers cannot tell them apart.
+def _merge_equal_groups(found: PartitionedTable, recoding: Recoding) -> tuple[PartitionedTable, Recoding]:
+    """Merge groups with equal published cells, because readers cannot distinguish them.
 
-    Algorithms that make small groups leave nearly as many entries as there are rows; few of them publish anything
-    that others do not.
+    Algorithms with small groups return nearly as many entries as there are rows, but few different published rows.
     """
     import polars as pl
 
     classes, partition = recoding.classes, found.partition
     keys = found.cells * np.int64(classes.count) + classes.of_group[partition.groups]
-    # There are many entries and few keys: a table of these takes less memory than sorting those.
+    # There are many entries and few keys: a hash table of the keys takes less memory than sorting the entries.
     summed = pl.DataFrame({"key": keys, "rows": found.counts}).group_by("key").agg(pl.col("rows").sum()).sort("key")
     cells, groups = np.divmod(summed["key"].to_numpy(), classes.count)
     counts = summed["rows"].to_numpy()
+    # Each class of equal groups keeps the recoding of one of them.
     chosen = classes.representatives
     columns = tuple(
         replace(
@@ -97,7 +99,8 @@ def _merged(found: Partitioned, recoding: Recoding) -> tuple[Partitioned, Recodi
         for column in recoding.columns
     )
     merged = replace(recoding, columns=columns, sizes=classes.sizes)
+    # Equal cells may have different losses. Such groups stay apart.
     if (merged.stars, merged.recoded_cells) != (recoding.stars, recoding.recoded_cells):
-        return found, recoding  # cells that read alike lose different things: they stay apart
+        return found, recoding
     partition = replace(partition, groups=groups.astype(np.int32), count=classes.count, least=None)
     return replace(found, cells=cells, counts=counts, partition=partition), merged

@@ -1,4 +1,4 @@
-"""A recoded table: what each group of its entries publishes, and the published table."""
+"""A recoded table: the published cells of each group, and the published table."""
 
 from __future__ import annotations
 
@@ -17,55 +17,56 @@ if TYPE_CHECKING:
 
     from shoal.algorithms import Partition
     from shoal.io import Forms
-    from shoal.pipeline.prepare import Prepared
+    from shoal.pipeline.prepare import PreparedTable
     from shoal.recoding import Recoding
 
-__all__ = ["Recoded"]
+__all__ = ["RecodedTable"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Recoded:
-    """A partition of a prepared table, and what each of its groups would publish. Nothing of it is verified yet."""
+class RecodedTable:
+    """A partition of a prepared table and the published cells of each group, not yet verified."""
 
-    prepared: Prepared
+    prepared: PreparedTable
     partition: Partition
     recoding: Recoding
-    """What every group publishes, in values of the prepared table; its sizes are rows of the input."""
-    whole: Prepared
-    """What was partitioned: `prepared` has its entries, so many rows of a cell in one group each."""
+    """The published cells of each group, as values of the prepared table; its sizes count rows of the input."""
+    whole: PreparedTable
+    """The table that was partitioned. The rows of `prepared` are its entries: some rows of a cell in one group."""
     cells: NDArray[np.integer]
-    """The row of `whole` that each row of `prepared` is of."""
+    """Index of the row of `whole` (its cell) for each row of `prepared`."""
     parts: int = 1
-    """In how many parts the groups were found."""
+    """Number of parts that were partitioned separately."""
 
     @classmethod
-    def of_rows(cls, prepared: Prepared, partition: Partition, recoding: Recoding) -> Recoded:
-        """Return the recoding of a table whose rows were partitioned themselves."""
+    def of_rows(cls, prepared: PreparedTable, partition: Partition, recoding: Recoding) -> RecodedTable:
+        """Create the recoding of a table whose rows themselves were partitioned."""
         cells = np.arange(prepared.table.rows)
         return cls(prepared=prepared, partition=partition, recoding=recoding, whole=prepared, cells=cells)
 
     @cached_property
     def composed(self) -> Recoding:
-        """What every group publishes, in values of the original table: coarsening and recoding together."""
+        """The published cells of each group, as values of the original table: coarsening and recoding composed."""
         return compose(self.prepared.original, self.prepared.table, self.recoding)
 
     @cached_property
     def forms(self) -> Forms:
-        """How columns of text are written that became dates or numbers, by their cells that are published untouched.
+        """Written forms of text columns that became dates or numbers, by the cells that are published unchanged.
 
-        Whether days have a zero before them is what these show; a suppressed cell does not decide.
+        These cells determine whether days have a leading zero. A suppressed cell has no influence.
         """
         prepared, groups = self.prepared, self.partition.groups
-        forms, came = dict(prepared.opened.forms), prepared.opened.as_it_came
+        forms, raw = dict(prepared.opened.forms), prepared.opened.raw_frame
+        # Only dates have forms that differ from cell to cell.
         for column in self.recoding.columns:
             form = forms.get(column.name)
             if isinstance(form, DateForm):
                 kept = column.kept[groups] & (column.name not in prepared.encoded.before)
-                forms[column.name] = form.spelled_as(came.get_column(column.name).gather(prepared.rows[kept]))
+                forms[column.name] = form.spelled_as(raw.get_column(column.name).gather(prepared.rows[kept]))
         return forms
 
     def published(self) -> tuple[pl.DataFrame, NDArray[np.integer]]:
-        """Return the published table with each entry once, and the row of `prepared` that each of its rows is of."""
+        """Create the published table with one row per entry; return it with the index of each row in `prepared`."""
         prepared, groups = self.prepared, self.partition.groups
         frame, entries = publish_frame(
             prepared.table,
@@ -78,8 +79,9 @@ class Recoded:
         )
         if not prepared.request.keep_order:
             return frame, entries
+        # Restore the order of the input on request.
         order = np.argsort(prepared.rows[entries])
         return frame[order], entries[order]
 
     def __repr__(self) -> str:
-        return f"Recoded(rows={self.recoding.rows}, groups={self.partition.count})"
+        return f"RecodedTable(rows={self.recoding.rows}, groups={self.partition.count})"

@@ -1,19 +1,19 @@
-"""Make a release of a table: the steps, in the order in which the data goes through them.
+"""Make a release of a table: the steps, in the order in which the data passes through them.
 
-`anonymize`, `compare`, `tune`, `tradeoff` and `apply` all run these steps; none reimplements them. Only what `verified`
-returns may be published.
+`anonymize`, `compare`, `tune`, `tradeoff` and `apply` all run these steps; none reimplements them. Only the result of
+`verify_and_certify` may be published.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.pipeline.bound import bounds, least_losses_meanwhile
-from shoal.pipeline.certify import certified
+from shoal.pipeline.bound import compute_bounds, start_least_losses
+from shoal.pipeline.certify import certify_release
 from shoal.pipeline.partition import partition
 from shoal.pipeline.prepare import interpret, prepare
 from shoal.pipeline.recode import recode_groups
-from shoal.pipeline.unread import place_unread_columns, without_unread_columns
+from shoal.pipeline.unread import drop_unread_columns, place_unread_columns
 from shoal.pipeline.verify import verify_published
 
 if TYPE_CHECKING:
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
     from shoal._core.progress import Clock
     from shoal.algorithms import LeastLosses
-    from shoal.pipeline.prepare import Prepared
-    from shoal.pipeline.recoded import Recoded
+    from shoal.pipeline.prepare import PreparedTable
+    from shoal.pipeline.recoded import RecodedTable
     from shoal.pipeline.source import Source
     from shoal.release.release import Release
     from shoal.request.request import Request
 
-__all__ = ["STEPS", "partition_and_recode", "run", "verified"]
+__all__ = ["STEPS", "partition_and_recode", "run", "verify_and_certify"]
 
 STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "bound", "certify")
-"""The steps of a release, as progress and certificates name them."""
+"""The steps of a release, by the names in progress reports and certificates."""
 
 
 def run(
@@ -47,11 +47,11 @@ def run(
     ----------
     request : Request
     source : Source
-        Where the table comes from; it has the columns of the request.
+        The source of the table, with all columns of the request.
     clock : Clock
         Measures the steps (`STEPS`).
     dates, decimal
-        As for `shoal.anonymize`.
+        See `shoal.anonymize`.
 
     Raises
     ------
@@ -63,24 +63,27 @@ def run(
         If the release failed its verification.
     """
     with clock.step("read"):
+        # Count the distinct rows, and convert their text.
         source = source.serving(request)
         of_cells = source.of_cells(request)
         opened = interpret(source.count(of_cells), of_cells, dates=dates, decimal=decimal)
     prepared = prepare(opened, of_cells, clock)
-    losses = least_losses_meanwhile(prepared, clock) if source.in_memory else None
+    # The bound of the loss is computed in parallel if all rows are in memory.
+    losses = start_least_losses(prepared, clock) if source.in_memory else None
     recoded = partition_and_recode(prepared, source, clock)
-    release = verified(recoded, source, clock, losses)
+    release = verify_and_certify(recoded, source, clock, losses)
+    # Columns that were not counted are added to the verified release.
     return source.place(release, recoded, request.schema, clock)
 
 
-def partition_and_recode(prepared: Prepared, source: Source, clock: Clock) -> Recoded:
+def partition_and_recode(prepared: PreparedTable, source: Source, clock: Clock) -> RecodedTable:
     """Partition a table with the algorithm of its request, and recode the groups.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : PreparedTable
     source : Source
-        Where the table comes from.
+        The source of the table.
     clock : Clock
         Measures the steps "partition" and "recode".
 
@@ -90,28 +93,28 @@ def partition_and_recode(prepared: Prepared, source: Source, clock: Clock) -> Re
         If the algorithm finds no partition that satisfies the request.
     """
     with clock.step("partition"):
-        narrow = without_unread_columns(prepared)
+        narrow = drop_unread_columns(prepared)
     recoded = recode_groups(partition(narrow, source, clock), clock)
     with clock.step("recode"):
         return place_unread_columns(recoded)
 
 
-def verified(
-    recoded: Recoded, source: Source, clock: Clock, losses: Callable[[], LeastLosses] | None = None
+def verify_and_certify(
+    recoded: RecodedTable, source: Source, clock: Clock, losses: Callable[[], LeastLosses] | None = None
 ) -> Release:
-    """Make the release of a recoded table: verify its published cells, and certify what they achieve.
+    """Verify the published cells of a recoded table, and certify its release.
 
-    This is the only way to a release.
+    No other function creates a release.
 
     Parameters
     ----------
-    recoded : Recoded
+    recoded : RecodedTable
     source : Source
-        Where the table comes from.
+        The source of the table.
     clock : Clock
         Measures the steps "recode", "verify", "bound" and "certify".
     losses : callable, optional
-        Waits for what the rows lose at least; see `least_losses_meanwhile`.
+        Waits for the least losses of the rows (`start_least_losses`).
 
     Raises
     ------
@@ -119,4 +122,4 @@ def verified(
         If the published cells do not satisfy the request.
     """
     found = verify_published(recoded, source, clock)
-    return certified(recoded, found, bounds(recoded, clock, losses), source, clock)
+    return certify_release(recoded, found, compute_bounds(recoded, clock, losses), source, clock)

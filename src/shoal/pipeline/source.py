@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shoal.disclosure_risk import PersonEvidence
     from shoal.pipeline.input import OpenedData
     from shoal.pipeline.memory_budget import MemoryBudget
-    from shoal.pipeline.recoded import Recoded
+    from shoal.pipeline.recoded import RecodedTable
     from shoal.release.release import Release
     from shoal.release.row_store import RowStore
     from shoal.request.request import Request
@@ -52,7 +52,7 @@ class Source(Protocol):
         """Restrict a request to the columns by which distinct rows are counted; `place` adds the other columns."""
 
     def count(self, request: Request) -> OpenedData:
-        """Count how many rows have each combination of the columns of a request (`of_cells`).
+        """Count the rows with each combination of the columns of a request (`of_cells`).
 
         Raises
         ------
@@ -105,8 +105,8 @@ class Source(Protocol):
     def facts(self, cells: int, parts: int) -> Mapping[str, Any]:
         """Describe the engine for the certificate."""
 
-    def row_store(self, published: pl.DataFrame, entries: NDArray[np.integer], recoded: Recoded) -> RowStore:
-        """Create the store that makes and writes the rows of a release.
+    def row_store(self, published: pl.DataFrame, entries: NDArray[np.integer], recoded: RecodedTable) -> RowStore:
+        """Create the store that produces and writes the rows of a release.
 
         Parameters
         ----------
@@ -114,8 +114,8 @@ class Source(Protocol):
             The distinct rows of the release.
         entries : integer array
             Index in the recoded table of each distinct row.
-        recoded : Recoded
+        recoded : RecodedTable
         """
 
-    def place(self, release: Release, recoded: Recoded, schema: Schema, clock: Clock) -> Release:
+    def place(self, release: Release, recoded: RecodedTable, schema: Schema, clock: Clock) -> Release:
         """Add the columns that `of_cells` left out to the release."""

@@ -1,4 +1,4 @@
-"""Units of protection: whose each row of an input is, as numbers; the values that identify them go no further."""
+"""Units of protection, such as persons: a unit number for each row; the values that identify units are not kept."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from shoal.request.request import Request
 
 __all__ = [
-    "first_rows_of_units",
+    "assign_units",
+    "find_missing_units",
     "keep_rows",
-    "missing_units",
-    "places_in_order",
-    "places_within_units",
-    "with_units",
+    "mark_first_rows",
+    "number_rows_within_units",
+    "rank_rows",
 ]
 
 
-def with_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_person: str) -> OpenedData:
-    """Assign numbers to the units of an input if some are protected.
+def assign_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_person: str) -> OpenedData:
+    """Assign unit numbers to the rows of an input, for each protected kind of unit.
 
     Parameters
     ----------
@@ -41,21 +41,21 @@ def with_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_perso
     units : sequence of sequence of str
         The columns that identify each kind of unit.
     missing_person : {"error", "own"}
-        What a row is whose unit is missing: an error, or a unit of its own.
+        Treatment of rows without a unit: an error, or a unit of their own.
 
     Returns
     -------
     OpenedData
-        The same rows with `OpenedData.units`. Rows that were counted together and miss their unit stand alone then.
+        The same rows with `OpenedData.units`. Rows without a unit are no longer counted together.
 
     Raises
     ------
     DataError
-        Units are missing, and that is an error.
+        If rows without a unit are an error.
     """
     if not units:
         return opened
-    without = missing_units(opened.frame, units)
+    without = find_missing_units(opened.frame, units)
     count = int(opened.counts[without].sum())
     if count and missing_person == "error":
         raise DataError(
@@ -63,6 +63,7 @@ def with_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_perso
             Suggestion("missing_person", "own"),
             " takes each for a person of its own.",
         )
+    # Each row without a unit is one of its own, so its count must be one.
     if (opened.counts[without] > 1).any():
         times = np.where(without, opened.counts, 1)
         rows = np.repeat(np.arange(opened.frame.height), times)
@@ -71,40 +72,41 @@ def with_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_perso
 
 
 def keep_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:
-    """Choose the rows that stay so that no person has more than a request allows.
+    """Choose the rows that are kept so that no person has more than the request allows.
 
     Parameters
     ----------
     opened : OpenedData
         The input; the first kind of its units are the persons.
     rows : int32 array
-        The rows of its frame that may be published.
+        Indices of the rows that may be published.
     request : Request
-        How many rows of a person stay (`rows_per_person`), and which (`kept_rows`).
+        Its `rows_per_person` is the number of rows of a person to keep, and `kept_rows` selects them.
     rng : Generator
-        Draws the rows, or decides between rows that tie.
+        Draws the rows, or breaks ties.
 
     Returns
     -------
     OpenedData
         The same rows with `OpenedData.kept`.
     """
-    # Each row of the input, in an order that chance decides.
+    # Each row of the input, in random order.
     each = rng.permutation(np.repeat(rows, opened.counts[rows]))
     if request.kept_rows != "random":
-        places = places_in_order(opened.frame, request)
+        places = rank_rows(opened.frame, request)
         each = each[np.argsort(places[each] if request.kept_rows == "first" else -places[each], kind="stable")]
-    stays = places_within_units(opened.units[0].codes[each]) < int(request.rows_per_person or 0)
+    # The first rows of each person in this order are kept.
+    stays = number_rows_within_units(opened.units[0].codes[each]) < int(request.rows_per_person or 0)
     kept = np.bincount(each[stays], minlength=opened.frame.height).astype(np.int64)
     return replace(opened, kept=kept)
 
 
-def places_within_units(units: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Compute the place of each row among the rows of its unit, from 0 on, in the order of the rows.
+def number_rows_within_units(units: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Assign each row its number within its unit, from 0, in the order of the rows.
 
     Examples
     --------
-    >>> places_within_units(np.array([7, 3, 7, 7, 3]))
+    >>> number_rows_within_units(np.array([7, 3, 7, 7, 3]))
     array([0, 0, 1, 2, 1])
     """
     order = np.argsort(units, kind="stable")
@@ -114,7 +116,7 @@ def places_within_units(units: NDArray[np.integer]) -> NDArray[np.int64]:
     return places
 
 
-def places_in_order(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
+def rank_rows(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
     """Rank the rows by the order column of a request; rows without a value are chosen last.
 
     Raises
@@ -138,19 +140,19 @@ def places_in_order(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
     return places.fill_null(-1 if request.kept_rows == "last" else len(places) + 1).to_numpy()
 
 
-def first_rows_of_units(units: Sequence[NDArray[np.integer]], rows: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Mark rows that belong to different units of every kind: the first row of each, if it is so for all kinds.
+def mark_first_rows(units: Sequence[NDArray[np.integer]], rows: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Mark rows that belong to different units of every kind: those that are the first row of a unit for all kinds.
 
     Parameters
     ----------
     units : sequence of integer array
         Unit of each row, for each kind of unit.
     rows : integer array
-        Numbers of the rows in the input; the smallest is first.
+        Indices of the rows in the input, which define their order.
 
     Examples
     --------
-    >>> first_rows_of_units([np.array([0, 0, 1])], np.array([5, 2, 9]))
+    >>> mark_first_rows([np.array([0, 0, 1])], np.array([5, 2, 9]))
     array([False,  True,  True])
     """
     order = np.argsort(rows, kind="stable")
@@ -162,27 +164,27 @@ def first_rows_of_units(units: Sequence[NDArray[np.integer]], rows: NDArray[np.i
     return first
 
 
-def missing_units(frame: pl.DataFrame, units: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
-    """Find the rows that miss a value of some column that identifies a unit: null, NaN, or text without a character."""
+def find_missing_units(frame: pl.DataFrame, units: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
+    """Find the rows without a unit: an identifying column is null, NaN or empty text."""
     without = np.zeros(frame.height, dtype=np.bool_)
-    for column in _plain(frame, tuple(dict.fromkeys(name for kind in units for name in kind))):
+    for column in _normalize(frame, tuple(dict.fromkeys(name for kind in units for name in kind))):
         found = column.fill_nan(None) if column.dtype.is_float() else column
         without |= found.is_null().to_numpy()
     return without
 
 
 def _encode(frame: pl.DataFrame, names: Sequence[str]) -> Column:
-    """Assign numbers to the units of one kind; a row that misses a value of one is a unit of its own.
+    """Assign numbers to the units of one kind; a row without a unit is a unit of its own.
 
-    Text is compared in its normalized form: two forms of one name are one person, which is the safe side.
+    Text is compared in its normalized form. Two forms of one name are therefore one person, which is the safe choice.
     """
     import polars as pl
 
-    columns = encode(_plain(frame, names), Schema(quasi_identifiers=tuple(names))).quasi_identifiers
-    without = missing_units(frame, [names])
+    columns = encode(_normalize(frame, names), Schema(quasi_identifiers=tuple(names))).quasi_identifiers
+    without = find_missing_units(frame, [names])
     numbers, count = rank([(column.codes, column.size) for column in columns], frame.height)
     if without.any():
-        # Units that are there are numbered without a gap, then those of one row each.
+        # Units with values come first, without gaps, then units of single rows.
         numbers, count = rank([(np.where(without, count, numbers), count + 1)], frame.height)
         alone = int(np.count_nonzero(without))
         numbers = np.array(numbers)
@@ -198,8 +200,8 @@ def _encode(frame: pl.DataFrame, names: Sequence[str]) -> Column:
     )
 
 
-def _plain(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Return the columns that identify units with normalized text."""
+def _normalize(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Select the columns that identify units, with normalized text."""
     import polars as pl
 
     named = pl.DataFrame([frame.get_column(name) for name in names])

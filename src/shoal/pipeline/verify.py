@@ -1,4 +1,4 @@
-"""Verify the published cells of a release against what was asked, and against the table that it was made of."""
+"""Verify the published cells of a release against the requirement and against the original table."""
 
 from __future__ import annotations
 
@@ -13,56 +13,56 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal._core.progress import Clock
-    from shoal.pipeline.recoded import Recoded
+    from shoal.pipeline.recoded import RecodedTable
     from shoal.pipeline.source import Source
     from shoal.verification import Achieved
 
-__all__ = ["Verified", "units_of_entries", "verify_published"]
+__all__ = ["VerifiedRows", "read_units", "verify_published"]
 
 
-class Verified(NamedTuple):
-    """A published table that was checked against what was asked and what it was made of."""
+class VerifiedRows(NamedTuple):
+    """The published rows after verification."""
 
     published: pl.DataFrame
-    """The distinct rows."""
+    """The distinct published rows."""
     entries: NDArray[np.integer]
-    """The row of the recoded table that each of them is of."""
+    """Index in the recoded table of each row."""
     achieved: Achieved
-    """What was measured of them."""
+    """The measured levels of protection."""
     units: pl.DataFrame | None
-    """Whose each of them is, as numbers; None if no units are protected."""
+    """Unit numbers of each row, for each kind of unit; None if no units are protected."""
 
 
-def verify_published(recoded: Recoded, source: Source, clock: Clock) -> Verified:
-    """Make the published table, and check everything that is checked of it before files are written.
+def verify_published(recoded: RecodedTable, source: Source, clock: Clock) -> VerifiedRows:
+    """Create the published table, and run all checks that precede the writing of files.
 
     Parameters
     ----------
-    recoded : Recoded
+    recoded : RecodedTable
     source : Source
-        Where the table comes from.
+        The source of the table.
     clock : Clock
         Measures the steps "recode" and "verify".
 
     Raises
     ------
     ReleaseUnsafeError
-        The published cells do not satisfy the request, or are not those of the table.
+        If the published cells do not satisfy the request, or are not those of the table.
     """
     with clock.step("recode"):
         published, entries = recoded.published()
     with clock.step("verify"):
-        return _checked(published, entries, recoded, source)
+        return _check_published(published, entries, recoded, source)
 
 
-def units_of_entries(recoded: Recoded, entries: NDArray[np.integer]) -> pl.DataFrame | None:
-    """Read once more whose published rows are, by the values of the input; None if no units are protected.
+def read_units(recoded: RecodedTable, entries: NDArray[np.integer]) -> pl.DataFrame | None:
+    """Read the units of published rows from the values of the input again; None if no units are protected.
 
     Parameters
     ----------
-    recoded : Recoded
+    recoded : RecodedTable
     entries : integer array
-        The row of the recoded table that each published row is of.
+        Index in the recoded table of each published row.
     """
     prepared = recoded.prepared
     schema = prepared.request.schema
@@ -72,15 +72,20 @@ def units_of_entries(recoded: Recoded, entries: NDArray[np.integer]) -> pl.DataF
     return number_units(rows, schema.units)
 
 
-def _checked(published: pl.DataFrame, entries: NDArray[np.integer], recoded: Recoded, source: Source) -> Verified:
+def _check_published(
+    published: pl.DataFrame, entries: NDArray[np.integer], recoded: RecodedTable, source: Source
+) -> VerifiedRows:
+    """Check published rows against the requirement, the original rows, and the rules for units and interval ends."""
     prepared = recoded.prepared
     request, schema, opened = prepared.request, prepared.request.schema, prepared.opened
     if published.height != prepared.table.rows:
         raise InternalError("a release has more or fewer rows than were to be published")
     rows, times = prepared.rows[entries], prepared.counts[entries]
-    units = units_of_entries(recoded, entries)
+    units = read_units(recoded, entries)
+    # Persons: no more rows than allowed.
     if units is not None and request.rows_per_person is not None:
         check_rows_per_unit(units.to_series(0), times, request.rows_per_person)
+    # The models of the requirement.
     achieved = verify(
         published,
         quasi_identifiers=schema.quasi_identifiers,
@@ -88,10 +93,11 @@ def _checked(published: pl.DataFrame, entries: NDArray[np.integer], recoded: Rec
         requirement=request.requirement,
         published=schema.published,
         times=times,
-        fitting=prepared.fitting(),
+        fitting=prepared.make_people_counter(),
         units=units,
         pseudonym=schema.pseudonym,
     )
+    # Every published cell can represent the original value of its row.
     check_faithful(
         published,
         opened.frame,
@@ -101,6 +107,7 @@ def _checked(published: pl.DataFrame, entries: NDArray[np.integer], recoded: Rec
         star=request.star,
         coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},
     )
+    # Ends of intervals are shared by enough rows or units.
     if request.shared_by > 1:
         check_shown_values(
             published,
@@ -112,5 +119,6 @@ def _checked(published: pl.DataFrame, entries: NDArray[np.integer], recoded: Rec
             times=times,
             units=units,
         )
-    source.check_rows(recoded.whole.opened, opened.as_it_came[list(schema.published)][rows], times)
-    return Verified(published, entries, achieved, units)
+    # The published rows are exactly those of the input.
+    source.check_rows(recoded.whole.opened, opened.raw_frame[list(schema.published)][rows], times)
+    return VerifiedRows(published, entries, achieved, units)

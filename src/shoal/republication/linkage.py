@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, near_matches
-from shoal.pipeline.prepare import rows_without
+from shoal.pipeline.prepare import find_missing_rows
 from shoal.republication.ledger.advice import DROP
 from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.persons import RECORD
@@ -228,7 +228,7 @@ def link(
         raise NoRowsError(f"The table has no rows. {NO_ROWS_HINT}")
     ids = _read_identifiers(frame, columns.identifier)
     rows = np.arange(frame.height)
-    absent = rows_without(frame, columns.sensitive)
+    absent = find_missing_rows(frame, columns.sensitive)
     dropped = int(absent.sum())
     if dropped and missing_sensitive == "error":
         raise DataError(

@@ -14,7 +14,7 @@ import numpy as np
 from shoal.disclosure_risk import reidentification
 from shoal.errors import InternalError
 from shoal.metrics.certainty import gcp
-from shoal.pipeline.prepare import generator
+from shoal.pipeline.prepare import make_generator
 from shoal.republication.m_invariance.generalization import generalize
 from shoal.republication.m_invariance.verification import (
     count_group_sizes,
@@ -125,7 +125,7 @@ def generalize_and_recode(
             signature_of=linked.signature_of,
             signatures=linked.memory.signatures,
             m=series.m,
-            rng=generator(seed),
+            rng=make_generator(seed),
             balancing=series.counterfeits,
             near=sort_values(linked.values) if signatures == "near" else None,
             min_real=min_real,

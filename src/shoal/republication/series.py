@@ -16,7 +16,7 @@ from shoal._version import __version__
 from shoal.errors import LedgerError, NoRowsError, OutputError, WarnedError
 from shoal.io import check_free, staged_folder
 from shoal.pipeline.input import open_data
-from shoal.pipeline.input_hash import input_hash
+from shoal.pipeline.input_hash import compute_input_hash
 from shoal.release.certificate import FORMAT
 from shoal.republication.guarantee import describe_guarantee
 from shoal.republication.ledger import journal
@@ -519,7 +519,7 @@ class Series(Unpicklable):
             after, counts = linked.remember(made.groups, release.number)
             keys = self._store.keys(series)
             pieces = encrypt_pieces(after.to_pieces(), release.number, keys)
-            digest, salt = input_hash(opened.frame, linked.table)
+            digest, salt = compute_input_hash(opened.frame, linked.table)
             release = replace(
                 release,
                 input_sha256=digest,

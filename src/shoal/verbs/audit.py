@@ -17,7 +17,7 @@ from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.findings import alike_warnings, persons_beside, repeated_person, sure_of_persons
 from shoal.metrics import published_star_counts
 from shoal.models import Requirement, collect_models
-from shoal.pipeline.input import JudgedTable, judged, open_data, open_population, understood
+from shoal.pipeline.input import AssessedTable, convert_text, open_assessed, open_data, open_population
 from shoal.request.hierarchies import trees_of
 from shoal.request.request import ENGINES
 from shoal.table import Schema, roles
@@ -192,7 +192,7 @@ def audit(
     (1, 1)
     """
     validate("audit", {"engine": engine}, {"engine": OneOf(ENGINES)})
-    table = judged(data, quasi_identifiers, sensitive, star)
+    table = open_assessed(data, quasi_identifiers, sensitive, star)
     data, star = table.data, table.star
     by, places = chosen_engine(engine, memory, data), None
     schema = roles(table.quasi_identifiers, table.sensitive, person=person, units=units)
@@ -214,7 +214,7 @@ def audit(
     requirement = None if privacy is None else Requirement.of(privacy, schema.sensitive, schema.units)
     # Quasi-identifiers are compared as they stand.
     values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
-    opened = understood(opened, values, requirement, dates=dates, decimal=decimal)
+    opened = convert_text(opened, values, requirement, dates=dates, decimal=decimal)
     frame = opened.frame[list(schema.published)]
     # Measure the groups, then check the models against the same groups.
     models = () if requirement is None else requirement.models
@@ -273,7 +273,7 @@ def _people(
     frame: pl.DataFrame,
     schema: Schema,
     requirement: Requirement | None,
-    table: JudgedTable,
+    table: AssessedTable,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None,
     cells: Mapping[str, object] | None,
 ) -> PeopleCounts | None:

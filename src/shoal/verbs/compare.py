@@ -15,8 +15,8 @@ from shoal._core.words import number
 from shoal.algorithms import ALGORITHMS, PROVING, unsupported
 from shoal.errors import InfeasibleError, MissingExtraError, ShoalError, UnsupportedError
 from shoal.metrics import METRICS
-from shoal.pipeline.input import open_data, understood
-from shoal.pipeline.prepare import rows_to_publish
+from shoal.pipeline.input import convert_text, open_data
+from shoal.pipeline.prepare import select_publishable_rows
 from shoal.report.notebook import PRIVATE, card
 from shoal.request.keywords import OF_STREAMS, request_of, takes_request
 from shoal.request.request import fields_in
@@ -210,8 +210,8 @@ def compare(
     schema.check_known(opened.frame.columns)
     if request.normalize:
         opened = opened.normalized(schema.quasi_identifiers + schema.sensitive)
-    _, to_publish = rows_to_publish(opened, schema, request.missing_sensitive)
-    opened = understood(
+    _, to_publish = select_publishable_rows(opened, schema, request.missing_sensitive)
+    opened = convert_text(
         opened,
         schema,
         request.requirement,

@@ -11,7 +11,7 @@ from typing import Any
 from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
 from shoal.pipeline.input import open_data
-from shoal.pipeline.input_hash import input_hash
+from shoal.pipeline.input_hash import compute_input_hash
 from shoal.table import encode, roles
 from shoal.verification.published_folder import read_certificate
 
@@ -94,7 +94,7 @@ def provenance(
     if (facts.get("parameters") or {}).get("normalize"):
         opened = opened.normalized(schema.quasi_identifiers + schema.sensitive)
     frame = opened.frame[list(schema.published)]
-    return compare_digest(input_hash(frame, encode(frame, schema), salt)[0], source["sha256"])
+    return compare_digest(compute_input_hash(frame, encode(frame, schema), salt)[0], source["sha256"])
 
 
 def _read(certificate: str | PathLike[str] | Mapping[str, Any]) -> tuple[Mapping[str, Any], Path | None]:

@@ -30,7 +30,7 @@ from shoal.disclosure_risk.suda import dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.findings import persons_beside
 from shoal.models.unique_estimates import SampleHistogram
-from shoal.pipeline.input import judged, open_data, open_population
+from shoal.pipeline.input import open_assessed, open_data, open_population
 from shoal.request.hierarchies import trees_of
 from shoal.table import Schema, encode, roles
 from shoal.verbs.risk_result import Risk
@@ -165,7 +165,7 @@ def risk(
     (4, 1.0, 0.6)
     """
     # Validate the options before the table is read.
-    judge = judged(data, quasi_identifiers, sensitive, star)
+    judge = open_assessed(data, quasi_identifiers, sensitive, star)
     asked = _Asked.of(
         sampling_fraction=sampling_fraction,
         stars=stars,

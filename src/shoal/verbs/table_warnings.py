@@ -38,6 +38,6 @@ def warn_of_persons(opened: OpenedData, rows: NDArray[np.int32], request: Reques
     persons = InMemory(opened=opened).persons(opened, rows, hidden)
     return (
         *repeated_person(persons),
-        *respelled_persons(opened.as_it_came, schema),
+        *respelled_persons(opened.raw_frame, schema),
         *uncounted_persons(request.requirement.to_list()),
     )

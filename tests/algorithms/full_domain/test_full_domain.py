@@ -40,7 +40,7 @@ from shoal.models import (
     TCloseness,
 )
 from shoal.models.unique_estimates import SampleHistogram
-from shoal.pipeline.population import people_of_nodes
+from shoal.pipeline.population import find_people_of_nodes
 from shoal.recoding import recode
 from shoal.table import Schema, encode
 from shoal.verification import collect_meanings
@@ -145,7 +145,7 @@ class Case:
         people = None
         if requirement.population is not None:
             meanings = collect_meanings(schema.quasi_identifiers, {}, trees=trees)
-            people = people_of_nodes(table, self.people_frame, meanings=meanings, trees=trees, star="*", **asked)
+            people = find_people_of_nodes(table, self.people_frame, meanings=meanings, trees=trees, star="*", **asked)
         rng = np.random.default_rng(0)
         return Problem(table=table, requirement=requirement, rng=rng, hierarchies=trees, people=people, **asked)
 

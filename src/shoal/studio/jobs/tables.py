@@ -177,7 +177,7 @@ def preview(
 
 def opened_as_meant(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
     """Read the table of a request with parsed dates and numbers; return it and its quasi-identifiers."""
-    from shoal.pipeline.input import open_data, understood
+    from shoal.pipeline.input import convert_text, open_data
     from shoal.table import roles
 
     progress("read", 0, 1)
@@ -187,7 +187,7 @@ def opened_as_meant(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, 
     schema = roles(asked["quasi_identifiers"], asked.get("sensitive"))
     schema.check_known(opened.frame.columns)
     forms = {name: asked.get(name) for name in ("dates", "decimal", "coarsen", "hierarchies")}
-    return understood(opened, schema, None, **forms).frame, list(schema.quasi_identifiers)
+    return convert_text(opened, schema, None, **forms).frame, list(schema.quasi_identifiers)
 
 
 def compare(

@@ -19,12 +19,12 @@ from shoal.algorithms import Algorithm, Capabilities, Guarantee, Partition
 from shoal.engines import InMemory
 from shoal.errors import InfeasibleError, ParameterError, UnsupportedError, UsageError
 from shoal.models import Requirement
-from shoal.pipeline.encoded import Encoded
-from shoal.pipeline.input import open_data, understood
-from shoal.pipeline.prepare import Prepared, drawn, rows_to_publish, with_persons
-from shoal.pipeline.recoded import Recoded
-from shoal.pipeline.run import STEPS, verified
-from shoal.pipeline.verify import units_of_entries
+from shoal.pipeline.encoded import EncodedTable
+from shoal.pipeline.input import convert_text, open_data
+from shoal.pipeline.prepare import PreparedTable, assign_persons, select_publishable_rows, shuffle_rows
+from shoal.pipeline.recoded import RecodedTable
+from shoal.pipeline.run import STEPS, verify_and_certify
+from shoal.pipeline.verify import read_units
 from shoal.recoding import LARGEST_SET
 from shoal.release.plan import ReleasePlan
 from shoal.request.request import Request
@@ -143,19 +143,21 @@ def apply(
         opened = opened.normalized(schema.quasi_identifiers + schema.sensitive) if request.normalize else opened
         opened = _parse_as_planned(plan, opened, request)
     # Encode the rows, and check that the models can be satisfied at all.
-    frame, rows = rows_to_publish(opened, schema, request.missing_sensitive)
+    frame, rows = select_publishable_rows(opened, schema, request.missing_sensitive)
     with clock.step("encode"):
-        table = replace(encode(frame, schema), counts=opened.publishable[rows], units=opened.units_of(rows))
+        table = replace(encode(frame, schema), counts=opened.publishable_counts[rows], units=opened.units_of(rows))
         meanings = dict(plan.meanings)  # the meanings of the cells, for the verification
-        encoded = Encoded(table=table, trees={}, automatic=frozenset(), coarsened=meanings, classes={}, pictures={})
+        encoded = EncodedTable(
+            table=table, trees={}, automatic=frozenset(), coarsened=meanings, classes={}, pictures={}
+        )
         encoded.check(request.requirement, may_normalize=False)
-        prepared = drawn(encoded, request, opened, rows)
+        prepared = shuffle_rows(encoded, request, opened, rows)
     # Assign forms to rows, suppress rows and groups that do not fit, and verify the release.
     with clock.step("partition"):
         dealt = _Dealt.of(plan, prepared)
         dealt = dealt.with_stars(dealt.forms == UNKNOWN, misfits, "fit no published form of the plan")
     recoded = dealt.fitting(misfits, clock)
-    return _describe(plan, verified(recoded, InMemory(opened=opened), clock))
+    return _describe(plan, verify_and_certify(recoded, InMemory(opened=opened), clock))
 
 
 def _opened_plan(plan: object) -> ReleasePlan:
@@ -234,9 +236,9 @@ def _parse_as_planned(plan: ReleasePlan, opened: OpenedData, request: Request) -
     read_as: Mapping[str, Mapping[str, str]] = plan.parameters.get("read_as") or {}
     text = [name for name in read_as if opened.frame.schema.get(name) == pl.String]
     decimals = {read_as[name]["decimal"] for name in text if "decimal" in read_as[name]}
-    opened = with_persons(opened, request)
-    _, rows = rows_to_publish(opened, request.schema, request.missing_sensitive)
-    return understood(
+    opened = assign_persons(opened, request)
+    _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+    return convert_text(
         opened,
         request.schema,
         request.requirement,
@@ -290,7 +292,7 @@ class _Dealt:
     """The assigned form of each row of a prepared table; the number after the last form denotes suppressed rows."""
 
     plan: ReleasePlan
-    prepared: Prepared
+    prepared: PreparedTable
     forms: NDArray[np.int64]
     strangers: int
     """Rows with quasi-identifiers unknown to the plan."""
@@ -298,7 +300,7 @@ class _Dealt:
     """Rows suppressed because they do not fit the plan."""
 
     @classmethod
-    def of(cls, plan: ReleasePlan, prepared: Prepared) -> _Dealt:
+    def of(cls, plan: ReleasePlan, prepared: PreparedTable) -> _Dealt:
         forms, known = assigned_forms(plan, prepared.table, prepared.rng)
         return cls(plan=plan, prepared=prepared, forms=forms, strangers=int(np.count_nonzero(~known)))
 
@@ -334,7 +336,7 @@ class _Dealt:
         forms = np.where(which, self.all_stars, self.forms)
         return replace(self, forms=forms, suppressed=self.suppressed + count)
 
-    def fitting(self, misfits: str, clock: Clock) -> Recoded:
+    def fitting(self, misfits: str, clock: Clock) -> RecodedTable:
         """Suppress groups until all groups satisfy the models, and return the recoded table.
 
         Suppressed rows form a group that must satisfy the models, too. As long as only this group fails, the smallest
@@ -350,7 +352,7 @@ class _Dealt:
             recoded = dealt.recoded(clock)
             with clock.step("verify"):
                 published, entries = recoded.published()
-                units = units_of_entries(recoded, entries)
+                units = read_units(recoded, entries)
                 found = find_failures(published, request.schema.quasi_identifiers, request.requirement, units=units)
             if not found:
                 return recoded
@@ -380,14 +382,14 @@ class _Dealt:
         ascending = forms[np.argsort(sizes, kind="stable")]
         return np.asarray(ascending[ascending != self.all_stars])
 
-    def recoded(self, clock: Clock) -> Recoded:
+    def recoded(self, clock: Clock) -> RecodedTable:
         """Recode the rows with their assigned forms."""
         prepared, plan = self.prepared, self.plan
         partition = partition_by_form(self.forms, strangers=self.strangers, suppressed=self.suppressed)
         with clock.step("recode"):
             used, largest = np.unique(self.forms), prepared.request.largest_set
             recoding = recoded_by(plan, prepared.table, partition.groups, used, self.starred[used], largest_set=largest)
-        return Recoded.of_rows(prepared, partition, recoding)
+        return RecodedTable.of_rows(prepared, partition, recoding)
 
 
 def _describe(plan: ReleasePlan, release: Release) -> Release:

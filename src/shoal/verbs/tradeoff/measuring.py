@@ -25,10 +25,10 @@ from shoal.disclosure_risk import reidentification
 from shoal.engines import InMemory
 from shoal.errors import ColumnError, InfeasibleError, MissingExtraError, ParameterError, ShoalError, UnsupportedError
 from shoal.models import KAnonymity, LDiversity, Requirement
-from shoal.pipeline.encoded import encoded_table
+from shoal.pipeline.encoded import encode_table
 from shoal.pipeline.input import open_data
-from shoal.pipeline.prepare import interpret, ready, rows_to_publish
-from shoal.pipeline.run import STEPS, partition_and_recode, verified
+from shoal.pipeline.prepare import interpret, select_publishable_rows, validate_and_shuffle
+from shoal.pipeline.run import STEPS, partition_and_recode, verify_and_certify
 from shoal.request.keywords import OF_STREAMS, request_of, takes_request
 from shoal.verbs.table_warnings import warn_of_persons
 from shoal.verbs.tradeoff.choice import Choice
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.models import PrivacyModel
-    from shoal.pipeline.encoded import Encoded
+    from shoal.pipeline.encoded import EncodedTable
     from shoal.pipeline.input import OpenedData
     from shoal.release.release import Release
     from shoal.request.options import LevelOptions
@@ -213,7 +213,7 @@ class _Work:
     frame: pl.DataFrame
     rows: NDArray[np.int32]
     levels: Sequence[tuple[_Level, Request | ShoalError]]
-    encoded: dict[bool, Encoded] = field(default_factory=dict)
+    encoded: dict[bool, EncodedTable] = field(default_factory=dict)
     """The encoded columns, with hierarchies for every quasi-identifier and without."""
 
     @classmethod
@@ -238,7 +238,7 @@ class _Work:
         schema = able[-1].schema
         opened = opened.normalized(schema.quasi_identifiers + schema.sensitive) if request.normalize else opened
         opened = interpret(opened, able[-1], dates=request.dates, decimal=request.decimal)
-        frame, rows = rows_to_publish(opened, schema, request.missing_sensitive)
+        frame, rows = select_publishable_rows(opened, schema, request.missing_sensitive)
         return cls(opened=opened, frame=frame, rows=rows, levels=resolved)
 
     @property
@@ -284,11 +284,15 @@ class _Work:
     def _make_release(self, request: Request, clock: Clock) -> Release:
         # Encodings differ only in the use of hierarchies, so at most two are made.
         if request.climbs not in self.encoded:
-            self.encoded[request.climbs] = encoded_table(
-                self.frame, self.opened.publishable[self.rows], request, clock, units=self.opened.units_of(self.rows)
+            self.encoded[request.climbs] = encode_table(
+                self.frame,
+                self.opened.publishable_counts[self.rows],
+                request,
+                clock,
+                units=self.opened.units_of(self.rows),
             )
         encoded = self.encoded[request.climbs]
         with clock.step("encode"):
-            prepared = ready(encoded, request, self.opened, self.rows)
+            prepared = validate_and_shuffle(encoded, request, self.opened, self.rows)
         source = InMemory(opened=self.opened)
-        return verified(partition_and_recode(prepared, source, clock), source, clock)
+        return verify_and_certify(partition_and_recode(prepared, source, clock), source, clock)

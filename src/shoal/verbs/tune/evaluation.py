@@ -15,9 +15,9 @@ from shoal.engines import InMemory
 from shoal.errors import InfeasibleError, UsageError
 from shoal.metrics import METRICS, gcp, kl_divergence, ncp, non_uniform_entropy
 from shoal.models import KAnonymity
-from shoal.pipeline.encoded import encoded_columns, encoded_table
+from shoal.pipeline.encoded import encode_columns, encode_table
 from shoal.pipeline.input import open_data
-from shoal.pipeline.prepare import drawn, interpret, rows_to_publish
+from shoal.pipeline.prepare import interpret, select_publishable_rows, shuffle_rows
 from shoal.pipeline.run import STEPS, partition_and_recode
 from shoal.recoding import Recoding, compose, recode
 from shoal.request.request import Request
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from shoal.algorithms import Algorithm
     from shoal.hierarchy import Coarsening
-    from shoal.pipeline.encoded import Encoded
+    from shoal.pipeline.encoded import EncodedTable
     from shoal.pipeline.input import OpenedData
-    from shoal.pipeline.prepare import Prepared
+    from shoal.pipeline.prepare import PreparedTable
     from shoal.table import Table
     from shoal.verbs.tune.ladders import Ladder, Rung
     from shoal.verbs.tune.search import Node
@@ -90,13 +90,17 @@ class Evaluator:
     def __post_init__(self) -> None:
         request = self.request
         self._sensitive = self.frame.get_column(request.schema.sensitive[0]) if request.schema.sensitive else None
-        self.untouched = encoded_table(
-            self.frame, self.opened.publishable[self.rows], request, Clock(STEPS), units=self.opened.units_of(self.rows)
+        self.untouched = encode_table(
+            self.frame,
+            self.opened.publishable_counts[self.rows],
+            request,
+            Clock(STEPS),
+            units=self.opened.units_of(self.rows),
         )
         """The encoded columns of the untouched setting."""
-        self._rungs: dict[tuple[tuple[str, ...], int], Encoded] = {}
+        self._rungs: dict[tuple[tuple[str, ...], int], EncodedTable] = {}
 
-    def _encoded(self, ladder: Ladder, step: int) -> Encoded:
+    def _encoded(self, ladder: Ladder, step: int) -> EncodedTable:
         """Encode the columns of a ladder at one of its rungs."""
         # Each rung is encoded once and reused by every setting with it.
         key = (ladder.columns, step)
@@ -104,7 +108,7 @@ class Evaluator:
             request = replace(self.request, coarsen={ladder.key: ladder.rungs[step - 1].coarsening})
             columns = self.frame.select(ladder.columns)
             schema = Schema(quasi_identifiers=ladder.columns)
-            self._rungs[key] = encoded_columns(columns, schema, request, self._sensitive, Clock(STEPS))
+            self._rungs[key] = encode_columns(columns, schema, request, self._sensitive, Clock(STEPS))
         return self._rungs[key]
 
     def rungs_of(self, node: Node) -> dict[str | tuple[str, ...], Rung]:
@@ -129,13 +133,13 @@ class Evaluator:
             return Setting(rungs=rungs, error=error, seconds=time.perf_counter() - start)
         return Setting(rungs=rungs, seconds=time.perf_counter() - start, **measured)
 
-    def _measured(self, rungs: Sequence[Encoded], algorithm: Algorithm | None) -> dict[str, Any]:
+    def _measured(self, rungs: Sequence[EncodedTable], algorithm: Algorithm | None) -> dict[str, Any]:
         encoded = self.untouched
         # Replace the coarsened columns, then run the pipeline as for a release, without writing one.
         for one in rungs:
-            encoded = encoded.coarser(one)
+            encoded = encoded.replace_columns(one)
         request = self.request if algorithm is None else replace(self.request, algorithm=algorithm)
-        prepared = drawn(encoded, request, self.opened, self.rows)
+        prepared = shuffle_rows(encoded, request, self.opened, self.rows)
         recoded = partition_and_recode(prepared, InMemory(opened=self.opened), Clock(STEPS))
         recoding = recoded.recoding
         # Shares refer to all cells of quasi-identifiers.
@@ -150,7 +154,7 @@ class Evaluator:
             "groups": recoding.classes.count,
         }
 
-    def _loss_of_coarsening(self, prepared: Prepared) -> float:
+    def _loss_of_coarsening(self, prepared: PreparedTable) -> float:
         """Compute the loss of the coarsening alone, as if the coarse table were published unchanged."""
         composed, groups = _only_coarsened(prepared)
         return loss_of_recoding(self.loss, prepared.original, composed, groups)
@@ -159,7 +163,7 @@ class Evaluator:
         return f"Evaluator(rows={len(self.rows)}, ladders={len(self.ladders)})"
 
 
-def _only_coarsened(prepared: Prepared) -> tuple[Recoding, NDArray[np.int32]]:
+def _only_coarsened(prepared: PreparedTable) -> tuple[Recoding, NDArray[np.int32]]:
     """Recode the coarse table without further generalization, in the values of the original."""
     # Each class of equal rows becomes a group of its own.
     coarse = prepared.table
@@ -222,9 +226,9 @@ def coarsening_losses(
         quasi_identifiers=quasi_identifiers, coarsen=coarsen, dates=dates, decimal=decimal, privacy=KAnonymity(1)
     )
     opened = interpret(opened, request, dates=dates, decimal=decimal)
-    frame, rows = rows_to_publish(opened, schema, request.missing_sensitive)
+    frame, rows = select_publishable_rows(opened, schema, request.missing_sensitive)
     told("measure", 1, 2)
     # Coarsen without grouping, and measure the certainty penalty of the coarse cells.
-    encoded = encoded_table(frame, opened.counts[rows], request, Clock(STEPS))
-    prepared = drawn(encoded, replace(request, seed=0), opened, rows)
+    encoded = encode_table(frame, opened.counts[rows], request, Clock(STEPS))
+    prepared = shuffle_rows(encoded, replace(request, seed=0), opened, rows)
     return ncp(_only_coarsened(prepared)[0])

@@ -14,7 +14,7 @@ from shoal._core.progress import Progress, interruptible, silent
 from shoal._core.validation import RationalIn, validate
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.pipeline.input import open_data
-from shoal.pipeline.prepare import interpret, rows_to_publish
+from shoal.pipeline.prepare import interpret, select_publishable_rows
 from shoal.request.keywords import OF_STREAMS, request_of, takes_request
 from shoal.verbs.table_warnings import warn_of_persons
 from shoal.verbs.tune.evaluation import Evaluator, check_loss
@@ -147,7 +147,7 @@ def tune(
         opened, replace(resolved, hierarchies=request.trees), dates=resolved.dates, decimal=resolved.decimal
     )
     # The evaluator encodes the rows once; settings replace single columns.
-    frame, rows = rows_to_publish(opened, schema, resolved.missing_sensitive)
+    frame, rows = select_publishable_rows(opened, schema, resolved.missing_sensitive)
     evaluator = Evaluator(
         opened=opened,
         frame=frame,

@@ -253,7 +253,7 @@ class Tuning(Unpicklable):
         """
         # Changes of the caller override the request, and even the coarsening.
         request = replace(self.request, **{"coarsen": self.coarsen, **changes})
-        release = anonymize(self.opened.as_it_came, request, progress=progress)
+        release = anonymize(self.opened.raw_frame, request, progress=progress)
         # Readers see only the fixed coarsenings, and that a search was made.
         certificate = release.certificate
         if "coarsen" not in changes:  # the result of the search depends on the table
