@@ -1,7 +1,7 @@
 """Detection of columns that identify persons: their values repeat, and personal columns are constant within them.
 
 A release counts records. If persons have several records, a group of records may hide a single person. Such columns
-must therefore be found whatever they are called. The other columns distinguish a number of persons from a code, a place
+must therefore be found under any name. The other columns distinguish a number of persons from a code, a place
 or a product: within one person, age, gender and date of birth are constant, as are columns that are unrelated to each
 other. Within a place or a household, ages and genders differ.
 
@@ -152,7 +152,7 @@ def may_be_persons(values: int, rows: int) -> bool:
 
 
 def may_be_code(values: int, rows: int) -> bool:
-    """Check whether a column has so few values for its rows that it is a code, whatever it is called."""
+    """Check whether a column has so few values for its rows that it is a code, under any name."""
     return (_VALUES_PER_ROOT * values) ** 2 < rows
 
 

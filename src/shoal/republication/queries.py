@@ -311,7 +311,7 @@ class _Column:
 
 
 def _domain(cells: ReadColumn, domain: str) -> SubDomain:
-    """Parse the declared domain of stars, whose ends are plain values whatever the column shows."""
+    """Parse the declared domain of stars, whose ends are plain values for any form of the column."""
     stated = ReadColumn(cells.name, [domain], np.zeros(1, dtype=np.int64), meaning=Meaning())
     if stated.problem is not None:
         raise ParameterError(

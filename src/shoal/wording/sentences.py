@@ -275,6 +275,7 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "interval ends, or which a set shows, and fits the other cells of that group."
     ),
     "without_exact_ends": marked("Publish without {asked}."),
+    # Columns that may identify persons with several records.
     "persons_by_values": marked(
         "The column '{column}' repeats as the number or name of a person would: {evidence}. Groups count records, and "
         "several of one person hide nobody."

@@ -64,7 +64,7 @@ def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDAr
 
     A quasi-identifier that is constant within every unit is one attribute of the wide record; any other one is an
     attribute for each position of the unit's rows. Suppression has a second form, in which the values at all
-    positions are one attribute: units that differ in one quasi-identifier are near there, whatever their length is.
+    positions are one attribute: units that differ in one quasi-identifier are near there, however long they are.
 
     Parameters
     ----------
