@@ -48,7 +48,7 @@ MINUTES: dict[str, float] = {
     "billion": 6,
     "rivals": 7,
 }
-"""Minutes of each part on two cores of an AMD EPYC where nothing else runs, as docs/decisions/0094 derives them."""
+"""Minutes of each part on two cores of an AMD EPYC where nothing else runs."""
 
 
 def minutes_of(name: str, folder: Path) -> float:

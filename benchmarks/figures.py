@@ -331,7 +331,7 @@ FIGURES = (
         panels=_errors,
         text="The paper: at most 10 % for r = 5,000 and 40,000, the same at all times. Here it hardly changes with "
         "time and r, too, but is 13 % (SAL) and 16 to 19 % (OCC). What costs is that values are known up to "
-        "their signature: with the exact cell of everybody the error on OCC is 16 %, too (decision 92). `near "
+        "their signature: with the exact cell of everybody the error on OCC is 16 %, too. `near "
         "values` is at 6 to 7 % on SAL, and 12 to 15 % on OCC.",
     ),
     Figure(

@@ -87,7 +87,7 @@ _LOSS_RATIO_OF_CELLS = 0.9
 search ever made up so large a difference."""
 _COMPARED_ROWS, _COMPARED_LOSS = 5_000, 0.04
 """SABRE's groups are searched as well in tables with at most this many rows, or if drawn groups lose at most this much.
-Otherwise drawn groups always lost less, in a fraction of the time (decision 96)."""
+Otherwise drawn groups always lost less, in a fraction of the time."""
 _MAX_SIZE_TO_GROW = 256
 """Largest minimum group size for which groups are grown row by row."""
 
