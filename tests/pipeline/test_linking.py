@@ -208,3 +208,10 @@ def test_certificates_promise_bundles_of_persons(tmp_path: Path) -> None:
     assert not [one for one in release.warnings if one.code == "repeated_person"]
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "of persons whose records are linked" in page
+
+
+@pytest.mark.parametrize("verb", [shoal.tune, shoal.tradeoff])
+def test_verbs_that_do_not_link_rows_refuse_with_a_reason(verb: Any) -> None:
+    data = pl.DataFrame({"id": [0, 0, 1, 1], "age": [1, 2, 1, 2], "value": list("abab")})
+    with pytest.raises(ParameterError, match="does not link rows"):
+        verb(data, quasi_identifiers=["age"], sensitive="value", person="id", link=True, k=2)

@@ -361,6 +361,19 @@ class Request(ColumnFields):
         named = self.quasi_identifiers, self.sensitive, self.direct_identifiers, self.insensitive
         return replace(roles(*named, self.person, self.units), linked=self.link)
 
+    def check_unlinked(self, verb: str) -> None:
+        """Refuse linked rows for a verb whose candidates share one table: pseudonyms belong to one release.
+
+        Raises
+        ------
+        ParameterError
+            If the rows of a person are to be published together.
+        """
+        if self.link:
+            raise ParameterError(
+                f"{verb} does not link rows. Leave out ", Suggestion("link", True), ", or use anonymize."
+            )
+
     @cached_property
     def models(self) -> PrivacyModel | Sequence[PrivacyModel]:
         """The models, including those of `k`, `l` and `t`."""

@@ -113,6 +113,7 @@ def tradeoff(
     """
     options.setdefault("privacy", () if request is None else request.privacy or ())
     request = request_of(tradeoff, request, options)
+    request.check_unlinked("tradeoff")
     # Collect the models, and combine the levels of k with those of l.
     models: tuple[Any, ...] = tuple(request.privacy) if isinstance(request.privacy, Iterable) else (request.privacy,)
     if models:

@@ -127,6 +127,7 @@ def tune(
     True
     """
     request = request_of(tune, request, options)
+    request.check_unlinked("tune")
     validate("tune", {"seconds": seconds}, {"seconds": _SECONDS})
     loss = check_loss("tune", loss)
     start = time.perf_counter()
