@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import tomllib
+from fractions import Fraction
+from math import floor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests.oracles.linked import bundles_of, is_linked_safe
+from tests.oracles.person_risk import distinct_persons, risk_of_persons
 from tests.persons.test_units import QI, SECRET, sixty
 
 import shoal
 from shoal.cli.main import app
+from shoal.errors import ColumnError, ParameterError
 
 ASKED: dict[str, Any] = {"quasi_identifiers": QI, "sensitive": "disease", "person": "patient"}
 
@@ -63,3 +69,96 @@ def test_inspection_proposes_persons(tmp_path: Path) -> None:
     # The spec names a column that the release does not have.
     judged = ["audit", str(tmp_path / "out/release.csv"), "--spec", str(tmp_path / "spec.toml")]
     assert CliRunner().invoke(app, judged).exit_code == 0
+
+
+def few_visits(seed: int) -> pl.DataFrame:
+    """Draw up to twelve rows of up to five persons."""
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(1, 13))
+    drawn = {name: rng.integers(0, size, rows) for name, size in (("a", 2), ("b", 2), ("s", 3), ("u", 5))}
+    return pl.DataFrame(drawn)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_risk_counts_persons_as_defined(seed: int) -> None:
+    frame = few_visits(seed)
+    rows, owners = frame["a", "b"].rows(), frame["u"].to_list()
+    expected = risk_of_persons(distinct_persons(rows, owners, rows), owners)
+    found = shoal.audit(frame, quasi_identifiers=["a", "b"], person="u", k=3)
+    assert found.risk is not None
+    assert found.risk.highest == float(max(expected.values()))
+    assert found.risk.average == pytest.approx(float(sum(expected.values()) / len(expected)))
+    assert found.risk.records_above == sum(one > Fraction(1, 3) for one in expected.values()) / len(expected)
+    assert found.unique_persons == sum(one == 1 for one in expected.values())
+    shares = [Fraction(rows_of.count(one), len(rows_of)) for rows_of in groups_of(rows, owners) for one in rows_of]
+    assert found.persons[0]["k"] == floor(1 / max(shares))
+    assert bool(found.failures) == (found.persons[0]["k"] < 3)
+
+
+def groups_of(rows: list[Any], owners: list[Any]) -> list[list[Any]]:
+    """List the persons of the rows of each group."""
+    return [[owner for row, owner in zip(rows, owners, strict=True) if row == one] for one in set(rows)]
+
+
+@pytest.mark.parametrize("engine", ["memory", "stream"])
+@pytest.mark.parametrize("seed", range(60))
+def test_linked_rows_are_judged_by_bundles(tmp_path: Path, seed: int, engine: str) -> None:
+    frame = few_visits(seed)
+    frame.write_parquet(tmp_path / "t.parquet")
+    rows = [(unit, (a, b), value) for a, b, value, unit in frame.rows()]
+    sizes = [len(one) for one in bundles_of(rows)]
+    found = shoal.audit(
+        tmp_path / "t.parquet", quasi_identifiers=["a", "b"], sensitive="s", person="u", link=True, k=2, l=2,
+        engine=engine,
+    )  # fmt: skip
+    assert found.achieved.bundles is not None
+    assert (found.achieved.bundles.k, found.achieved.bundles.bundles) == (min(sizes), len(sizes))
+    assert found.risk is not None
+    assert found.risk.highest == 1 / min(sizes)
+    assert found.unique_persons == sizes.count(1)
+    assert (found.failures == ()) == is_linked_safe(rows, 2, 2)
+    for failure in found.failures:
+        assert failure.of == "persons"
+        if failure.attribute is None:
+            assert failure.sizes.tolist() == [1] * sizes.count(1)
+
+
+class TestLinkedReleases:
+    def test_the_certificate_declares_them(self, tmp_path: Path) -> None:
+        made = shoal.anonymize(sixty(), **ASKED, k=5, link=True, seed=1)
+        made.save(tmp_path / "out")
+        for data in (made, tmp_path / "out", tmp_path / "out" / "release.csv"):
+            found = shoal.audit(data, k=5)
+            assert found.failures == ()
+            assert found.achieved.to_dict()["linked"] == made.certificate.achieved["linked"]
+        assert len(shoal.audit(made, k=61).failures) == 1
+
+    def test_on_the_command_line(self, tmp_path: Path) -> None:
+        shoal.anonymize(sixty(), **ASKED, k=5, link=True, seed=1).save(tmp_path / "out")
+        called = CliRunner().invoke(app, ["audit", str(tmp_path / "out"), "-k", "5", "-o", str(tmp_path / "page")])
+        assert called.exit_code == 0, called.output
+        assert "Every person shares the quasi-identifiers of all records" in " ".join(called.stdout.split())
+        page = (tmp_path / "page" / "report.html").read_text()
+        assert "whose records are linked" in page
+        assert "Each record is taken" not in page
+        failed = CliRunner().invoke(app, ["audit", str(tmp_path / "out"), "-k", "99", "-o", str(tmp_path / "worse")])
+        assert failed.exit_code == 3
+        assert "persons; first row" in failed.stderr
+        assert "with 60 persons" in (tmp_path / "worse" / "report.html").read_text()
+
+    def test_errors(self) -> None:
+        with pytest.raises(ColumnError, match="person"):
+            shoal.audit(sixty(), quasi_identifiers=QI, link=True)
+        with pytest.raises(ParameterError, match="linked rows"):
+            shoal.audit(sixty(), quasi_identifiers=QI, person="patient", link=True, privacy=shoal.AverageRisk(0.5))
+
+
+def test_the_page_counts_persons(tmp_path: Path) -> None:
+    sixty().write_csv(tmp_path / "t.csv")
+    words = ["audit", str(tmp_path / "t.csv"), "--qi", "age,zip", "--sensitive", "disease", "--person", "patient"]
+    called = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "page")])
+    assert called.exit_code == 0, called.output
+    assert "60 persons are unique" in " ".join(called.stdout.split())
+    page = (tmp_path / "page" / "report.html").read_text()
+    assert "The figures of risk count persons: 60" in page
+    assert SECRET not in page + called.output

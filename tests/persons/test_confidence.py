@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.persons import confidence_by_matchings
@@ -73,5 +74,13 @@ def test_the_figures() -> None:
         "least_in_group": 3,
         "average_in_group": 3.0,
         "largest_share": 0.5,
+        "k": 2,
+        "risk": {
+            "highest": pytest.approx(1 / 3),
+            "average": pytest.approx(1 / 3),
+            "threshold": 0.2,
+            "records_above": 1.0,
+            "sample_uniques": 0.0,
+        },
         "confidence": {"v": {"largest": 0.9445, "limit": "1/2", "units_above": 3}},
     }

@@ -34,6 +34,7 @@ _SHOWN = 10
     "sensitive",
     "person",
     "units",
+    "link",
     "star",
     "model",
     "engine",
@@ -70,7 +71,7 @@ def audit(
     names = arguments.get("quasi_identifiers", named)
     arguments.pop("hierarchies", None)  # hierarchies of a spec file are for anonymizing
     given = click.get_current_context().params
-    for name in ("person", "units"):  # a release does not have them
+    for name in ("person", "units", "link"):  # a release does not have them
         if not given.get(name):
             arguments.pop(name, None)
     arguments |= {"hierarchies": trees_of_cells(hierarchies, names), "cells": cells_of(cells, names)}
@@ -82,7 +83,7 @@ def audit(
     if terminal.json:
         terminal.result(facts)
     else:
-        lines = _lines(facts["achieved"], facts["risk"])
+        lines = [*_lines_of_persons(facts), *_lines(facts["achieved"], facts["risk"], _noun(facts))]
         terminal.say("", lines_of(lines), *_verdict(judged), *_remarks(facts), "")
         terminal.say(*(path_line("written", path) for path in written), *([""] if written else []))
     for failure in judged.failures:
@@ -122,15 +123,44 @@ def _groups_of(failure: Failure) -> str:
     columns = zip(failure.numbers.tolist(), failure.sizes.tolist(), failure.first_rows.tolist(), strict=True)
     shown = [f"{number(which)} ({number(size)}; row {number(row)})" for which, size, row in list(columns)[:_SHOWN]]
     more = "" if len(failure.numbers) <= _SHOWN else ", ... (--json lists more)"
-    return f"Groups by number (records; first row): {', '.join(shown)}{more}."
+    return f"Groups by number ({failure.of}; first row): {', '.join(shown)}{more}."
 
 
-def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+def _noun(facts: Mapping[str, Any]) -> str:
+    """Return what figures of risk count."""
+    return "records" if facts.get("unique_persons") is None else "persons"
+
+
+def _lines_of_persons(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the figures of persons as lines, if they are counted."""
+    from shoal.report.sentences import number
+
+    linked = facts["achieved"].get("linked")
+    if linked is not None:
+        return [
+            ("persons", f"{number(linked['units'])} in {number(linked['bundles'])} bundles of linked rows"),
+            ("k (persons)", number(linked["k"])),
+            *((f"l ({part}, persons)", number(one)) for part, one in linked["l"].items()),
+        ]
+    return [
+        line
+        for one in facts.get("persons", ())
+        for line in (
+            ("persons", f"{number(one['units'])} (by {plain(one['unit'])})"),
+            ("persons in a group", f"at least {number(one['least_in_group'])}"),
+            ("k (persons)", number(one["k"])),
+        )
+    ]
+
+
+def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None, noun: str) -> list[tuple[str, str]]:
     """Return every measured quantity as a line of a name and a value."""
     from shoal.report.sentences import found, number, percent
 
     lines: list[tuple[str, str]] = []
     for name, value in achieved.items():
+        if name == "linked":
+            continue
         if name == "closeness":
             for one in value:
                 lines.extend((f"t ({part}, {one['distance']} distance)", number(t)) for part, t in one["t"].items())
@@ -140,7 +170,7 @@ def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None) -> list[
         elif value is not None:
             lines.append((name, number(value)))
     if risk is not None:
-        above = f"{percent(risk['records_above'])} of the records above {percent(risk['threshold'])}"
+        above = f"{percent(risk['records_above'])} of the {noun} above {percent(risk['threshold'])}"
         lines.append(("risk", f"{found({'after': risk})}; {above}, {percent(risk['sample_uniques'])} alone"))
     return lines
 
@@ -153,7 +183,10 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
     achieved = facts["achieved"]
     diversity = (achieved.get("l") or {}).get("frequency")
     remarks: list[str] = []
-    if achieved["k"] == 1:
+    if _noun(facts) == "persons":
+        remarks += _remarks_on_persons(facts)
+        diversity = None
+    elif achieved["k"] == 1:
         unique = facts.get("unique_rows")
         who = "Some records are" if unique is None else f"{number(unique)} record{' is' if unique == 1 else 's are'}"
         remarks.append(
@@ -172,6 +205,31 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
         remarks.append(f"No record can be linked to a sensitive value with a confidence above {most}.")
     remarks += [f"Warning: {one['text']}" for one in facts.get("warnings", ())]
     return [plain(remark) for remark in remarks]
+
+
+def _remarks_on_persons(facts: Mapping[str, Any]) -> list[str]:
+    """Return sentences about k and l of persons."""
+    from shoal.report.sentences import number
+
+    linked, alone = facts["achieved"].get("linked"), facts["unique_persons"]
+    k = facts["persons"][0]["k"] if linked is None else linked["k"]
+    known = "of a record" if linked is None else "of all records"
+    if alone:
+        who = f"{number(alone)} person{' is' if alone == 1 else 's are'} unique"
+        return [f"Warning: {who}: anyone who knows these quasi-identifiers {known} of a person finds the person."]
+    if linked is None:
+        fewest = number(facts["persons"][0]["least_in_group"])
+        shared = f"Records with the same quasi-identifiers are of at least {fewest} persons"
+        return [f"{shared}, none of whom has more than one in {number(k)} of them."]
+    remarks = [
+        f"Every person shares the quasi-identifiers of all records with at least {number(k - 1)} other person(s)."
+    ]
+    if linked["l"]:
+        remarks.append(
+            "No person can be linked to a sensitive value with a confidence above "
+            f"{_share(1 / min(linked['l'].values()))}."
+        )
+    return remarks
 
 
 def _share(confidence: float) -> str:

@@ -38,6 +38,7 @@ from shoal.disclosure_risk.reidentification import (
     marketer_risk,
     prosecutor_risk,
     reidentification,
+    reidentification_of_persons,
     sample_uniques,
     small_classes,
 )
@@ -87,6 +88,7 @@ __all__ = [
     "prosecutor_risk",
     "rank_combinations",
     "reidentification",
+    "reidentification_of_persons",
     "repeated_combinations",
     "sample_uniques",
     "small_classes",

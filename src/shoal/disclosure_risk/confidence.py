@@ -18,6 +18,7 @@ import numpy as np
 
 from shoal.disclosure_risk.confidence_kernel import least_doubt
 from shoal.disclosure_risk.figures import Threshold
+from shoal.disclosure_risk.reidentification import Reidentification, reidentification_of_persons
 from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_up
 from shoal.verification import count_groups, name_units
 
@@ -72,6 +73,8 @@ class PersonFigures:
     """Different units of a group, on average."""
     largest_share: Fraction
     """The largest share that one unit has of a group."""
+    risk: Reidentification
+    """The risk of re-identification of a unit: the highest of any of its rows, in groups of different units."""
     confidence: dict[str, PersonConfidence]
     """For each sensitive attribute how sure somebody can be of a value of a unit."""
 
@@ -85,6 +88,8 @@ class PersonFigures:
             "least_in_group": self.least_in_group,
             "average_in_group": round(float(self.average_in_group), 2),
             "largest_share": round_up(self.largest_share, STATED_DIGITS),
+            "k": int(1 / self.largest_share),
+            "risk": self.risk.to_dict(),
             "confidence": {name: one.to_dict() for name, one in self.confidence.items()},
         }
 
@@ -96,6 +101,7 @@ def measure_persons(
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
     limit: Fraction | None = None,
+    k: int = 1,
     times: NDArray[np.int64] | None = None,
 ) -> list[dict[str, Any]]:
     """Measure a published table by each kind of unit that has rows in it.
@@ -110,6 +116,8 @@ def measure_persons(
         Roles of the columns.
     limit : Fraction, optional
         The share that models allow one value to have of a group.
+    k : int
+        Requirement of a model: a risk of 1 / k is acceptable, or 1 / 5 if there is no requirement (1).
     times : int64 array, optional
         How often each row is published, if it is not once.
 
@@ -123,13 +131,17 @@ def measure_persons(
     with_units, named = name_units(frame, units)
     found = count_groups(with_units, quasi_identifiers, [*named.values(), *sensitive], times=times)
     attributes = list(zip(sensitive, found[len(named) :], strict=True))
-    return [
-        person_figures(kind, counts, attributes, limit).to_dict() for kind, counts in zip(named, found, strict=False)
-    ]
+    kinds = zip(named, found, strict=False)
+    return [person_figures(kind, counts, attributes, limit, k=k).to_dict() for kind, counts in kinds]
 
 
 def person_figures(
-    name: str, units: GroupCounts, attributes: Sequence[tuple[str, GroupCounts]], limit: Fraction | None
+    name: str,
+    units: GroupCounts,
+    attributes: Sequence[tuple[str, GroupCounts]],
+    limit: Fraction | None,
+    *,
+    k: int = 1,
 ) -> PersonFigures:
     """Measure a release by its units.
 
@@ -143,7 +155,10 @@ def person_figures(
         The rows of each sensitive value in the same groups.
     limit : Fraction, optional
         The share that models allow one value to have of a group.
+    k : int
+        As for `measure_persons`.
     """
+    groups = np.repeat(np.arange(len(units.sizes)), units.distinct)
     return PersonFigures(
         unit=name,
         records=int(units.sizes.sum()),
@@ -152,6 +167,7 @@ def person_figures(
         least_in_group=int(units.distinct.min()),
         average_in_group=Fraction(len(units.values), len(units.sizes)),
         largest_share=largest_ratio(units.heights, units.sizes),
+        risk=reidentification_of_persons(groups, units.values, k=k),
         confidence={attribute: person_confidence(units, counts, limit) for attribute, counts in attributes},
     )
 

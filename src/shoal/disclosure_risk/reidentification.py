@@ -39,6 +39,7 @@ __all__ = [
     "marketer_risk",
     "prosecutor_risk",
     "reidentification",
+    "reidentification_of_persons",
     "sample_uniques",
     "compute_share_above",
     "small_classes",
@@ -133,6 +134,39 @@ def reidentification(class_sizes: Mapping[int, int], *, k: int = 1) -> Reidentif
     return Reidentification(
         highest=found.highest,
         average=found.average,
+        threshold=found.threshold,
+        records_above=found.records_above,
+        sample_uniques=sample_uniques(sizes, rows_of),
+    )
+
+
+def reidentification_of_persons(
+    groups: NDArray[np.integer], persons: NDArray[np.integer], *, k: int = 1
+) -> Reidentification:
+    """Measure the risk of re-identification of persons, who have the highest risk of any of their rows.
+
+    Parameters
+    ----------
+    groups, persons : integer arrays
+        The group and the person of each pair of them that occurs: each pair once.
+    k : int
+        As for `reidentification`.
+
+    Examples
+    --------
+    >>> found = reidentification_of_persons(np.array([0, 0, 1]), np.array([7, 8, 8]))
+    >>> found.highest, found.average, found.sample_uniques
+    (1.0, 0.75, 0.5)
+    """
+    _, person_of = np.unique(persons, return_inverse=True)
+    fewest = np.full(int(person_of.max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(fewest, person_of, np.bincount(groups)[groups])
+    # A person in a group of f persons counts like a share of 1 / f of such a class.
+    sizes, rows_of = np.unique(fewest, return_counts=True)
+    found = prosecutor_risk(sizes, rows_of, Fraction(1, k) if k > 1 else ACCEPTABLE)
+    return Reidentification(
+        highest=found.highest,
+        average=math.fsum((rows_of / sizes).tolist()) / len(fewest),
         threshold=found.threshold,
         records_above=found.records_above,
         sample_uniques=sample_uniques(sizes, rows_of),

@@ -88,6 +88,7 @@ def certify_release(
             # The linked rows of a person reveal no more together than the bundles allow.
             sensitive=() if request.schema.linked else request.schema.sensitive,
             limit=request.requirement.value_share,
+            k=request.requirement.k,
             times=prepared.counts[entries],
         )
         # Warnings about the release, then about the original table.

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import polars as pl
 
 from shoal._core.facts import Fact
 from shoal._core.validation import OneOf, validate
-from shoal.disclosure_risk import make_people_counter, measure_persons, reidentification
+from shoal._messages import Suggestion
+from shoal.disclosure_risk import Reidentification, make_people_counter, measure_persons, reidentification
 from shoal.engines import chosen_engine, count_and_place_cells, persons_in_pieces
 from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.findings import alike_warnings, persons_beside, repeated_person, sure_of_persons
@@ -20,24 +23,29 @@ from shoal.models import Requirement, collect_models
 from shoal.pipeline.input import AssessedTable, convert_text, open_assessed, open_data, open_population
 from shoal.request.hierarchies import trees_of
 from shoal.request.request import ENGINES
-from shoal.table import Schema, roles
+from shoal.table import PSEUDONYM, Schema, roles
 from shoal.table.counts import multiplicities
 from shoal.verification import Achieved, Failure, collect_meanings, find_failures, measure, number_units
 from shoal.verification.counting import people_of_groups
+from shoal.verification.linked_failures import bundle_units, find_failing_bundles
+from shoal.verification.linked_rows import find_bundles
 from shoal.verification.meaning import parameters_of
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    import numpy as np
     from numpy.typing import NDArray
 
-    from shoal.disclosure_risk import PersonEvidence, Reidentification
+    from shoal.disclosure_risk import PersonEvidence
     from shoal.findings import Remark
     from shoal.hierarchy import Hierarchy
     from shoal.models import PeopleCounts, PrivacyModel
+    from shoal.verification.linked_rows import Bundles
 
 __all__ = ["Audit", "audit"]
+
+_UNIT = "unit of the row"
+"""Column of the units of linked rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +72,13 @@ class Audit:
     """Rows of the table."""
     unique_rows: int
     """Rows whose combination of quasi-identifiers is unique."""
+    unique_persons: int | None = None
+    """If persons are counted: those with a row whose quasi-identifiers no other person has; with linked rows, those
+    whose rows together no other person has."""
     risk: Reidentification | None
-    """The risk of re-identification. The acceptable risk is 1 / k for the k of the models, or 1 / 5 without models.
-    None if there are no quasi-identifiers."""
+    """The risk of re-identification: of persons if they are counted, who have the highest risk of any of their rows,
+    and of rows otherwise. The acceptable risk is 1 / k for the k of the models, or 1 / 5 without models. None if there
+    are no quasi-identifiers."""
     stars: int
     """Cells that show the star symbol."""
     suppressed_tuples: int
@@ -91,6 +103,7 @@ class Audit:
             "rows": self.rows,
             "achieved": self.achieved.to_dict(),
             "unique_rows": self.unique_rows,
+            **({} if self.unique_persons is None else {"unique_persons": self.unique_persons}),
             "risk": None if self.risk is None else self.risk.to_dict(),
             "cost": {"stars": self.stars, "suppressed_tuples": self.suppressed_tuples},
             **({"persons": [dict(figures) for figures in self.persons]} if self.persons else {}),
@@ -124,6 +137,7 @@ def audit(
     t: float | None = None,
     person: str | Sequence[str] | None = None,
     units: Sequence[str | Sequence[str]] = (),
+    link: bool | None = None,
     star: str | None = None,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
     cells: Mapping[str, object] | None = None,
@@ -158,6 +172,10 @@ def audit(
         k counts persons then, and `Audit.persons` states their figures. A row without a person is one of its own.
     units : sequence of str or of sequences of str, optional
         Further kinds of units, as for `anonymize`.
+    link : bool, optional
+        Whether the table shows which rows are of one person, in the columns of `person`, such as pseudonyms. The models
+        are then those of bundles: persons who publish the same rows of quasi-identifiers. By default as the certificate
+        of a release declares.
     star : str, optional
         The symbol of a suppressed cell. By default that of the release's certificate, or `*`.
     hierarchies : mapping of column to Hierarchy or path, optional
@@ -195,6 +213,9 @@ def audit(
     table = open_assessed(data, quasi_identifiers, sensitive, star)
     data, star = table.data, table.star
     by, places = chosen_engine(engine, memory, data), None
+    linked = link if link is not None else person is None and _is_linked(table.certificate)
+    if linked and person is None:
+        person = _find_pseudonym(table.certificate)
     schema = roles(table.quasi_identifiers, table.sensitive, person=person, units=units)
     # Large tables are counted cell by cell, so that only the distinct cells are held in memory.
     if by.streams:
@@ -211,7 +232,9 @@ def audit(
         persons = list(persons_beside(opened.frame, schema.published))
     if not (privacy is None and k is None and l is None and t is None):
         privacy = collect_models(privacy, k=k, l=l, t=t)
-    requirement = None if privacy is None else Requirement.of(privacy, schema.sensitive, schema.units)
+    requirement = None
+    if privacy is not None:
+        requirement = Requirement.of(privacy, schema.sensitive, () if linked else schema.units, linked=linked)
     # Quasi-identifiers are compared as they stand.
     values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
     opened = convert_text(opened, values, requirement, dates=dates, decimal=decimal)
@@ -221,29 +244,42 @@ def audit(
     times = opened.counts
     people = _people(frame, schema, requirement, table, hierarchies, cells)
     owners = number_units(opened.frame[list(schema.unit_columns)], schema.units) if schema.units else None
+    k = 1 if requirement is None else requirement.k
     figures = measure_persons(
         frame,
         owners,
         quasi_identifiers=schema.quasi_identifiers,
-        sensitive=schema.sensitive,
+        # The rows of a person tell no more together than bundles allow if they are linked.
+        sensitive=() if linked else schema.sensitive,
         limit=None if requirement is None else requirement.value_share,
+        k=k,
         times=times,
     )
     achieved = measure(frame, schema.quasi_identifiers, schema.sensitive, models, people=people, times=times)
     stars, starred = published_star_counts(frame, schema.quasi_identifiers, star, times)
+    risk = reidentification(achieved.sizes_counted, k=k) if schema.quasi_identifiers else None
+    failures: tuple[Failure, ...] = ()
+    alone = None
+    if linked:
+        assert owners is not None
+        bundles, failures, sizes = _judge_bundles(frame, owners.to_series(), schema, models, (times, places))
+        achieved = replace(achieved, bundles=bundles)
+        risk, alone = reidentification(Counter(sizes.tolist()), k=k), int((sizes == 1).sum())
+    elif requirement is not None:
+        failures = find_failures(
+            frame, schema.quasi_identifiers, requirement, people, times=times, places=places, units=owners
+        )
+    if figures and not linked:
+        risk = Reidentification(**figures[0]["risk"])
+        alone = round(risk.sample_uniques * figures[0]["units"])
     return Audit(
         achieved=achieved,
         requested=() if requirement is None else tuple(requirement.to_list()),
-        failures=()
-        if requirement is None
-        else find_failures(
-            frame, schema.quasi_identifiers, requirement, people, times=times, places=places, units=owners
-        ),
+        failures=failures,
         rows=opened.rows,
         unique_rows=achieved.sizes_counted.get(1, 0),
-        risk=reidentification(achieved.sizes_counted, k=1 if requirement is None else requirement.k)
-        if schema.quasi_identifiers
-        else None,
+        unique_persons=alone,
+        risk=risk,
         stars=sum(stars.values()),
         suppressed_tuples=starred,
         persons=tuple(figures),
@@ -256,6 +292,49 @@ def _alike(frame: pl.DataFrame, times: NDArray[np.int64] | None) -> Iterator[Rem
     for column in frame:
         for remark in alike_warnings(column, pl.Series(multiplicities(len(column), times))):
             yield replace(remark, advice=Fact("publisher_writes_alike"))
+
+
+def _is_linked(certificate: Mapping[str, Any]) -> bool:
+    """Check if a certificate declares that the rows of a person are linked."""
+    return any(one.get("of") == "linked_persons" for one in certificate.get("requested", ()))
+
+
+def _find_pseudonym(certificate: Mapping[str, Any]) -> str:
+    """Return the column of pseudonyms of a release.
+
+    Raises
+    ------
+    ColumnError
+        If the certificate does not declare linked rows.
+    """
+    if _is_linked(certificate):
+        return PSEUDONYM
+    raise ColumnError("Linked rows need a column that identifies persons: name it with ", Suggestion("person"), ".")
+
+
+def _judge_bundles(
+    frame: pl.DataFrame,
+    owners: pl.Series,
+    schema: Schema,
+    models: Sequence[PrivacyModel],
+    counted: tuple[NDArray[np.int64] | None, NDArray[np.int64] | None],
+) -> tuple[Bundles, tuple[Failure, ...], NDArray[np.int64]]:
+    """Measure the bundles of linked rows: what they achieve, the models that they fail, and their sizes.
+
+    `counted` has the multiplicity and the first row of each row of the frame, if it holds distinct rows only.
+    """
+    times, places = counted
+    rows, first = frame.with_columns(owners.alias(_UNIT)), places
+    if times is not None:
+        # Each row by itself, because bundles are multisets of rows.
+        each = np.repeat(np.arange(frame.height), times)
+        rows, first = rows[each], each if places is None else places[each]
+    bundled = bundle_units(rows, _UNIT, schema.quasi_identifiers)
+    found = find_bundles(rows, pseudonym=_UNIT, quasi_identifiers=schema.quasi_identifiers, sensitive=schema.sensitive)
+    failures = find_failing_bundles(rows, bundled, sensitive=schema.sensitive, models=models)
+    if first is not None:
+        failures = tuple(replace(one, first_rows=first[one.first_rows - 1] + 1) for one in failures)
+    return found, failures, bundled.sizes
 
 
 def _is_beside(evidence: PersonEvidence, schema: Schema) -> bool:

@@ -48,6 +48,8 @@ class Failure:
     """The measured value in words, if the model is one of the whole release: then no single group fails it."""
     achieved: Any = None
     """The measured value as a figure, or several figures by name."""
+    of: str = "records"
+    """What sizes count: "records", or the "persons" of bundles of linked rows."""
 
     @property
     def sentence(self) -> str:
@@ -61,7 +63,7 @@ class Failure:
         about = "" if self.attribute is None else f" of '{self.attribute}'"
         return (
             f"The table fails {self.model.render(audience)}{about} in {len(self.numbers):,} of {self.groups:,} groups, "
-            f"with {int(self.sizes.sum()):,} records."
+            f"with {int(self.sizes.sum()):,} {self.of}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,7 +81,7 @@ class Failure:
             "attribute": self.attribute,
             "groups": self.groups,
             "failing_groups": len(self.numbers),
-            "failing_rows": int(self.sizes.sum()),
+            f"failing_{'rows' if self.of == 'records' else self.of}": int(self.sizes.sum()),
             "failing": listed,
         }
 
