@@ -38,7 +38,6 @@ from shoal.disclosure_risk.reidentification import (
     marketer_risk,
     prosecutor_risk,
     reidentification,
-    reidentification_of_persons,
     sample_uniques,
     small_classes,
 )
@@ -88,7 +87,6 @@ __all__ = [
     "prosecutor_risk",
     "rank_combinations",
     "reidentification",
-    "reidentification_of_persons",
     "repeated_combinations",
     "sample_uniques",
     "small_classes",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,6 +31,7 @@ from shoal.verification.linked_rows import find_bundles
 from shoal.verification.meaning import parameters_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
 
     from numpy.typing import NDArray
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from shoal.findings import Remark
     from shoal.hierarchy import Hierarchy
     from shoal.models import PeopleCounts, PrivacyModel
+    from shoal.pipeline.input import OpenedData
     from shoal.verification.linked_rows import Bundles
 
 __all__ = ["Audit", "audit"]
@@ -239,18 +240,52 @@ def audit(
     values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
     opened = convert_text(opened, values, requirement, dates=dates, decimal=decimal)
     frame = opened.frame[list(schema.published)]
-    # Measure the groups, then check the models against the same groups.
-    models = () if requirement is None else requirement.models
-    times = opened.counts
     people = _people(frame, schema, requirement, table, hierarchies, cells)
+    judged_rows = _judge(opened, replace(schema, linked=linked), requirement, people, star=star, places=places)
+    repeated = repeated_person(() if schema.units else persons)
+    return replace(judged_rows, warnings=(*_alike(frame, opened.counts), *repeated, *judged_rows.warnings))
+
+
+def _judge(
+    opened: OpenedData,
+    schema: Schema,
+    requirement: Requirement | None,
+    people: PeopleCounts | None,
+    *,
+    star: str,
+    places: NDArray[np.int64] | None,
+) -> Audit:
+    """Measure the groups, then check the models against the same groups.
+
+    Parameters
+    ----------
+    opened : OpenedData
+        The table, as rows or as cells with counts.
+    schema : Schema
+        Roles of the columns.
+    requirement : Requirement, optional
+        The models.
+    people : PeopleCounts, optional
+        Number of people of a population who fit each group, if a model needs it.
+    star : str
+        The symbol of a suppressed cell.
+    places : int64 array, optional
+        The first row of each cell in the table.
+
+    Returns
+    -------
+    Audit
+        Its warnings are those about persons only.
+    """
+    frame, times = opened.frame[list(schema.published)], opened.counts
+    models, k = ((), 1) if requirement is None else (requirement.models, requirement.k)
     owners = number_units(opened.frame[list(schema.unit_columns)], schema.units) if schema.units else None
-    k = 1 if requirement is None else requirement.k
     figures = measure_persons(
         frame,
         owners,
         quasi_identifiers=schema.quasi_identifiers,
         # The rows of a person tell no more together than bundles allow if they are linked.
-        sensitive=() if linked else schema.sensitive,
+        sensitive=() if schema.linked else schema.sensitive,
         limit=None if requirement is None else requirement.value_share,
         k=k,
         times=times,
@@ -260,7 +295,7 @@ def audit(
     risk = reidentification(achieved.sizes_counted, k=k) if schema.quasi_identifiers else None
     failures: tuple[Failure, ...] = ()
     alone = None
-    if linked:
+    if schema.linked:
         assert owners is not None
         bundles, failures, sizes = _judge_bundles(frame, owners.to_series(), schema, models, (times, places))
         achieved = replace(achieved, bundles=bundles)
@@ -269,7 +304,7 @@ def audit(
         failures = find_failures(
             frame, schema.quasi_identifiers, requirement, people, times=times, places=places, units=owners
         )
-    if figures and not linked:
+    if figures and not schema.linked:
         risk = Reidentification(**figures[0]["risk"])
         alone = round(risk.sample_uniques * figures[0]["units"])
     return Audit(
@@ -283,7 +318,7 @@ def audit(
         stars=sum(stars.values()),
         suppressed_tuples=starred,
         persons=tuple(figures),
-        warnings=(*_alike(frame, times), *repeated_person(() if schema.units else persons), *sure_of_persons(figures)),
+        warnings=tuple(sure_of_persons(figures)),
     )
 
 
