@@ -19,7 +19,7 @@ from shoal.disclosure_risk import (
     may_be_persons,
     repeated_combinations,
 )
-from shoal.disclosure_risk.persons import _measure_agreement
+from shoal.disclosure_risk.agreement import measure_agreement
 
 BORN = (pl.col("pcode") % 20_011).cast(pl.Int32).cast(pl.Date)
 
@@ -111,6 +111,25 @@ def test_few_people_are_found_by_their_ages(people: int) -> None:
 def test_dates_of_birth_that_no_two_people_share_are_evidence(people: int) -> None:
     table = visits(people).select("visit", "pcode", "disease", born=BORN)
     assert table["born"].n_unique() == people
+    assert [one.column for one in detect_persons(table)] == ["pcode"]
+
+
+@pytest.mark.parametrize("name", ["born", "gender"])
+def test_one_mistake_in_a_column_that_is_nearly_constant_does_not_hide_people(name: str) -> None:
+    table = visits(60).with_columns(pl.Series(name, ["f"] * 299 + ["x"]))
+    assert [one.column for one in detect_persons(table)] == ["pcode"]
+    found = repeated_combinations(table.select("age", "zip", name, race=pl.col("pcode") % 3, sex=pl.col("pcode") % 2))
+    assert found is not None
+    assert set(found.constant) == {"age", "sex"}
+
+
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_missing_values_do_not_hide_people(nothing: str | None) -> None:
+    missing = pl.Series([row * 7919 % 10 < 4 for row in range(300)])
+    table = visits(60).with_columns(
+        pl.when(missing).then(pl.lit(nothing)).otherwise(pl.col(name).cast(pl.String)).alias(name)
+        for name in ("age", "gender")
+    )
     assert [one.column for one in detect_persons(table)] == ["pcode"]
 
 
@@ -291,7 +310,7 @@ def test_agreement_is_its_definition(rows: list[tuple[int, int, int]]) -> None:
     groups = [group for group, _, times in rows for _ in range(times)]
     values = [value for _, value, times in rows for _ in range(times)]
     present = sorted(set(values))
-    found = _measure_agreement(
+    found = measure_agreement(
         np.unique([group for group, _, _ in rows], return_inverse=True)[1].astype(np.uint32),
         np.array([present.index(value) for _, value, _ in rows], dtype=np.uint32),
         np.array([times for _, _, times in rows]),

@@ -14,12 +14,12 @@ For a candidate column P and another column A, two shares are compared, both exa
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal._core.facts import Fact
+from shoal.disclosure_risk.agreement import Agreement, encode_values, measure_agreement, share_between
 from shoal.disclosure_risk.figures import Figures
 from shoal.table.counts import multiplicities
 from shoal.table.names import (
@@ -72,12 +72,8 @@ _FEWEST_WITHOUT_AGE = 20
 within them."""
 _VALUES_PER_ROOT = 4
 """Values that are this many times fewer than the square root of the rows are a code."""
-_CONSTANT = 0.8
-"""Agreement above chance (1: always) from which a column is constant within values."""
 _VARIES = 0.5
 """Agreement above chance below which a column differs within values."""
-_DEVIATIONS = 4.0
-"""Standard deviations by which an agreement must exceed that of rows in a random order."""
 _RELATED = 0.5
 """Agreement above chance from which one column determines another."""
 _FREE = 0.8
@@ -192,10 +188,10 @@ def _screen(peek: pl.DataFrame, name: str, informants: Sequence[str]) -> int:
     In a part of a large table few values repeat. The answer is unknown then.
     """
     rows = peek.filter(_is_present(peek[name]))
-    persons = _encode(rows[name])
+    persons = encode_values(rows[name])
     found = False
     for other in informants:
-        agreement = None if other == name else _measure_agreement(persons, _encode(rows[other]))
+        agreement = None if other == name else _measure_present(persons, rows[other])
         if agreement is None or agreement.values < _FEWEST_VALUES:
             continue
         if agreement.constant:
@@ -362,21 +358,27 @@ def repeated_combinations(
     plain = pl.DataFrame([frame[name].alias(str(at)) for at, name in enumerate(stable)])
     times = pl.Series("times", multiplicities(frame.height, counts))
     parts = max(1, frame.height // limit)
-    # Each individual column must be constant within the combinations of all others.
+    # Each individual column must be constant within the combinations of all others; columns in which nearly all rows
+    # of the table agree are no evidence.
+    constant = []
     for name in individual:
         at = str(stable.index(name))
         rows = _sample_combinations(plain.with_columns(times), [one for one in plain.columns if one != at], parts)
-        agreement = _measure_agreement(_encode(rows["combination"]), _encode(rows[at]), rows["times"].to_numpy())
-        if agreement is None or not agreement.constant:
+        agreement = _measure_present(encode_values(rows["combination"]), rows[at], rows["times"].to_numpy())
+        if agreement is None or not (agreement.constant or agreement.rarely_differs):
             return None
+        if agreement.constant:
+            constant.append(name)
+    if len(constant) < _LEAST_INDIVIDUAL:
+        return None
     rows = _sample_combinations(plain.with_columns(times), plain.columns, parts)
-    combined = np.bincount(_encode(rows["combination"]), weights=rows["times"].to_numpy())
+    combined = np.bincount(encode_values(rows["combination"]), weights=rows["times"].to_numpy())
     return PersonEvidence(
         column=None,
         records=int(combined.sum()),
         persons=len(combined),
         most=int(combined.max()),
-        constant=tuple(individual),
+        constant=tuple(constant),
         by="combinations",
         sampled=parts > 1,
     )
@@ -417,103 +419,22 @@ def evidence_by_name(column: pl.Series, *, parts: int = 1) -> PersonEvidence | N
     return PersonEvidence(column=column.name, records=records, persons=persons, most=most, by="name", sampled=parts > 1)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Agreement:
-    """Agreement of rows with the same value of one column on another column."""
-
-    share: float
-    """Mean share of the pairs of rows of a value that agree, over the values that repeat."""
-    expected: float
-    """Share of all pairs of rows that agree: the mean over all orders of the rows."""
-    values: int
-    """Number of values that repeat."""
-
-    @property
-    def above_chance(self) -> float:
-        """The share on a scale from 0 (chance) to 1 (always)."""
-        return (self.share - self.expected) / (1 - self.expected)
-
-    @property
-    def constant(self) -> bool:
-        """Whether the other column is constant within nearly all values, beyond chance."""
-        noise = sqrt(self.expected * (1 - self.expected) / self.values)
-        return self.above_chance >= _CONSTANT and self.share - self.expected >= _DEVIATIONS * noise
+def _measure_present(
+    groups: NDArray[np.uint32], column: pl.Series, times: NDArray[np.int64] | None = None
+) -> Agreement | None:
+    """Measure the agreement of the rows that have a value: a missing gender is not another person's."""
+    there = _is_present(column)
+    if not there.all():
+        mask = there.to_numpy()
+        column, groups, times = column.filter(there), groups[mask], None if times is None else times[mask]
+    return measure_agreement(groups, encode_values(column), times) if len(groups) else None
 
 
-def _measure_agreement(
-    groups: NDArray[np.uint32], values: NDArray[np.uint32], times: NDArray[np.int64] | None = None
-) -> _Agreement | None:
-    """Measure the agreement of the rows of each group; None if no group has two rows, or all rows have the same value.
-
-    Parameters
-    ----------
-    groups, values : uint32 array
-        The group and the value of each row.
-    times : int64 array, optional
-        Multiplicity of each row; one by default.
-    """
-    sizes, totals = np.bincount(groups, weights=times), np.bincount(values, weights=times)
-    rows = float(sizes.sum())
-    repeated = sizes >= 2
-    expected = _count_pairs(totals).sum() / max(rows * (rows - 1), 1)
-    if not repeated.any() or expected >= 1:
-        return None
-    # Pairs of rows that agree within each group.
-    keys, counts = _count_keys(groups.astype(np.uint64) * np.uint64(len(totals)) + values, times)
-    agreeing = np.bincount((keys // np.uint64(len(totals))).astype(np.int64), weights=_count_pairs(counts))
-    share = float(np.mean(agreeing[repeated] / _count_pairs(sizes[repeated])))
-    return _Agreement(share=share, expected=float(expected), values=int(repeated.sum()))
-
-
-def _count_pairs(counts: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(counts * (counts - 1.0))
-
-
-def _count_keys(
-    keys: NDArray[np.uint64], times: NDArray[np.int64] | None
-) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Count the rows of each distinct key."""
-    import polars as pl
-
-    found = pl.DataFrame({"key": keys, "rows": multiplicities(len(keys), times)})
-    counted = found.group_by("key").agg(pl.col("rows").sum())
-    return counted["key"].to_numpy(), counted["rows"].to_numpy()
-
-
-def _encode(column: pl.Series) -> NDArray[np.uint32]:
-    """Encode values by numbers; missing values have a number, too."""
-    import polars as pl
-
-    column = column.alias("")  # Polars interprets some names as patterns
-    if column.dtype.is_float():
-        column = column.fill_nan(None)
-    if column.dtype == pl.Struct:
-        return column.rank("dense").to_numpy().astype(np.uint32) - 1
-    if column.dtype in (pl.Categorical, pl.Enum, pl.Boolean):
-        column = column.cast(pl.String)
-    if len(column) <= 1 << 17:  # sorting takes less time than the import of Arrow
-        ranks = column.rank("dense").cast(pl.UInt32)
-        return (ranks - 1).fill_null(ranks.drop_nulls().n_unique()).to_numpy()
-    coded = column.to_arrow(compat_level=pl.CompatLevel.newest()).dictionary_encode()
-    return pl.Series(coded.indices).fill_null(len(coded.dictionary)).cast(pl.UInt32).to_numpy()
-
-
-def _differs(agreement: _Agreement, persons: NDArray[np.uint32], column: pl.Series) -> bool:
+def _differs(agreement: Agreement, persons: NDArray[np.uint32], column: pl.Series) -> bool:
     """Check whether ages, genders or dates of birth differ within values, as those of several people do."""
-    return agreement.above_chance < _VARIES and _share_between(persons, column) < _VARIES
-
-
-def _share_between(groups: NDArray[np.uint32], column: pl.Series) -> float:
-    """Compute the share of the variance of numbers that is between groups: near 1 for ages of persons."""
-    import polars as pl
-
-    column = column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
-    plain = pl.DataFrame({"group": groups, "value": column.cast(pl.Float64, strict=False)}).drop_nulls()
-    total = plain["value"].var()
-    within = plain.group_by("group").agg(pl.col("value").var()).drop_nulls()["value"].mean()
-    if not isinstance(total, float) or not isinstance(within, float) or total <= 0:
-        return 0.0
-    return 1 - within / total
+    if agreement.rarely_differs:  # nearly all rows of the table have one value, and a typing error is no other person
+        return False
+    return agreement.above_chance < _VARIES and share_between(persons, column) < _VARIES
 
 
 def _find_evidence(rows: pl.DataFrame, name: str, *, sampled: bool) -> tuple[PersonEvidence, dict[str, float]] | None:
@@ -536,18 +457,18 @@ def _find_evidence(rows: pl.DataFrame, name: str, *, sampled: bool) -> tuple[Per
         Agreement above chance of each constant column.
     """
     rows = rows.filter(_is_present(rows[name]))
-    persons = _encode(rows[name])
+    persons = encode_values(rows[name])
     sizes = np.bincount(persons)
     if len(sizes) < _FEWEST_VALUES or len(sizes) == len(persons):
         return None
     constant: dict[str, float] = {}
     for other in rows.columns[1:]:
-        agreement = _measure_agreement(persons, values := _encode(rows[other]))
+        agreement = _measure_present(persons, rows[other])
         if agreement is None:
             continue
         if suggests_individual(other) and _differs(agreement, persons, rows[other]):
             return None  # these are the people of a place, a household, a product
-        if agreement.constant and (suggests_individual(other) or _shows_something(persons, values)):
+        if agreement.constant and (suggests_individual(other) or _shows_something(persons, encode_values(rows[other]))):
             constant[other] = agreement.above_chance
     if not _are_persons(name, constant, rows, persons):
         return None
@@ -579,7 +500,7 @@ def _are_persons(name: str, constant: Collection[str], rows: pl.DataFrame, perso
     unrelated: list[NDArray[np.uint32]] = []
     several_repeat = int((np.bincount(persons) >= 2).sum()) >= _FEWEST_VALUES
     for other in constant:
-        values = _encode(rows[other])[first]
+        values = encode_values(rows[other])[first]
         shared = _shows_something(persons, values)
         # A date of birth may be different for every person. One pair of rows that agree on it may be chance.
         if suggests_individual(other) and (shared or several_repeat):
@@ -595,5 +516,5 @@ def _are_persons(name: str, constant: Collection[str], rows: pl.DataFrame, perso
 
 def _are_related(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> bool:
     """Check whether one of two columns determines the other, or nothing shows that it does not."""
-    both = _measure_agreement(one, other), _measure_agreement(other, one)
+    both = measure_agreement(one, other), measure_agreement(other, one)
     return any(found is None or found.above_chance >= _RELATED for found in both)

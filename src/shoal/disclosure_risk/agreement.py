@@ -1,0 +1,123 @@
+"""Agreement of a column within the values of another one, on a scale from chance to always."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.table.counts import multiplicities
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+__all__ = ["Agreement", "encode_values", "measure_agreement", "share_between"]
+
+_CONSTANT = 0.8
+"""Agreement above chance (1: always) from which a column is constant within values."""
+_ERRORS = 0.05
+"""Share of the pairs of rows of a person that may differ by mistakes: fewer are no evidence against persons."""
+_DEVIATIONS = 4.0
+"""Standard deviations by which an agreement must exceed that of rows in a random order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """Agreement of rows with the same value of one column on another column."""
+
+    share: float
+    """Mean share of the pairs of rows of a value that agree, over the values that repeat."""
+    expected: float
+    """Share of all pairs of rows that agree: the mean over all orders of the rows."""
+    values: int
+    """Number of values that repeat."""
+
+    @property
+    def above_chance(self) -> float:
+        """The share on a scale from 0 (chance) to 1 (always)."""
+        return (self.share - self.expected) / (1 - self.expected)
+
+    @property
+    def rarely_differs(self) -> bool:
+        """Whether so few rows of a value differ that mistakes explain them."""
+        return self.share >= 1 - _ERRORS
+
+    @property
+    def constant(self) -> bool:
+        """Whether the other column is constant within nearly all values, beyond chance."""
+        noise = sqrt(self.expected * (1 - self.expected) / self.values)
+        return self.above_chance >= _CONSTANT and self.share - self.expected >= _DEVIATIONS * noise
+
+
+def measure_agreement(
+    groups: NDArray[np.uint32], values: NDArray[np.uint32], times: NDArray[np.int64] | None = None
+) -> Agreement | None:
+    """Measure the agreement of the rows of each group; None if no group has two rows, or all rows have the same value.
+
+    Parameters
+    ----------
+    groups, values : uint32 array
+        The group and the value of each row.
+    times : int64 array, optional
+        Multiplicity of each row; one by default.
+    """
+    sizes, totals = np.bincount(groups, weights=times), np.bincount(values, weights=times)
+    rows = float(sizes.sum())
+    repeated = sizes >= 2
+    expected = _count_pairs(totals).sum() / max(rows * (rows - 1), 1)
+    if not repeated.any() or expected >= 1:
+        return None
+    # Pairs of rows that agree within each group.
+    keys, counts = _count_keys(groups.astype(np.uint64) * np.uint64(len(totals)) + values, times)
+    agreeing = np.bincount((keys // np.uint64(len(totals))).astype(np.int64), weights=_count_pairs(counts))
+    share = float(np.mean(agreeing[repeated] / _count_pairs(sizes[repeated])))
+    return Agreement(share=share, expected=float(expected), values=int(repeated.sum()))
+
+
+def _count_pairs(counts: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(counts * (counts - 1.0))
+
+
+def _count_keys(
+    keys: NDArray[np.uint64], times: NDArray[np.int64] | None
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Count the rows of each distinct key."""
+    import polars as pl
+
+    found = pl.DataFrame({"key": keys, "rows": multiplicities(len(keys), times)})
+    counted = found.group_by("key").agg(pl.col("rows").sum())
+    return counted["key"].to_numpy(), counted["rows"].to_numpy()
+
+
+def encode_values(column: pl.Series) -> NDArray[np.uint32]:
+    """Encode values by numbers; missing values have a number, too."""
+    import polars as pl
+
+    column = column.alias("")  # Polars interprets some names as patterns
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+    if column.dtype == pl.Struct:
+        return column.rank("dense").to_numpy().astype(np.uint32) - 1
+    if column.dtype in (pl.Categorical, pl.Enum, pl.Boolean):
+        column = column.cast(pl.String)
+    if len(column) <= 1 << 17:  # sorting takes less time than the import of Arrow
+        ranks = column.rank("dense").cast(pl.UInt32)
+        return (ranks - 1).fill_null(ranks.drop_nulls().n_unique()).to_numpy()
+    coded = column.to_arrow(compat_level=pl.CompatLevel.newest()).dictionary_encode()
+    return pl.Series(coded.indices).fill_null(len(coded.dictionary)).cast(pl.UInt32).to_numpy()
+
+
+def share_between(groups: NDArray[np.uint32], column: pl.Series) -> float:
+    """Compute the share of the variance of numbers that is between groups: near 1 for ages of persons."""
+    import polars as pl
+
+    column = column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
+    plain = pl.DataFrame({"group": groups, "value": column.cast(pl.Float64, strict=False)}).drop_nulls()
+    total = plain["value"].var()
+    within = plain.group_by("group").agg(pl.col("value").var()).drop_nulls()["value"].mean()
+    if not isinstance(total, float) or not isinstance(within, float) or total <= 0:
+        return 0.0
+    return 1 - within / total
