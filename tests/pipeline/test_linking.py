@@ -215,3 +215,31 @@ def test_verbs_that_do_not_link_rows_refuse_with_a_reason(verb: Any) -> None:
     data = pl.DataFrame({"id": [0, 0, 1, 1], "age": [1, 2, 1, 2], "value": list("abab")})
     with pytest.raises(ParameterError, match="does not link rows"):
         verb(data, quasi_identifiers=["age"], sensitive="value", person="id", link=True, k=2)
+
+
+def test_a_value_that_all_linked_persons_have_is_not_called_uncertain(tmp_path: Path) -> None:
+    """Everybody has `a` in one of two records: groups of records share no value, and `a` is certain of each person."""
+    data = pl.DataFrame(
+        {
+            "id": [person for person in range(30) for _ in range(2)],
+            "age": [20 + person for person in range(30) for _ in range(2)],
+            "value": [value for person in range(30) for value in ("a", "bc"[person % 2])],
+        }
+    )
+    request: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "value", "person": "id", "k": 3, "seed": 1}
+    linked = shoal.anonymize(data, **request, link=True)
+    (found,) = [one for one in linked.warnings if one.code == "small_l"]
+    assert "it is known of each of them" in found.text
+    assert "small_l" in linked.public_certificate.to_json()
+    for release, saved in ((linked, "linked"), (shoal.anonymize(data, **request), "rows")):
+        release.save(tmp_path / saved)
+        said = " ".join(shoal.attacks.homogeneity_attack(tmp_path / saved).sentences())
+        assert "persons have several records in this release" in said
+    alone = shoal.anonymize(data.rename({"id": "row"}), **request | {"person": None}, direct_identifiers=["row"])
+    assert "several records" not in " ".join(shoal.attacks.homogeneity_attack(alone).sentences())
+
+
+def test_values_that_linked_persons_do_not_share_raise_nothing() -> None:
+    data = pl.DataFrame({"id": range(12), "age": [1] * 12, "value": list("abcd") * 3})
+    release = shoal.anonymize(data, quasi_identifiers=["age"], sensitive="value", person="id", link=True, k=3, l=2)
+    assert "small_l" not in [one.code for one in release.warnings]

@@ -134,6 +134,11 @@ def describe_columns(facts: Facts) -> list[str]:
     unmeasured = [
         f"Not measured: {_value(one)}, because of this: {one['why']}" for one in facts.get("not_measured") or ()
     ]
+    if facts.get("several_records"):
+        unmeasured.append(
+            "Each record is taken for another person, but persons have several records in this release: what all "
+            "records of a person tell together was not attacked, and may be certain."
+        )
     return [*said, *unmeasured]
 
 

@@ -70,10 +70,19 @@ def attack_each_column(table: PublishedTable, attack: Callable[[PublishedTable],
             errors[names] = error
     if not results:
         raise next(iter(errors.values()))
+    worst = max(results, key=_severity)
+    if _has_several_records(table):
+        worst = replace(worst, figures={**worst.figures, "several_records": True})
     if len(table.secrets) == 1:
-        return results[0]
+        return worst
     not_measured = {names: error.render(current_audience()) for names, error in errors.items()}
-    return replace(max(results, key=_severity), each=tuple(results), not_measured=not_measured)
+    return replace(worst, each=tuple(results), not_measured=not_measured)
+
+
+def _has_several_records(table: PublishedTable) -> bool:
+    """Check whether the certificate states that persons may have several records, which no attack puts together."""
+    requested = (table.reading.get("certificate") or {}).get("requested") or ()
+    return any(model.get("of") in ("persons", "records", "linked_persons") for model in requested)
 
 
 def _severity(result: AttackResult) -> tuple[float, ...]:

@@ -127,7 +127,8 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
     WarningKind(
         code="small_l",
         title="Some groups share a sensitive value",
-        when="In some group all records have the same sensitive value.",
+        when="In some group all records have the same sensitive value, or all persons whose linked records are alike "
+        "have one.",
         why="It is known of everybody in that group, without knowing which record is whose.",
         by=_RELEASE,
         public=True,

@@ -28,6 +28,7 @@ from shoal.models.feasible import SensitiveCounts, advise_diversity, drop_column
 from shoal.table import count_alike
 from shoal.table.counts import multiplicities
 from shoal.verification.cell_syntax import SET, read_cell
+from shoal.verification.linked_rows import find_bundles
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -182,8 +183,10 @@ def _small_groups(
             if most > achieved["k"]
             else None,
         )
+    if schema.pseudonym is not None:
+        yield from _shared_by_persons(frame, schema)
     # Some group has a single sensitive value: count the records that this affects.
-    if (achieved.get("l") or {}).get("distinct") == 1:
+    elif (achieved.get("l") or {}).get("distinct") == 1:
         # Several columns share one warning.
         known = _known(frame, schema, each)
         if known:
@@ -194,6 +197,20 @@ def _small_groups(
                 found=_of_columns("shared_values", known) if others else Fact("shared_value", share=share, column=name),
                 advice=advise_diversity([_counts(frame.get_column(name), each) for name in schema.sensitive]),
             )
+
+
+def _shared_by_persons(frame: pl.DataFrame, schema: Schema) -> Iterator[Remark]:
+    """Yield the warning that all persons who publish the same linked rows have a value, in whichever row."""
+    names = {"quasi_identifiers": schema.quasi_identifiers, "sensitive": schema.sensitive}
+    bundles = find_bundles(frame, pseudonym=str(schema.pseudonym), **names)
+    known = [name for name, shares in bundles.shares.items() if any(share.within == 1 for share in shares)]
+    if known:
+        yield Remark(
+            code="small_l",
+            column=None if known[1:] else known[0],
+            found=Fact("shared_by_persons", columns=tuple(known)),
+            advice=Fact("ask_for_l_of_persons", asked=Suggestion("l", 2, python="l=2")),
+        )
 
 
 def _known(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> dict[str, float]:

@@ -209,6 +209,11 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "{count} columns have groups in which all records share one value, which is known of everybody there: "
         "{columns:shares}."
     ),
+    "shared_by_persons": marked(
+        "Some persons who publish the same records of quasi-identifiers all have one value of {columns:names} in some "
+        "record: it is known of each of them."
+    ),
+    "ask_for_l_of_persons": marked("Ask for {asked} as well."),
     "ask_for_l": marked("Ask for {asked} as well: up to {most:number} is feasible."),
     "drop_same": marked("All records have the same value of {columns:names}: no model hides it, so drop it ({drop})."),
     "drop_same_first": marked(
