@@ -89,6 +89,9 @@ zip = "/trees/zip.csv"
 [dates]
 born = "%d.%m.%Y"
 
+[lists]
+income = ";"
+
 [report]
 title = "Visits"
 institution = "St. Mary's"
@@ -165,6 +168,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "normalize": True,
     "star": "?",
     "dates": ["born=%d.%m.%Y"],
+    "lists": ["income=;"],
     "decimal": ",",
     "delimiter": ";",
     "encoding": "latin-1",
@@ -215,7 +219,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
 FORMS, READING, ENGINE = fields_in("forms"), fields_in("reading"), ("engine", "memory", "master")
 COLUMNS = {key for key, word in WORDS.items() if word.section == "columns"}
 REPORT = {key for key, word in WORDS.items() if word.section == "report"}
-BY_COLUMN = ("weights", "limits", "coarsen", "hierarchies", "dates", "parameters")
+BY_COLUMN = ("weights", "limits", "coarsen", "hierarchies", "dates", "lists", "parameters")
 WRITTEN = {"output", "format", "spreadsheet_safe", "publish_proof", "strict", "force"}
 LEFT_BY_COMPARE = {"algorithm", "keep_order", *ENGINE, *WRITTEN, *REPORT}
 TOLD_BY_NAME = {("tp", "refine")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 __all__ = ["assignments", "bundles_of", "fewest_left_out", "fewest_stars", "is_linked_safe", "partitions_of"]
@@ -24,18 +24,34 @@ def bundles_of(rows: Sequence[Row]) -> list[list[Hashable]]:
     return list(bundles.values())
 
 
-def unit_shares(rows: Sequence[Row]) -> dict[Hashable, list[tuple[Fraction, Fraction]]]:
-    """For each value, list the share of the units of each bundle that have it in any row, with that of all units."""
+Shares = dict[Hashable, list[tuple[Fraction, Fraction]]]
+"""For each value, the share of the units of each bundle that have it, with that of all units."""
+
+
+def unit_shares(rows: Sequence[Row]) -> Shares:
+    """Compute the shares of the units of each bundle that have a value in any of their rows."""
     values: dict[Hashable, set[Hashable]] = {}
     for unit, _, value in rows:
         values.setdefault(unit, set()).add(value)
+    return shares_within(values, bundles_of(rows))
+
+
+def list_shares(records: Sequence[tuple[tuple[Hashable, ...], Collection[Hashable]]]) -> Shares:
+    """Compute the shares of the records of each group that have a value, alone or among others."""
+    groups: dict[tuple[Hashable, ...], list[Hashable]] = {}
+    for place, (known, _) in enumerate(records):
+        groups.setdefault(known, []).append(place)
+    return shares_within({place: set(values) for place, (_, values) in enumerate(records)}, [*groups.values()])
+
+
+def shares_within(values: Mapping[Hashable, set[Hashable]], bundles: Sequence[Sequence[Hashable]]) -> Shares:
+    """Compute the shares of the units of each bundle that have a value, from the values of each unit."""
 
     def share(units: Sequence[Hashable], value: Hashable) -> Fraction:
         return Fraction(sum(value in values[unit] for unit in units), len(units))
 
-    bundles, everyone = bundles_of(rows), [*values]
     found = set().union(*values.values())
-    return {value: [(share(bundle, value), share(everyone, value)) for bundle in bundles] for value in found}
+    return {value: [(share(bundle, value), share([*values], value)) for bundle in bundles] for value in found}
 
 
 def largest_share(rows: Sequence[Row]) -> Fraction:
@@ -47,11 +63,14 @@ def is_linked_safe(
     rows: Sequence[Row], k: int, l: Fraction | int, t: Fraction | int = 1, beta: Fraction | None = None
 ) -> bool:
     """Decide k, l, t and beta (the basic variant) of linked units by their definitions."""
-    shares = [pair for pairs in unit_shares(rows).values() for pair in pairs]
-    return (
-        min(map(len, bundles_of(rows))) >= k
-        and all(share * l <= 1 and abs(share - overall) <= t for share, overall in shares)
-        and (beta is None or all(share <= (1 + beta) * overall for share, overall in shares))
+    return min(map(len, bundles_of(rows))) >= k and within_limits(unit_shares(rows), l, t, beta)
+
+
+def within_limits(shares: Shares, l: Fraction | int, t: Fraction | int = 1, beta: Fraction | None = None) -> bool:
+    """Decide l, t and beta of shares by their definitions."""
+    pairs = [pair for pairs in shares.values() for pair in pairs]
+    return all(share * l <= 1 and abs(share - overall) <= t for share, overall in pairs) and (
+        beta is None or all(share <= (1 + beta) * overall for share, overall in pairs)
     )
 
 

@@ -54,10 +54,11 @@ class InMemory:
         return tuple(self.opened.frame.columns)
 
     def serving(self, request: Request) -> InMemory:
-        """Return the table, with normalized text if requested."""
-        if not request.normalize:
-            return self
-        return InMemory(opened=self.opened.normalized(request.schema.quasi_identifiers + request.schema.sensitive))
+        """Return the table, with lists as text, and with normalized text if requested."""
+        opened = self.opened.with_lists_as_text(request.lists) if request.lists else self.opened
+        if request.normalize:
+            opened = opened.normalized(request.schema.quasi_identifiers + request.schema.sensitive)
+        return self if opened is self.opened else InMemory(opened=opened)
 
     def of_cells(self, request: Request) -> Request:
         """Return the request unchanged: cells of this engine include all columns."""

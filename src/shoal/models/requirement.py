@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -76,6 +76,9 @@ class Requirement:
     """Whether every person has one row, so that what holds for rows holds for persons."""
     linked: bool = False
     """Whether the rows of a person are published together, so that all models count the persons of bundles."""
+    lists: tuple[tuple[str, str], ...] = ()
+    """Sensitive attributes whose cells are lists of values, with the separator of each. Models of sensitive values then
+    count the rows that have a value among others."""
 
     @classmethod
     def of(
@@ -86,6 +89,7 @@ class Requirement:
         *,
         one_row_each: bool = False,
         linked: bool = False,
+        lists: Mapping[str, str] | None = None,
     ) -> Requirement:
         """Create a requirement from one model or several.
 
@@ -100,6 +104,8 @@ class Requirement:
             Whether every person has one row; persons are not among the units then.
         linked : bool
             Whether the rows of a person are published together.
+        lists : mapping of str to str, optional
+            The separator of each sensitive attribute whose cells are lists.
 
         Raises
         ------
@@ -126,23 +132,32 @@ class Requirement:
         populations = {model.people for model in listed if isinstance(model, TableModel)} - {None}
         if len(populations) > 1:
             raise ParameterError("All models that refer to a population must be given the same population table.")
-        kinds = tuple(" + ".join(kind) for kind in units)
-        return cls(models=listed, sensitive=tuple(sensitive), units=kinds, one_row_each=one_row_each, linked=linked)
+        # Lists are of no concern if no model reads them.
+        separators = (lists or {}) if any(model.needs_sensitive for model in listed) else {}
+        return cls(
+            models=listed,
+            sensitive=tuple(sensitive),
+            units=tuple(" + ".join(kind) for kind in units),
+            one_row_each=one_row_each,
+            linked=linked,
+            lists=tuple(separators.items()),
+        )
 
     @cached_property
     def parts(self) -> tuple[PrivacyModel, ...]:
         """The models to check for rows: a model that is defined in terms of others is replaced by them.
 
-        If rows are linked, these are the models that the limits of bundles imply for groups of rows.
+        If rows are linked, or cells are lists, these are the models that follow for rows and whole cells.
         """
         if self.units:
             parts = tuple(part for model in self.models for part in models_of_units(model))
-            if not self.linked:
-                return parts
-            implied = (part for part in parts if isinstance(part, GroupModel) and part.frequency_form() is not None)
-            return tuple(implied) or models_of_units(KAnonymity(1))
-        # User-defined objects that are not checked yet may lack `parts`.
-        return tuple(part for model in self.models for part in getattr(model, "parts", (model,)))
+        else:
+            # User-defined objects that are not checked yet may lack `parts`.
+            parts = tuple(part for model in self.models for part in getattr(model, "parts", (model,)))
+        if not self.linked and not self.lists:
+            return parts
+        implied = (part for part in parts if isinstance(part, GroupModel) and part.frequency_form() is not None)
+        return tuple(implied) or (models_of_units(KAnonymity(1)) if self.units else (KAnonymity(1),))
 
     @cached_property
     def counts_units(self) -> bool:
@@ -219,8 +234,10 @@ class Requirement:
         """Serialize the models as in a certificate, with what each of them is about if units are protected."""
         if self.linked:
             return [{**model.to_dict(), "of": "linked_persons"} for model in self.models]
-        if self.one_row_each:
-            return [{**model.to_dict(), "of": "one_record_each"} for model in self.models]
+        if self.one_row_each or self.lists:
+            whose = {"of": "one_record_each"} if self.one_row_each else {}
+            lists = {"of": "lists"} if self.lists else whose
+            return [{**model.to_dict(), **(lists if model.needs_sensitive else whose)} for model in self.models]
         if not self.units:
             return [model.to_dict() for model in self.models]
         return [{**model.to_dict(), "of": "persons" if counts_units(model) else "records"} for model in self.models]

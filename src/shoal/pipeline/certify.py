@@ -254,7 +254,7 @@ def _describe_input(recoded: RecodedTable, digest: str) -> dict[str, Any]:
     return {
         "rows": rows,
         "rows_left_out": rows - recoded.prepared.table.people,
-        **({} if linked is None else {"linked": linked.to_dict()}),
+        **({"linked": linked.to_dict()} if linked is not None and schema.linked else {}),
         "quasi_identifiers": list(schema.quasi_identifiers),
         "sensitive": list(schema.sensitive),
         "insensitive": list(schema.insensitive),

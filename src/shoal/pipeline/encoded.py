@@ -12,7 +12,7 @@ from shoal.algorithms import populations_of
 from shoal.hierarchy import automatic_hierarchy, coarsen_columns, drop_coarsened_levels
 from shoal.pipeline.units import mark_first_rows
 from shoal.recoding import check_coverage, widen_classes
-from shoal.table import Schema, check_distinguishable, encode
+from shoal.table import Schema, check_distinguishable, encode, split_lists
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +67,13 @@ class EncodedTable:
         for column in self.table.quasi_identifiers:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
-        sensitive = ((column.name, column.dictionary) for column in self.table.sensitive)
+        separators = dict(requirement.lists)
+        sensitive = (
+            (column.name, split_lists(column.dictionary, separators[column.name])[1].unique())
+            if column.name in separators
+            else (column.name, column.dictionary)
+            for column in self.table.sensitive
+        )
         check_distinguishable(sensitive, may_normalize=may_normalize)
         requirement.check_feasible(populations_of(self.table.with_attributes(requirement.attributes)), people)
 

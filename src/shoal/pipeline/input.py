@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal._core.unpicklable import Unpicklable
 from shoal._messages import Suggestion
-from shoal.errors import ColumnError, NoRowsError, near_matches
+from shoal.errors import ColumnError, DataError, NoRowsError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import Restorer, open_frame, read_table, reads_alike, understand
 from shoal.table import Schema, normalize_columns
@@ -94,6 +94,27 @@ class OpenedData(Unpicklable):
     def normalized(self, names: Sequence[str]) -> OpenedData:
         """Normalize the text of some columns; the result replaces the original input."""
         return replace(self, frame=normalize_columns(self.frame.lazy(), names).collect())
+
+    def with_lists_as_text(self, separators: Mapping[str, str]) -> OpenedData:
+        """Write columns of lists as text with a separator; the result replaces the original input.
+
+        Raises
+        ------
+        DataError
+            A value contains the separator.
+        """
+        import polars as pl
+
+        columns = []
+        for name, separator in separators.items():
+            column = self.frame.get_column(name)
+            if not isinstance(column.dtype, pl.List):
+                continue
+            text = column.cast(pl.List(pl.String))
+            if text.explode().str.contains(separator, literal=True).any():
+                raise DataError(f"A value of the column '{name}' contains the separator of its lists. Choose another.")
+            columns.append(text.list.join(separator))
+        return replace(self, frame=self.frame.with_columns(columns)) if columns else self
 
     @property
     def raw_frame(self) -> pl.DataFrame:

@@ -1,4 +1,7 @@
-"""Link the rows of persons: pseudonyms, the positions of rows, and how many rows each person publishes."""
+"""Link the rows of persons: pseudonyms, the positions of rows, and how many rows each person publishes.
+
+A record with a list of sensitive values is a person with one row, without a pseudonym.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from shoal.errors import UnsupportedError
 from shoal.models import GroupModel
 from shoal.pipeline.linked_rows import LinkedRows
 from shoal.pipeline.units import number_rows_within_units, rank_rows
-from shoal.table import PSEUDONYM, Schema, encode
+from shoal.table import PSEUDONYM, Schema, encode, split_lists
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,11 +27,12 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal.algorithms.linked.strata import Strata
     from shoal.pipeline.input import OpenedData
     from shoal.request.request import Request
     from shoal.table import Column
 
-__all__ = ["link_rows"]
+__all__ = ["link_rows", "take_lists"]
 
 
 def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:
@@ -58,10 +62,7 @@ def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
     found, persons = np.unique(opened.units[0].codes[rows], return_inverse=True)
     persons = rng.permutation(len(found))[persons]
     positions = _positions(opened.frame[rows], persons, request, rng)
-    values = _encode(opened.frame[rows], request.schema.sensitive)
-    columns = [(column.codes.astype(np.int64), column.size) for column in values]
-    models = [model for model in request.requirement.models if isinstance(model, GroupModel)]
-    strata = choose_strata(persons, positions, columns, partial(unit_limits, models), least_units(models))
+    strata = _choose_strata(opened.frame[rows], persons, positions, request)
     # Spread over all rows of the input.
     of_rows = np.full((2, opened.frame.height), -1, dtype=np.int64)
     kept = rows[strata.kept]
@@ -77,15 +78,58 @@ def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
     )
 
 
+def take_lists(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:
+    """Find the values of records that have lists of them; each record is a person.
+
+    Parameters
+    ----------
+    opened, rows, request
+        As for `link_rows`.
+    rng : numpy.random.Generator
+        Orders the records.
+
+    Raises
+    ------
+    UnsupportedError
+        A model cannot be asked of lists.
+    InfeasibleError
+        There are too few records, or a sensitive value is too frequent.
+    """
+    _check_supported(request)
+    persons, positions = rng.permutation(len(rows)), np.zeros(len(rows), dtype=np.int64)
+    strata = _choose_strata(opened.frame[rows], persons, positions, request)
+    of_rows = np.full((2, opened.frame.height), -1, dtype=np.int64)
+    of_rows[:, rows] = persons, positions
+    linked = LinkedRows(strata=strata, persons=of_rows[0], positions=of_rows[1], rows=len(rows))
+    return replace(opened, linked=linked)
+
+
+def _choose_strata(
+    frame: pl.DataFrame, persons: NDArray[np.integer], positions: NDArray[np.int64], request: Request
+) -> Strata:
+    """Choose how many rows each person publishes, by the sensitive values of all rows."""
+    columns = []
+    separators = dict(request.requirement.lists)
+    for name in request.requirement.sensitive:
+        values = frame.get_column(name)
+        of: NDArray[np.integer] = np.arange(frame.height)
+        if name in separators:
+            of, values = split_lists(values, separators[name])
+        (column,) = _encode(values.to_frame(), [name])
+        columns.append((of, column.codes.astype(np.int64), column.size))
+    models = [model for model in request.requirement.models if isinstance(model, GroupModel)]
+    return choose_strata(persons, positions, columns, partial(unit_limits, models), least_units(models))
+
+
 def _check_supported(request: Request) -> None:
-    """Refuse requests that linked rows do not serve."""
+    """Refuse requests that linked rows and lists do not serve."""
     for model in request.requirement.models:
         if not isinstance(model, GroupModel) or model.unit_limits(Fraction(0)) is None:
             raise UnsupportedError(
-                "Linked rows can have k-anonymity, l-diversity by frequency, t-closeness with the equal distance and "
-                "beta-likeness, not ",
+                "Linked rows, and lists of values, can have k-anonymity, l-diversity by frequency, t-closeness with "
+                "the equal distance and beta-likeness, not ",
                 model,
-                ". Leave it out, or publish rows that are not linked.",
+                ". Leave it out, or publish rows that are not linked, and no lists.",
             )
 
 

@@ -97,6 +97,8 @@ def partition(prepared: PreparedTable, source: Source, clock: Clock) -> Partitio
 def _partition_linked(prepared: PreparedTable, linked: LinkedRows, clock: Clock) -> Partition:
     """Partition rows so that bundles of persons publish the same rows.
 
+    A record with a list of values is a person with one row.
+
     Parameters
     ----------
     prepared : PreparedTable
@@ -108,7 +110,7 @@ def _partition_linked(prepared: PreparedTable, linked: LinkedRows, clock: Clock)
     problem = replace(prepared.problem(clock), table=replace(prepared.table, counts=None))
     found = group_linked_rows(problem, of_rows.persons, of_rows.positions, linked.strata, prepared.request.chosen)
     found.check(prepared.table.rows, len(prepared.table.quasi_identifiers))
-    return found
+    return found if prepared.request.link else replace(found, guarantee=Guarantee(promise=Fact("lists_of_values")))
 
 
 def _explain_indivisible(request: Request) -> str | None:

@@ -16,7 +16,7 @@ from shoal.disclosure_risk import make_people_counter
 from shoal.errors import ColumnError, DataError, near_matches
 from shoal.pipeline.encoded import EncodedTable, encode_table
 from shoal.pipeline.input import convert_text
-from shoal.pipeline.linking import link_rows
+from shoal.pipeline.linking import link_rows, take_lists
 from shoal.pipeline.population import find_people_of_nodes, load_population
 from shoal.pipeline.units import assign_units, keep_rows
 from shoal.recoding import canonical_order
@@ -207,12 +207,17 @@ def assign_persons(opened: OpenedData, request: Request) -> OpenedData:
         near = near_matches(request.order, opened.frame.columns)
         raise ColumnError(f"There is no column '{request.order}' (order). {near}")
     opened = assign_units(opened, request.schema.units, request.missing_person)
-    if request.rows_per_person is None and not request.link:
+    lists = bool(request.requirement.lists)
+    if request.rows_per_person is None and not request.link and not lists:
         return opened
     _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+    rng = make_generator(request.seed)
     if request.link:
-        return link_rows(opened, rows, request, make_generator(request.seed))
-    return keep_rows(opened, rows, request, make_generator(request.seed))
+        return link_rows(opened, rows, request, rng)
+    if request.rows_per_person is not None:
+        opened = keep_rows(opened, rows, request, rng)
+        rows = rows[opened.publishable[rows] > 0]
+    return take_lists(opened, rows, request, rng) if lists else opened
 
 
 def prepare(opened: OpenedData, request: Request, clock: Clock) -> PreparedTable:

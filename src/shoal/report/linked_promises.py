@@ -1,4 +1,4 @@
-"""Explain what models promise to persons whose records are published together."""
+"""Explain what models promise to persons whose records are published together, and for lists of values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shoal._core.words import number, percent
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["promise_to_linked_persons", "share_text"]
+__all__ = ["promise_of_lists", "promise_to_linked_persons", "share_text"]
 
 
 def share_text(share: object) -> str:
@@ -60,3 +60,29 @@ def promise_to_linked_persons(request: Mapping[str, Any], what: str) -> str:
             ).format(beta=number(request["beta"]), what=what)
         )
     return " ".join(said)
+
+
+def promise_of_lists(request: Mapping[str, Any], what: str) -> str:
+    """Explain the guarantee of a requested model for records whose cells are lists of values.
+
+    Parameters
+    ----------
+    request : mapping
+        One entry of the certificate's "requested", with a parameter about sensitive values.
+    what : str
+        The sensitive attributes, as they stand in a sentence.
+    """
+    if "t" in request:
+        return _(
+            "For each value of {what}, the share of records that have it, alone or among others, differs by at most "
+            "{share} between the whole table and the records with the same published quasi-identifiers."
+        ).format(share=share_text(request["t"]), what=what)
+    if "beta" in request:
+        return _(
+            "Of the records with the same published quasi-identifiers, the share with any one value of {what}, alone "
+            "or among others, is at most 1 + {beta} times its share in the whole table."
+        ).format(beta=number(request["beta"]), what=what)
+    return _(
+        "Of the records with the same published quasi-identifiers, at most {share} have any one value of {what}, alone "
+        "or among others."
+    ).format(share=share_text(request.get("alpha") or 1 / request["l"]), what=what)

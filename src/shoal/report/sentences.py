@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.language import gettext as _
 from shoal._core.language import marked, ngettext, percentage
 from shoal._core.words import factor, listed, number, percent
-from shoal.report.linked_promises import promise_to_linked_persons, share_text
+from shoal.report.linked_promises import promise_of_lists, promise_to_linked_persons, share_text
 from shoal.table import PSEUDONYM
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ _OF_UNITS = {
     "records": marked("of one record of a person"),
     "one_record_each": marked("of persons with one record each"),
     "linked_persons": marked("of persons whose records are linked"),
+    "lists": marked("of each value of a list"),
 }
 """What a model is about if persons may have several records."""
 
@@ -102,8 +103,8 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     # Models are recognized by their parameters, the most specific first.
     if request.get("model") in _OF_RELEASES:
         return _OF_RELEASES[request["model"]](request)
-    if request.get("of") == "linked_persons":
-        return promise_to_linked_persons(request, what)
+    if request.get("of") in _BY_UNIT:
+        return _BY_UNIT[request["of"]](request, what)
     if "k" in request and request.get("of") == "persons":
         return _promise_to_persons(request, sensitive)
     if "alpha" in request:
@@ -256,6 +257,16 @@ def _promise_of_closeness(request: Mapping[str, Any], what: str) -> str:
     ).format(what=what, share=percent(float(t)), measure=measure)
 
 
+def _promise_of_lists(request: Mapping[str, Any], what: str) -> str:
+    of_groups = [promise({"k": request["k"]}, ())] if "k" in request else []
+    return " ".join([*of_groups, promise_of_lists(request, what)])
+
+
+_BY_UNIT: Mapping[str, Callable[[Mapping[str, Any], str], str]] = {
+    "linked_persons": promise_to_linked_persons,
+    "lists": _promise_of_lists,
+}
+"""What models promise to units that have several sensitive values."""
 _BY_LETTER: Mapping[str, Callable[[Mapping[str, Any], str], str]] = {
     "beta": _promise_of_shares,
     "delta": _promise_of_shares,
@@ -279,6 +290,8 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     found: list[str] = []
     if request.get("of") == "linked_persons":
         achieved = achieved.get("linked", achieved)
+    if request.get("of") == "lists":
+        achieved = achieved.get("lists", achieved)
     # Models of the whole release have a measure of their own name.
     measure = str(request.get("model")).replace(" ", "_").replace("-", "_")
     if measure in achieved:
@@ -478,6 +491,8 @@ def reservations(
 def _records_of_persons(whose: Set[str | None], *, alone: bool) -> list[str]:
     """Explain the limits for persons with several records, given the units of the models, in sentences."""
     said = [_what_records_tell(whose, alone=alone)]
+    if "lists" in whose:
+        said.append(_("A record may have several sensitive values: whoever knows some of them may find the others."))
     if alone:
         said.append(
             _(

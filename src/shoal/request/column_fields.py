@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shoal._core.validation import Integer, OneOf, Optional, Symbol
@@ -134,6 +134,19 @@ class ColumnFields:
         kind=bool,
     )
     # Missing and irregular values.
+    lists: Mapping[str, str] | None = requestable(
+        "mapping of column to str, optional",
+        'Sensitive columns whose cells hold several values, with the separator between them: `{"diagnoses": ";"}`. '
+        "l, t and beta then count the records that have a value, alone or among others. A column of lists (Parquet) is "
+        "published as text with the separator.",
+        section="columns",
+        default=None,
+        flag="--list",
+        metavar="NAME=SEPARATOR",
+        help="A sensitive column whose cells hold several values, with the separator between them, such as "
+        "'diagnoses=;'. Repeat it for others.",
+        kind=dict[str, str],
+    )
     missing_sensitive: str = requestable(
         '{"error", "value", "drop"}',
         "The treatment of rows without a sensitive value: an error, an ordinary value, or left out.",

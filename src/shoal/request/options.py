@@ -32,6 +32,7 @@ class CommonOptions(TypedDict, total=False):
     kept_rows: str
     order: str | None
     link: bool
+    lists: Mapping[str, str] | None
     missing_sensitive: str
     normalize: bool
     star: str

@@ -385,7 +385,10 @@ class Request(ColumnFields):
         # With one row per person, counting rows is counting persons.
         one, units = self.rows_per_person == 1, self.schema.units
         kinds = units[1:] if one else units
-        return Requirement.of(self.models, self.schema.sensitive, kinds, one_row_each=one, linked=self.link)
+        lists = {name: separator for name, separator in (self.lists or {}).items() if name in self.schema.sensitive}
+        return Requirement.of(
+            self.models, self.schema.sensitive, kinds, one_row_each=one, linked=self.link, lists=lists
+        )
 
     @cached_property
     def preferences(self) -> Preferences:
@@ -423,10 +426,10 @@ class Request(ColumnFields):
         return self.recoding == "generalization" and self.chosen.capabilities.hierarchical
 
     @property
-    def about_cells(self) -> dict[str, str | int]:
+    def about_cells(self) -> dict[str, Any]:
         """The entries of certificates about cells and rows, for the publisher and for readers."""
         # Entries that are only present if requested keep older certificates unchanged.
-        facts: dict[str, str | int] = {
+        facts: dict[str, Any] = {
             "star": self.star,
             "keep_order": self.keep_order,
             "missing_sensitive": self.missing_sensitive,
@@ -435,6 +438,8 @@ class Request(ColumnFields):
             facts["missing_person"] = self.missing_person
         if self.link:
             facts["link"] = True
+        if self.lists:
+            facts["lists"] = dict(self.lists)
         if self.rows_per_person is not None:
             facts |= {"rows_per_person": self.rows_per_person, "kept_rows": self.kept_rows}
         return {**facts, "normalize": True} if self.normalize else facts
@@ -516,6 +521,17 @@ class Request(ColumnFields):
             raise ParameterError(
                 "Linked rows need one column, or several together, that identify the person of each row: name it with ",
                 Suggestion("person"),
+                ".",
+            )
+        for name in self.lists or ():
+            if name not in schema.sensitive:
+                raise ColumnError(f"The column '{name}' is not sensitive: only sensitive columns may hold lists.")
+        if self.lists and self.requirement.lists and self.requirement.units and not self.link:
+            raise ParameterError(
+                "Lists of values need one record for each person. Publish the records of a person together with ",
+                Suggestion("link", True),
+                ", or choose one of them with ",
+                Suggestion("rows_per_person", 1),
                 ".",
             )
         # Linked rows have a column of pseudonyms, which is made when they are linked.

@@ -3,6 +3,7 @@
 from shoal.table.classes import EquivalenceClasses, mixed_radix_keys
 from shoal.table.encoding import Column, Table, encode
 from shoal.table.fingerprint import KEYED, fingerprint, new_salt
+from shoal.table.lists import split_lists
 from shoal.table.reading_alike import check_distinguishable, count_alike, normalize_columns
 from shoal.table.schema import PSEUDONYM, Schema, roles
 from shoal.table.text import dictionary_text
@@ -23,4 +24,5 @@ __all__ = [
     "new_salt",
     "normalize_columns",
     "roles",
+    "split_lists",
 ]

@@ -61,13 +61,14 @@ class Achieved:
     people: PeopleCounts | None = field(default=None, repr=False)
     """Number of people of the population who fit each group, if a model needs it."""
     bundles: Bundles | None = None
-    """The bundles of persons of linked rows."""
+    """The bundles of persons of linked rows, or the groups of rows with lists of values."""
     sizes_counted: dict[int, int] = field(default_factory=dict, repr=False)
     """Number of groups of each size that occurs."""
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the measurements to the "achieved" entry of a certificate."""
-        linked = {} if self.bundles is None else {"linked": self.bundles.to_dict()}
+        bundles = self.bundles
+        linked = {} if bundles is None else {"linked" if bundles.linked else "lists": bundles.to_dict()}
         if self.l_frequency is None:
             return {"k": self.k, "groups": self.groups, **self._of_release(), **linked}
         return {

@@ -1,5 +1,7 @@
 """Check a release of linked rows from its published cells alone: bundles of pseudonyms, and the values of their units.
 
+If cells are lists of values and rows are not linked, each row is a unit, and bundles are groups of rows.
+
 Shares nothing with the algorithm that made the bundles.
 """
 
@@ -61,6 +63,8 @@ class Bundles:
     shares: Mapping[str, tuple[UnitShare, ...]]
     """For each sensitive attribute the different shares that values have in bundles; 0 is among them if a bundle lacks
     a value."""
+    linked: bool = True
+    """Whether units are persons with pseudonyms, not rows."""
 
     def largest_share(self, name: str) -> Fraction:
         """Compute the largest share of the units of a bundle that have one value of an attribute."""
@@ -85,7 +89,12 @@ class Bundles:
 
 
 def find_bundles(
-    frame: pl.DataFrame, *, pseudonym: str, quasi_identifiers: Sequence[str], sensitive: Sequence[str]
+    frame: pl.DataFrame,
+    *,
+    pseudonym: str | None,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    lists: Mapping[str, str] | None = None,
 ) -> Bundles:
     """Measure the bundles of a published table.
 
@@ -93,17 +102,22 @@ def find_bundles(
     ----------
     frame : polars.DataFrame
         The published rows.
-    pseudonym : str
-        The column of pseudonyms.
+    pseudonym : str or None
+        The column of pseudonyms; None if each row is a unit.
     quasi_identifiers, sensitive : sequence of str
         Roles of the other columns. A missing value is a value of its own.
+    lists : mapping of str to str, optional
+        The separator of each sensitive column whose cells are lists of values. A list without any has a missing value.
     """
     import polars as pl
 
-    places = {name: frame.columns.index(name) for name in (pseudonym, *quasi_identifiers, *sensitive)}
+    units_named = () if pseudonym is None else (pseudonym,)
+    places = {name: frame.columns.index(name) for name in (*units_named, *quasi_identifiers, *sensitive)}
     # Columns by number, because Polars takes some names for patterns.
     rows = frame.select(pl.nth(place).alias(str(place)) for place in places.values())
-    unit = str(places[pseudonym])
+    unit = "unit" if pseudonym is None else str(places[pseudonym])
+    if pseudonym is None:
+        rows = rows.with_row_index(unit)
     known = [str(places[name]) for name in quasi_identifiers]
     if rows[unit].null_count():
         raise ReleaseUnsafeError("A row of linked rows has no pseudonym. Nothing was published.")
@@ -116,7 +130,12 @@ def find_bundles(
     shares: dict[str, tuple[UnitShare, ...]] = {}
     for name in sensitive:
         own = str(places[name])
-        pairs = rows.select(unit, own).unique().join(units, on=unit)
+        pairs = rows.select(unit, own)
+        if lists and name in lists:
+            cells = pl.col(own).cast(pl.String).str.split(lists[name]).list.eval(pl.element().str.strip_chars())
+            pairs = pairs.with_columns(cells.list.eval(pl.element().filter(pl.element() != "")))
+            pairs = pairs.with_columns(pl.when(pl.col(own).list.len() > 0).then(pl.col(own))).explode(own)
+        pairs = pairs.unique().join(units, on=unit)
         counts = pairs.group_by("rows", "size", own).agg(pl.len().alias("count"))
         whole = pairs.group_by(own).agg(pl.len().alias("all"))
         counts = counts.join(whole, on=own, nulls_equal=True)
@@ -129,7 +148,8 @@ def find_bundles(
         absent = present.filter(pl.col("bundles") < len(sizes))["all"].unique()
         found |= {UnitShare(0, 1, int(every), total) for every in absent}
         shares[name] = tuple(found)
-    return Bundles(units=total, bundles=len(sizes), k=int(sizes.min()), shares=shares)  # type: ignore[arg-type]
+    smallest = int(sizes.min())  # type: ignore[arg-type]
+    return Bundles(units=total, bundles=len(sizes), k=smallest, shares=shares, linked=pseudonym is not None)
 
 
 def _number_rows(rows: pl.DataFrame, known: Sequence[str]) -> pl.Series:
@@ -147,10 +167,11 @@ def _number_rows(rows: pl.DataFrame, known: Sequence[str]) -> pl.Series:
 def verify_linked(
     frame: pl.DataFrame,
     *,
-    pseudonym: str,
+    pseudonym: str | None,
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
     models: Sequence[GroupModel],
+    lists: Mapping[str, str] | None = None,
 ) -> Bundles:
     """Check that the bundles of a release of linked rows satisfy the models; return what they achieve.
 
@@ -160,13 +181,17 @@ def verify_linked(
         As for `find_bundles`.
     models : sequence of GroupModel
         Each of them can be asked of linked units (`GroupModel.unit_limits`).
+    lists : mapping of str to str, optional
+        As for `find_bundles`.
 
     Raises
     ------
     ReleaseUnsafeError
         A bundle fails. The message names the model, never a value.
     """
-    found = find_bundles(frame, pseudonym=pseudonym, quasi_identifiers=quasi_identifiers, sensitive=sensitive)
+    found = find_bundles(
+        frame, pseudonym=pseudonym, quasi_identifiers=quasi_identifiers, sensitive=sensitive, lists=lists
+    )
     for model in models:
         failed = found.k < (model.frequency_form() or (1, 1))[0]
         for name in sensitive if model.needs_sensitive else ():

@@ -95,20 +95,21 @@ def verify(
     asked = [by_position[name] for name in requirement.attributes] or counts
     _check_models(asked, requirement, people)
     found = measure_counts(counts, sensitive, requirement.models, people)
-    if pseudonym is None:
+    if pseudonym is None and not requirement.lists:
         return found
-    return replace(found, bundles=_check_bundles(frame, pseudonym, quasi_identifiers, requirement, units))
+    rows = frame if times is None else frame[np.repeat(np.arange(frame.height), times)]
+    return replace(found, bundles=_check_bundles(rows, pseudonym, quasi_identifiers, requirement, units))
 
 
 def _check_bundles(
     frame: pl.DataFrame,
-    pseudonym: str,
+    pseudonym: str | None,
     quasi_identifiers: Sequence[str],
     requirement: Requirement,
     units: pl.DataFrame | None,
 ) -> Bundles:
-    """Check the bundles of linked rows, and that pseudonyms and units are the same partition of the rows."""
-    if units is not None:
+    """Check bundles of linked rows or of lists, and that pseudonyms and units are the same partition of the rows."""
+    if units is not None and pseudonym is not None:
         import polars as pl
 
         pairs = pl.DataFrame({"pseudonym": frame[pseudonym], "unit": units.to_series()}).unique()
@@ -122,6 +123,7 @@ def _check_bundles(
         quasi_identifiers=quasi_identifiers,
         sensitive=requirement.sensitive,
         models=[model for model in requirement.models if isinstance(model, GroupModel)],
+        lists=dict(requirement.lists),
     )
 
 

@@ -147,6 +147,9 @@ _GUARANTEES: dict[str, str | tuple[str, str]] = {
         ),
     ),
     "linked_rows": marked("Linked rows: persons are grouped by a heuristic, so nothing is promised about the cost."),
+    "lists_of_values": marked(
+        "Lists of values: records are grouped by a heuristic, so nothing is promised of the cost."
+    ),
     "cost_of_plan": marked("The published forms are those of a plan; nothing is promised of their cost."),
     "proof_tells_more": marked(
         "The algorithm, its costs, bounds and ratios depend on the original table, not on the published one alone. "

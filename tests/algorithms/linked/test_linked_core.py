@@ -39,7 +39,7 @@ def test_lengths_are_cut_where_numbers_jump() -> None:
 
 def test_value_sets_hold_each_value_of_a_unit_once() -> None:
     units = np.array([0, 0, 1, 1, 2])
-    sets = ValueSets.of(units, 3, [(np.array([1, 1, 0, 1, 2]), 3), (np.array([0, 1, 0, 0, 0]), 2)])
+    sets = ValueSets.of(3, [(units, np.array([1, 1, 0, 1, 2]), 3), (units, np.array([0, 1, 0, 0, 0]), 2)])
     assert sets.starts.tolist() == [0, 3, 6, 8]
     assert sets.values.tolist() == [1, 3, 4, 0, 1, 3, 2, 3]
     assert sets.counts().tolist() == [1, 2, 1, 3, 1]
@@ -140,7 +140,7 @@ def test_groups_of_linked_rows_make_safe_bundles(
         models += [] if gain is None else [BetaLikeness(gain)]
         units = frame["person"].to_numpy()
         positions = frame.select(pl.int_range(pl.len()).over("person")).to_series().to_numpy()
-        columns = [(column.codes.astype(np.int64), column.size) for column in table.sensitive]
+        columns = [(np.arange(table.rows), column.codes.astype(np.int64), column.size) for column in table.sensitive]
         strata = choose_strata(units, positions, columns, partial(unit_limits, models), least_units(models))
         rows = np.flatnonzero(strata.kept)
         kept = table.entries(rows, None)
@@ -174,8 +174,9 @@ def test_too_few_units_are_refused() -> None:
 
 def test_a_value_of_too_many_units_is_refused() -> None:
     codes = np.array([0, 0, 0, 1])
+    limits = partial(unit_limits, [LDiversity(2)])
     with pytest.raises(InfeasibleError, match="too frequent"):
-        choose_strata(np.arange(4), np.zeros(4, dtype=np.int64), [(codes, 2)], partial(unit_limits, [LDiversity(2)]), 2)
+        choose_strata(np.arange(4), np.zeros(4, dtype=np.int64), [(np.arange(4), codes, 2)], limits, 2)
 
 
 def test_units_publish_fewer_rows_if_a_stratum_cannot_hide_its_values() -> None:
@@ -183,7 +184,7 @@ def test_units_publish_fewer_rows_if_a_stratum_cannot_hide_its_values() -> None:
     units = np.array([0, 0, 1, 1, 2, 3])
     positions = np.array([0, 1, 0, 1, 0, 0])
     codes = np.array([1, 0, 2, 0, 3, 4])
-    found = choose_strata(units, positions, [(codes, 5)], partial(unit_limits, [LDiversity(2)]), 2)
+    found = choose_strata(units, positions, [(np.arange(6), codes, 5)], partial(unit_limits, [LDiversity(2)]), 2)
     assert found.lengths.tolist() == [1, 1, 1, 1]
     assert found.fewest_left_out == 0
     assert int(np.count_nonzero(~found.kept)) == 2

@@ -45,7 +45,7 @@ def test_releases_are_safe_and_cost_no_less_than_the_optimum(block: int) -> None
         units = frame["person"].to_numpy()
         positions = frame.select(pl.int_range(pl.len()).over("person")).to_series().to_numpy()
         models = [KAnonymity(k), LDiversity(l)]
-        columns = [(column.codes.astype(np.int64), column.size) for column in table.sensitive]
+        columns = [(np.arange(table.rows), column.codes.astype(np.int64), column.size) for column in table.sensitive]
         try:
             strata = choose_strata(units, positions, columns, partial(unit_limits, models), least_units(models))
         except InfeasibleError:

@@ -41,7 +41,7 @@ class Strata:
 def choose_strata(
     units: NDArray[np.integer],
     positions: NDArray[np.integer],
-    columns: Sequence[tuple[NDArray[np.integer], int]],
+    columns: Sequence[tuple[NDArray[np.integer], NDArray[np.integer], int]],
     limits_of: Callable[[ValueSets], ShareLimits],
     least: int,
 ) -> Strata:
@@ -56,8 +56,9 @@ def choose_strata(
         Unit of each row, from 0 on; every number occurs.
     positions : integer array
         Place of each row among those of its unit, from 0 on.
-    columns : sequence of (codes, size)
-        Sensitive value of each row in each attribute.
+    columns : sequence of (rows, codes, size)
+        Sensitive values in each attribute: the row and the code of each, and the number of codes. A row may have
+        several values.
     limits_of : callable
         Computes the limits from the sensitive values of all units.
     least : int
@@ -81,7 +82,8 @@ def choose_strata(
     fewest = int(of_units.sum() - lengths.sum())
     while True:
         kept = positions < lengths[units]
-        values = ValueSets.of(units[kept], count, [(codes[kept], size) for codes, size in columns])
+        held = [(units[rows[kept[rows]]], codes[kept[rows]], size) for rows, codes, size in columns]
+        values = ValueSets.of(count, held)
         limits = limits_of(values)
         # Longest first: joining with a shorter stratum leaves out rows of one stratum only.
         strata = {length: np.flatnonzero(lengths == length) for length in np.unique(lengths).tolist()}

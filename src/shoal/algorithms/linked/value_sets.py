@@ -33,25 +33,21 @@ class ValueSets:
     """Number of values of each attribute."""
 
     @classmethod
-    def of(
-        cls, units: NDArray[np.integer], count: int, columns: Sequence[tuple[NDArray[np.integer], int]]
-    ) -> ValueSets:
-        """Collect the values of units from their rows.
+    def of(cls, count: int, columns: Sequence[tuple[NDArray[np.integer], NDArray[np.integer], int]]) -> ValueSets:
+        """Collect the values of units.
 
         Parameters
         ----------
-        units : integer array
-            Unit of each row, from 0 to count - 1.
         count : int
             Number of units.
-        columns : sequence of (codes, size)
-            Value of each row in each sensitive attribute, and the number of values of the attribute.
+        columns : sequence of (units, codes, size)
+            For each sensitive attribute, unit (from 0 to count - 1) and code of each value, and the number of codes.
         """
         # One key for each pair of a unit and a value; a value that occurs in several rows of a unit is counted once.
-        sizes = tuple(size for _, size in columns)
+        sizes = tuple(size for _, _, size in columns)
         width = max(sum(sizes), 1)
         before, keys = 0, []
-        for codes, size in columns:
+        for units, codes, size in columns:
             keys.append(units.astype(np.int64) * width + codes + before)
             before += size
         found = np.unique(np.concatenate(keys)) if keys else np.empty(0, dtype=np.int64)

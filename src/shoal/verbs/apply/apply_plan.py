@@ -130,10 +130,10 @@ def apply(
     # Read the table with the formats of the plan's table.
     with clock.step("read"):
         plan = _opened_plan(plan)
-        if plan.parameters.get("link"):
+        if plan.parameters.get("link") or plan.parameters.get("lists"):
             raise UnsupportedError(
-                "A plan of linked rows cannot be applied: the rows of new persons need bundles of their own. Publish "
-                "the table with anonymize."
+                "A plan of linked rows or of lists of values cannot be applied: new persons need groups of their own. "
+                "Publish the table with anonymize."
             )
         opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
         present = tuple(name for name in plan.schema.direct_identifiers if name in opened.frame.columns)
