@@ -95,6 +95,14 @@ def test_lists_of_linked_rows() -> None:
     assert within_limits(shares_within(values, bundles), 2)
 
 
+def test_lists_of_one_record_of_each_person() -> None:
+    table = patients(5, 60).with_columns(pcode=pl.int_range(60) // 2)
+    release = shoal.anonymize(table, **ROLES, person="pcode", rows_per_person=1, k=2, l=2, seed=1)
+    assert release.data.height == 30
+    assert within_limits(list_shares(records_of(release.data)), 2)
+    assert [one["of"] for one in release.certificate.requested] == ["one_record_each", "lists"]
+
+
 def test_verification_reads_lists_by_itself() -> None:
     frame = pl.DataFrame({"age": [1, 1, 1, 2], "codes": ["a; b", "b;;c ", None, ";"]})
     roles: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["codes"], "lists": {"codes": ";"}}
