@@ -201,8 +201,9 @@ def _small_groups(
 
 def _shared_by_persons(frame: pl.DataFrame, schema: Schema) -> Iterator[Remark]:
     """Yield the warning that all persons who publish the same linked rows have a value, in whichever row."""
-    names = {"quasi_identifiers": schema.quasi_identifiers, "sensitive": schema.sensitive}
-    bundles = find_bundles(frame, pseudonym=str(schema.pseudonym), **names)
+    bundles = find_bundles(
+        frame, pseudonym=schema.pseudonym, quasi_identifiers=schema.quasi_identifiers, sensitive=schema.sensitive
+    )
     known = [name for name, shares in bundles.shares.items() if any(share.within == 1 for share in shares)]
     if known:
         yield Remark(
