@@ -12,7 +12,7 @@ import polars as pl
 import shoal
 from benchmarks.harness import ratio
 from benchmarks.results import Grid, Part, Target
-from shoal.disclosure_risk import minimal_uniques
+from shoal.disclosure_risk import find_minimal_uniques
 from shoal.table import Schema, encode
 
 if TYPE_CHECKING:
@@ -109,11 +109,11 @@ def _times(part: Part, settings: Settings) -> None:
 def _special(part: Part, settings: Settings) -> None:
     frame = shoal.datasets.census(_SPECIAL_ROWS, quasi_identifiers=7, seed=settings.seed)
     columns = _columns(frame)
-    minimal_uniques(columns, 2)
+    find_minimal_uniques(columns, 2)
     rows: list[tuple[object, ...]] = []
     for size in (2, 3, _SPECIAL_SIZE, len(columns)):
         start = time.perf_counter()
-        found = minimal_uniques(columns, size)
+        found = find_minimal_uniques(columns, size)
         rows.append((size, time.perf_counter() - start, int(found.by_row.sum())))
     part.targets.append(
         Target(

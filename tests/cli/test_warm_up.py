@@ -32,7 +32,7 @@ def test_all_algorithms_can_be_named_and_others_cannot(shoal: Any) -> None:
 
 RARE = {
     "common": {"acceptable"},
-    "disclosure_risk": {"least_doubt"},
+    "disclosure_risk": {"compute_least_doubt"},
     "linked": {"cheapest_runs", "failing_bundles", "join_round"},
     "exact": {"close_vectors"},
     "matching": {"pair_costs", "is_cheapest_assignment"},

@@ -214,7 +214,7 @@ def test_masks_and_dates():
         (
             {"population": pl.DataFrame({"age": [25, 45, 46], "sex": ["f", "f", "f"]})},
             DataError,
-            r"1 row\(s\) of the table fit nobody .*'sex' \(1 row\(s\) whose cell nobody fits\)",
+            r"1 row\(s\) of the table fit no person .*'sex' \(1 row\(s\) whose cell fits no person\)",
         ),
     ],
 )

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from tests.oracles.disclosure_risk import minimal_sample_uniques, special_scores
 
-from shoal.disclosure_risk import count_frequencies, minimal_uniques, special_uniques
-from shoal.disclosure_risk.suda import data_intrusion_probability, dis_suda_scores
+from shoal.disclosure_risk import count_frequencies, find_minimal_uniques, summarize_special_uniques
+from shoal.disclosure_risk.suda import compute_dis_suda_scores, data_intrusion_probability
 from shoal.disclosure_risk.suda_kernel import mark_minimal, refine
 from shoal.errors import ParameterError
 from shoal.table import Schema, encode
@@ -36,10 +36,10 @@ def columns_of(rows):
 
 
 def test_the_practice_guide():
-    found = minimal_uniques(columns_of(GUIDE), 3)
+    found = find_minimal_uniques(columns_of(GUIDE), 3)
     assert found.scores.tolist() == [0, 0, 6, 0, 12, 0, 6, 10, 0, 0]
     columns = columns_of(GUIDE)
-    special = special_uniques(found, columns, count_frequencies(columns), None)
+    special = summarize_special_uniques(found, columns, count_frequencies(columns), None)
     assert special.minimal_uniques == {1: 4, 2: 5, 3: 0}
     assert (special.records, special.highest, special.dis) == (0.4, 12, None)
 
@@ -47,10 +47,10 @@ def test_the_practice_guide():
 def test_contributions_of_columns():
     rows = [(2, 0, 0), (1, 3, 6), (1, 0, 0)]
     for size in (2, 3):
-        assert minimal_uniques(columns_of(rows), size).contributions.tolist() == [50, 37.5, 37.5]
+        assert find_minimal_uniques(columns_of(rows), size).contributions.tolist() == [50, 37.5, 37.5]
     swapped = [(a, c, b) for a, b, c in rows]
-    assert minimal_uniques(columns_of(swapped), 3).contributions.tolist() == [50, 37.5, 37.5]
-    assert minimal_uniques(columns_of([(1, 1), (1, 1)]), 2).contributions.tolist() == [0, 0]
+    assert find_minimal_uniques(columns_of(swapped), 3).contributions.tolist() == [50, 37.5, 37.5]
+    assert find_minimal_uniques(columns_of([(1, 1), (1, 1)]), 2).contributions.tolist() == [0, 0]
 
 
 def test_scores_on_the_scale_of_the_data_intrusion_probability():
@@ -58,11 +58,11 @@ def test_scores_on_the_scale_of_the_data_intrusion_probability():
     scores = np.array([7, 0, 0, 1.75, 0, 3.25, 0, 1.75, 2.75, 0, 0])
     dis = data_intrusion_probability(5, 6, Fraction(1, 100))
     expected = [0.028038903, 0, 0, 0.005435918, 0, 0.011357785, 0, 0.005435918, 0.009313862, 0, 0]
-    assert dis_suda_scores(scores, 5, dis, 4) == pytest.approx(expected, abs=2e-9)  # printed from 32-bit floats
-    assert dis_suda_scores(np.zeros(3), 0, 0.5, 4).tolist() == [0, 0, 0]
+    assert compute_dis_suda_scores(scores, 5, dis, 4) == pytest.approx(expected, abs=2e-9)  # printed from 32-bit floats
+    assert compute_dis_suda_scores(np.zeros(3), 0, 0.5, 4).tolist() == [0, 0, 0]
     assert data_intrusion_probability(0, 4, Fraction(1, 10)) is None
     assert data_intrusion_probability(3, 4, Fraction(1)) == 1
-    assert dis_suda_scores(np.array([2.0, 0]), 1, 1.0, 4).tolist() == [1, 0]
+    assert compute_dis_suda_scores(np.array([2.0, 0]), 1, 1.0, 4).tolist() == [1, 0]
 
 
 def test_the_data_intrusion_probability_is_the_share_of_right_matches():
@@ -88,7 +88,7 @@ def test_hundreds_of_random_tables():
         table = [tuple(int(rng.integers(0, size)) for size in sizes) for _ in range(rows)]
         size = int(rng.integers(1, columns + 2))
         expected = minimal_sample_uniques(table, size)
-        found = minimal_uniques(columns_of(table), size)
+        found = find_minimal_uniques(columns_of(table), size)
         counted = [
             [sum(len(one) == s for one in of_row) for s in range(1, found.by_row.shape[1] + 1)] for of_row in expected
         ]
@@ -121,9 +121,9 @@ def test_the_kernels_are_what_they_say():
 
 def test_progress_is_told_and_too_much_is_refused():
     told = []
-    minimal_uniques(columns_of(GUIDE), 3, progress=lambda *words: told.append(words))
+    find_minimal_uniques(columns_of(GUIDE), 3, progress=lambda *words: told.append(words))
     assert told[0] == ("special uniques", 0, 14)
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
     wide = columns_of([tuple(range(60))] * 2)
     with pytest.raises(ParameterError, match="GB of memory"):
-        minimal_uniques([*wide] * 2, 7)
+        find_minimal_uniques([*wide] * 2, 7)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.oracles.persons import confidence_by_matchings
 
 from shoal.disclosure_risk.confidence import person_confidence, person_figures
-from shoal.disclosure_risk.confidence_kernel import least_doubt
+from shoal.disclosure_risk.confidence_kernel import compute_least_doubt
 from shoal.verification import count_groups
 
 
@@ -50,7 +50,9 @@ def test_the_loop_without_compilation(groups: list[list[tuple[int, int]]]) -> No
     starts = np.append(np.flatnonzero(np.diff(units.values[order], prepend=-1)), len(order))
     given = (starts, np.repeat(np.arange(len(units.sizes)), units.distinct)[order], units.counts[order])
     held = (values.starts, values.values, values.counts, values.sizes, len(values.totals))
-    assert np.allclose(least_doubt.py_func(*given, *held), least_doubt(*given, *held[:-1], np.int64(held[-1])))
+    assert np.allclose(
+        compute_least_doubt.py_func(*given, *held), compute_least_doubt(*given, *held[:-1], np.int64(held[-1]))
+    )
 
 
 def test_many_rows_of_one_person_in_a_group() -> None:

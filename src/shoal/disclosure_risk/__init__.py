@@ -41,7 +41,7 @@ from shoal.disclosure_risk.reidentification import (
     sample_uniques,
     small_classes,
 )
-from shoal.disclosure_risk.suda import SpecialUniques, minimal_uniques, special_uniques
+from shoal.disclosure_risk.suda import SpecialUniques, find_minimal_uniques, summarize_special_uniques
 
 __all__ = [
     "measure_persons",
@@ -81,7 +81,7 @@ __all__ = [
     "marketer_risk",
     "may_be_code",
     "may_be_persons",
-    "minimal_uniques",
+    "find_minimal_uniques",
     "person_candidates",
     "population_uniques",
     "prosecutor_risk",
@@ -90,5 +90,5 @@ __all__ = [
     "repeated_combinations",
     "sample_uniques",
     "small_classes",
-    "special_uniques",
+    "summarize_special_uniques",
 ]

@@ -94,6 +94,7 @@ def attribute_disclosure(
     >>> attribute_disclosure(np.array([2, 1]), np.array([2, 4]), np.array([2, 4]), Fraction(1, 2)).average
     0.5
     """
+    # Rows of a class share the confidence of its most common value.
     return Threshold(
         highest=float((most / sample).max()),
         average=math.fsum((most / sample * rows_of).tolist()) / int(rows_of.sum()),

@@ -147,12 +147,12 @@ def make_people_counter(
             raise DataError(_describe_too_few(population.height, int(rows.sum())))
         cells = [column.codes for column in read.columns.values()]
         # Count the people who fit each group, except groups of stars only.
-        everybody = _PlacedPopulation.of(read, cells, population)
+        placed = _PlacedPopulation.of(read, cells, population)
         stars = _find_all_stars(read)
-        found, times = everybody.count_fits(~stars, progress)
-        _check_people(rows, found, read, cells, everybody.covered)
+        found, times = placed.count_fits(~stars, progress)
+        _check_people(rows, found, read, cells, placed.covered)
         # Groups of stars only contain exactly the people who fit no other group.
-        rest = int(everybody.counts[times == 0].sum())
+        rest = int(placed.counts[times == 0].sum())
         found[stars] = rest
         return PeopleCounts.of(
             rows,
@@ -240,14 +240,14 @@ def _add_population(
     """Add the frequencies in the population."""
     if population.height < found.rows:
         raise DataError(_describe_too_few(population.height, found.rows))
-    everybody = _PlacedPopulation.of(read, cells, population)
-    big, times = everybody.count_fits(np.ones(found.classes, dtype=np.bool_), progress)
-    _check_people(found.rows_of, big, read, cells, everybody.covered)
+    placed = _PlacedPopulation.of(read, cells, population)
+    big, times = placed.count_fits(np.ones(found.classes, dtype=np.bool_), progress)
+    _check_people(found.rows_of, big, read, cells, placed.covered)
     return replace(
         found,
         population=big,
         people=population.height,
-        outside=int(everybody.counts[times == 0].sum()),
+        outside=int(placed.counts[times == 0].sum()),
         overlapping=bool((times > 1).any()),
     )
 
@@ -255,8 +255,8 @@ def _add_population(
 def _describe_too_few(people: int, rows: int) -> str:
     """Describe a population that is smaller than the table."""
     return (
-        f"The population has {people:,} row(s), fewer than the {rows:,} of the table. It must hold everybody who may "
-        "be meant, with one row per person, the people of the table among them."
+        f"The population has {people:,} row(s), fewer than the {rows:,} of the table. It must contain "
+        "every person who may be in the table, with one row per person."
     )
 
 
@@ -274,14 +274,14 @@ def _check_people(
     # Columns with cells that fit no person of the population.
     strange = []
     for name, codes, regions in zip(read.columns, cells, covered, strict=True):
-        nobody = (regions.high < regions.low)[codes]
-        if nobody.any():
-            strange.append(f"'{name}' ({int(rows_of[nobody].sum()):,} row(s) whose cell nobody fits)")
+        unmatched = (regions.high < regions.low)[codes]
+        if unmatched.any():
+            strange.append(f"'{name}' ({int(rows_of[unmatched].sum()):,} row(s) whose cell fits no person)")
     where = f" The columns that do not match: {', '.join(strange)}." if strange else ""
     raise DataError(
-        f"{int((rows_of - big)[short].sum()):,} row(s) of the table fit nobody of the population who is left; it "
-        f"must hold everybody of the table.{where} Give a population of the same people with their true values; where "
-        "cells do not say what they stand for, say it with ",
+        f"{int((rows_of - big)[short].sum()):,} row(s) of the table fit no person of the population who is left; it "
+        f"must contain all persons of the table.{where} Give a population of the same people with their true values. "
+        "If the meaning of cells is unknown, declare it with ",
         Suggestion("hierarchies"),
         " or ",
         Suggestion("cells"),

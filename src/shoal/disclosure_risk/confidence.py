@@ -1,9 +1,9 @@
-"""What unlinked rows tell of a person: how sure somebody can be of a value in some of a person's rows.
+"""Confidence of an adversary in a sensitive value of a person, over all of the person's unlinked rows.
 
-The adversary knows the quasi-identifiers of all rows of everybody, sees the groups, and takes every matching of the
-rows of a group with its people for equally likely. A unit with r of the g rows of a group, c of which have a value, has
-that value in none of them with probability C(g - c, r) / C(g, r). Groups are matched independently, so that these are
-multiplied.
+The adversary knows the quasi-identifiers of all rows of all persons, sees the groups, and considers all matchings of
+the rows of a group with its persons equally likely. If a unit has r of the g rows of a group, and c of the g rows have
+a value, the unit has that value in none of its rows with probability C(g - c, r) / C(g, r). Groups are matched
+independently, so the probabilities of several groups are multiplied.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.disclosure_risk.confidence_kernel import least_doubt
+from shoal.disclosure_risk.confidence_kernel import compute_least_doubt
 from shoal.disclosure_risk.figures import Threshold
 from shoal.disclosure_risk.reidentification import Reidentification, reidentification_of_persons
 from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_up
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 __all__ = ["disclosure_to_persons", "measure_persons"]
 
-_DOUBT = 1e-6
-"""Floating-point confidences are wrong by far less than this: units within it of a bound are decided by fractions."""
+_MAX_FLOAT_ERROR = 1e-6
+"""Upper bound on the error of floating-point confidences. Units this close to a bound are decided with fractions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PersonConfidence:
-    """How sure somebody can be that a unit has one sensitive value in some of its rows."""
+    """Confidence of an adversary that a unit has one sensitive value in some of its rows."""
 
     largest: Fraction
     """The largest probability, over all units and values."""
     limit: Fraction | None
-    """The share that the models of rows allow one value to have of a group; None if they allow any."""
+    """The largest share of a group that the models allow one value to have; None if there is no such model."""
     above: int
-    """Units of which some value is more probable than the limit; 0 without one."""
+    """Number of units with a value whose probability exceeds the limit; 0 without a limit."""
     average: float
     """Mean over the units of the probability of their most probable value."""
 
@@ -57,26 +57,26 @@ class PersonConfidence:
 
 @dataclass(frozen=True, kw_only=True)
 class PersonFigures:
-    """Records and units of a release; they depend on whose the records are, and are the publisher's."""
+    """Counts of the records and units of a release, for the publisher, who knows the units of the records."""
 
     unit: str
     """Columns that identify the units."""
     records: int
-    """Rows of the release."""
+    """Number of rows of the release."""
     units: int
-    """Units that have a row in it."""
+    """Number of units with at least one row."""
     most_records: int
-    """Rows of the unit that has the most."""
+    """Largest number of rows of a unit."""
     least_in_group: int
-    """Different units of the group that has the fewest."""
+    """Smallest number of distinct units of a group."""
     average_in_group: Fraction
-    """Different units of a group, on average."""
+    """Mean number of distinct units of a group."""
     largest_share: Fraction
-    """The largest share that one unit has of a group."""
+    """Largest share that one unit has of the rows of a group."""
     risk: Reidentification
     """The risk of re-identification of a unit: the highest of any of its rows, in groups of different units."""
     confidence: dict[str, PersonConfidence]
-    """For each sensitive attribute how sure somebody can be of a value of a unit."""
+    """For each sensitive attribute: the confidence in a value of a unit."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as in a certificate, rounded against the publisher."""
@@ -111,7 +111,7 @@ def measure_persons(
     frame : polars.DataFrame
         The published table.
     units : polars.DataFrame, optional
-        Whose each row is, one column for each kind of unit (`number_units`); None: no units are protected.
+        The unit of each row, one column for each kind of unit (`number_units`); None if no units are protected.
     quasi_identifiers, sensitive : sequence of str
         Roles of the columns.
     limit : Fraction, optional
@@ -119,7 +119,7 @@ def measure_persons(
     k : int
         Requirement of a model: a risk of 1 / k is acceptable, or 1 / 5 if there is no requirement (1).
     times : int64 array, optional
-        How often each row is published, if it is not once.
+        Multiplicity of each row; one by default.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def person_figures(
 
 
 def person_confidence(units: GroupCounts, values: GroupCounts, limit: Fraction | None = None) -> PersonConfidence:
-    """Measure how sure somebody can be that a unit has a value in some of its rows.
+    """Measure the confidence of an adversary that a unit has a value in some of its rows.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def person_confidence(units: GroupCounts, values: GroupCounts, limit: Fraction |
     values : GroupCounts
         The rows of each sensitive value in the same groups.
     limit : Fraction, optional
-        Units above it are counted.
+        Units with a larger confidence are counted.
 
     Returns
     -------
@@ -195,19 +195,20 @@ def person_confidence(units: GroupCounts, values: GroupCounts, limit: Fraction |
     starts = np.append(np.flatnonzero(np.diff(owners, prepend=-1)), len(owners)).astype(np.int64)
     groups = np.repeat(np.arange(len(units.sizes)), units.distinct)[order]
     rows = units.counts[order].astype(np.int64)
-    least = least_doubt(
+    least = compute_least_doubt(
         starts, groups, rows, values.starts, values.values, values.counts, values.sizes, np.int64(len(values.totals))
     )
     confidence = -np.expm1(least)
-    exact = _Exact(starts, groups, rows, values)
-    # The largest: of the units that may have it, each different situation is computed once.
-    largest = exact.largest(np.flatnonzero(confidence >= confidence.max() - _DOUBT))
+    exact = _ExactConfidence(starts, groups, rows, values)
+    # The largest confidence, exactly: each different profile of a unit is computed once.
+    largest = exact.largest(np.flatnonzero(confidence >= confidence.max() - _MAX_FLOAT_ERROR))
     average = math.fsum(confidence.tolist()) / len(confidence)
     if limit is None:
         return PersonConfidence(largest=largest, limit=None, above=0, average=average)
+    # Units near the limit are decided exactly, all others by floating point.
     bound = float(limit)
-    above = int(np.count_nonzero(confidence > bound + _DOUBT))
-    unsure = np.flatnonzero(np.abs(confidence - bound) <= _DOUBT)
+    above = int(np.count_nonzero(confidence > bound + _MAX_FLOAT_ERROR))
+    unsure = np.flatnonzero(np.abs(confidence - bound) <= _MAX_FLOAT_ERROR)
     return PersonConfidence(
         largest=largest, limit=limit, above=above + exact.count_above(unsure, limit), average=average
     )
@@ -239,6 +240,7 @@ def disclosure_to_persons(
         For each sensitive attribute; shares are of the persons.
     """
     with_units, named = name_units(frame, owners)
+    # Groups are the rows with equal quasi-identifiers.
     units, *values = count_groups(with_units, quasi_identifiers, [*named.values(), *sensitive])
     found = {}
     for name, counts in zip(sensitive, values, strict=True):
@@ -252,7 +254,7 @@ def disclosure_to_persons(
     return found
 
 
-class _Exact:
+class _ExactConfidence:
     """Confidences as fractions, for the units that floating point does not decide."""
 
     def __init__(
@@ -262,9 +264,9 @@ class _Exact:
         self._known: dict[tuple[tuple[int, int], ...], Fraction] = {}
 
     def largest(self, units: NDArray[np.intp]) -> Fraction:
-        """Return the largest confidence of some units."""
+        """Compute the largest confidence of the given units."""
         single, several = self._split(units)
-        found = [self._of(unit) for unit in several]
+        found = [self._compute(unit) for unit in several]
         groups = np.unique(self._groups[self._starts[single]])
         found += [Fraction(int(self._values.heights[g]), int(self._values.sizes[g])) for g in groups]
         return max(found)
@@ -281,18 +283,19 @@ class _Exact:
             for height, size, time in zip(heights, sizes, times.tolist(), strict=True)
             if height * limit.denominator > size * limit.numerator
         )
-        return int(count) + sum(self._of(unit) > limit for unit in several)
+        return int(count) + sum(self._compute(unit) > limit for unit in several)
 
     def _split(self, units: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[int]]:
-        """Return the units of one row, for which the share of the most frequent value is the answer, and the others."""
+        """Split units into those with a single row, whose confidence is the largest share of a value, and others."""
         begins = self._starts[units]
         alone = (self._starts[units + 1] - begins == 1) & (self._rows[begins] == 1)
         return units[alone], units[~alone].tolist()
 
-    def _of(self, unit: int) -> Fraction:
-        """Return the largest confidence in a value of a unit."""
+    def _compute(self, unit: int) -> Fraction:
+        """Compute the largest confidence in a value of a unit."""
         entries = slice(self._starts[unit], self._starts[unit + 1])
         profile = tuple(sorted(zip(self._groups[entries].tolist(), self._rows[entries].tolist(), strict=True)))
+        # Units with the same numbers of rows in the same groups have the same confidence.
         if profile not in self._known:
             without: dict[int, Fraction] = {}
             for g, r in profile:

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""How sure somebody can be that a unit has a value in some of its rows, in logarithms, for every unit."""
+"""Confidence of an adversary in a value of each unit, in logarithms."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from shoal._core.compiling import kernel
 
-__all__ = ["least_doubt"]
+__all__ = ["compute_least_doubt"]
 
-_MULTIPLIED = 64
-"""Up to so many rows of a unit in a group their factors are multiplied; beyond, factorials are approximated."""
+_MAX_FACTORS = 64
+"""Largest number of rows of a unit in a group for which factors are multiplied; more use the log-gamma function."""
 
 
 @kernel
-def least_doubt(unit_starts, entry_groups, entry_rows, group_starts, values, counts, sizes, width):
+def compute_least_doubt(unit_starts, entry_groups, entry_rows, group_starts, values, counts, sizes, width):
     """Find for each unit the smallest logarithm of the probability that it has a value in none of its rows.
 
     Parameters
@@ -42,16 +42,17 @@ def least_doubt(unit_starts, entry_groups, entry_rows, group_starts, values, cou
     least = np.zeros(unit_starts.size - 1, dtype=np.float64)
     sums = np.zeros(width, dtype=np.float64)
     for u in range(unit_starts.size - 1):
-        # The factors of each value, over the groups of the unit.
+        # Add up the log-probabilities of each value over the groups of the unit.
         for e in range(unit_starts[u], unit_starts[u + 1]):
             g = entry_groups[e]
             size = sizes[g]
             r = entry_rows[e]
             for j in range(group_starts[g], group_starts[g + 1]):
                 others = size - counts[j]
+                # Fewer other rows than rows of the unit: one of them must have the value.
                 if others < r:
                     sums[values[j]] = -np.inf
-                elif r <= _MULTIPLIED:
+                elif r <= _MAX_FACTORS:
                     share = 1.0
                     for i in range(r):
                         share *= (others - i) / (size - i)
@@ -59,7 +60,7 @@ def least_doubt(unit_starts, entry_groups, entry_rows, group_starts, values, cou
                 else:
                     sums[values[j]] += math.lgamma(others + 1) - math.lgamma(others - r + 1)
                     sums[values[j]] -= math.lgamma(size + 1) - math.lgamma(size - r + 1)
-        # The value that is least in doubt; the sums are cleared for the next unit.
+        # Take the value with the smallest sum, and clear the sums for the next unit.
         for e in range(unit_starts[u], unit_starts[u + 1]):
             g = entry_groups[e]
             for j in range(group_starts[g], group_starts[g + 1]):

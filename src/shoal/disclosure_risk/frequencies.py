@@ -134,8 +134,8 @@ def count_frequencies(
     people = len(population[0].codes)
     if people < rows:
         raise DataError(
-            f"The population has {people:,} row(s), fewer than the {rows:,} of the table. It must hold everybody who "
-            "may be meant, with one row per person, the people of the table among them."
+            f"The population has {people:,} row(s), fewer than the {rows:,} of the table. It must contain every person "
+            "who may be in the table, with one row per person."
         )
     # Number the classes of the table and the population together, then keep those of the table.
     both = [_encode_together(column, other) for column, other in zip(columns, population, strict=True)]
@@ -231,14 +231,14 @@ def _check_people(
         unknown = np.array([text not in known for text in cell_text(column.dictionary).to_list()], dtype=np.bool_)
         if unknown.any():
             rows = int(np.bincount(column.codes, minlength=column.size)[unknown].sum())
-            strange.append(f"'{column.name}' ({rows:,} row(s) with {int(unknown.sum()):,} value(s) that nobody has)")
+            strange.append(f"'{column.name}' ({rows:,} row(s) with {int(unknown.sum()):,} value(s) that no person has)")
     where = f" The columns that do not match: {', '.join(strange)}." if strange else without
     raise DataError(
-        f"{missing:,} row(s) of the table are not in the population, which must hold everybody of the table.{where} "
-        "Give a population of the same people with cells of the same form",
+        f"{missing:,} row(s) of the table are not in the population, which must contain all its persons.{where}"
+        " Give a population of the same people with cells of the same form",
         *(
             (
-                "; for a table whose cells are generalized or suppressed, compare what they stand for: ",
+                "; for a table whose cells are generalized or suppressed, compare their meanings: ",
                 Suggestion("stars", "wildcard"),
             )
             if released

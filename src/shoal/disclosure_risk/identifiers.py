@@ -89,6 +89,7 @@ def detect_identifiers(frame: pl.DataFrame) -> tuple[PossibleIdentifier, ...]:
 
 def _make_finding(name: str, kind: Kind, *, named: bool, share: float | None) -> PossibleIdentifier:
     """Describe a column as a possible identifier."""
+    # What the finding rests on.
     by = "name and values" if named and share is not None else "name" if named else "values"
     reason = {
         "name": "its name says so",

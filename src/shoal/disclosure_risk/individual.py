@@ -108,6 +108,7 @@ def individual_risks(sample: NDArray[np.int64], sums: NDArray[np.float64]) -> ND
     >>> individual_risks(np.array([3, 1, 2]), np.array([108, 45.5, 2])).round(8).tolist()
     [0.01355297, 0.08579129, 0.5]
     """
+    # Rounded weights may be a little below 1.
     p = np.minimum(sample / sums, 1.0)
     return np.minimum(p * _integrate(sample.astype(np.float64), p), 1 / sample)
 

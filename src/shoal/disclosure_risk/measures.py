@@ -46,14 +46,14 @@ def _records(facts: Facts, share: float) -> int:
 
 
 def _total(facts: Facts) -> int:
-    """Return what shares are of: the number of rows, or of persons if they are counted."""
+    """Get the total that shares refer to: the number of rows, or of persons if they are counted."""
     persons: int | None = facts.get("units")
     rows: int = facts["rows"]
     return rows if persons is None else persons
 
 
 def _noun(facts: Facts, count: float, rows: str = "record") -> str:
-    """Return the noun of what is counted: persons if a column identifies them, else records (or rows)."""
+    """Choose the noun for what is counted: persons if a column identifies them, else records (or rows)."""
     noun = rows if facts.get("unit") is None else "person"
     return noun if count == 1 else f"{noun}s"
 
@@ -78,6 +78,7 @@ def _one_in(probability: float) -> str:
 
 
 def _people_fit(count: int) -> str:
+    """Format a number of people of the population."""
     return f"at least {number(count)} {'person' if count == 1 else 'people'} of the population"
 
 
@@ -93,6 +94,7 @@ _NAMED = 4
 
 def _sample_uniques(facts: Facts) -> str:
     alone = _records(facts, facts["sample_uniques"])
+    # The sentence for persons; the one for records follows.
     if facts.get("unit") is not None:
         if not alone:
             return _(
@@ -115,23 +117,24 @@ def _sample_uniques(facts: Facts) -> str:
 
 
 def _small_classes(facts: Facts) -> str:
-    told = [
+    shares = [
         f"{number(_records(facts, share))} share{'s' if _records(facts, share) == 1 else ''} them with fewer than "
         f"{number(int(k) - 1)} other{'s' if int(k) > 2 else ''}"
         for k, share in facts["small_classes"].items()
         if int(k) > 2
     ]
+    # The smallest class, as a number of persons or of records.
     smallest = number(facts["smallest_class"])
     if facts.get("unit") is not None:
         fewest = f"the smallest has records of {smallest} {_noun(facts, facts['smallest_class'])}"
         return f"The rows form {number(facts['classes'])} classes with the same {_known(facts)}; {fewest}." + (
-            f" Of the persons, {listed(told)}." if told else ""
+            f" Of the persons, {listed(shares)}." if shares else ""
         )
     fewest = (
         f"every row matches at least {smallest}" if facts["stars"] == "wildcard" else f"the smallest has {smallest}"
     )
     return f"The rows form {number(facts['classes'])} classes with the same {_known(facts)}; {fewest}." + (
-        f" Of the records, {listed(told)}." if told else ""
+        f" Of the records, {listed(shares)}." if shares else ""
     )
 
 
@@ -190,16 +193,17 @@ def _k_map(facts: Facts) -> str | None:
     figures = facts["k_map"]
     if figures is None:
         return None
-    said = []
+    # The counted k first, then the estimates.
+    sentences = []
     if figures["k"] is not None:
-        said.append(f"Every row fits {_people_fit(figures['k'])}.")
+        sentences.append(f"Every row fits {_people_fit(figures['k'])}.")
     if figures["estimated"] is not None:
-        said.append(
+        sentences.append(
             f"By the Poisson law every row fits {_people_fit(figures['estimated'])} "
             f"({number(figures['estimated_without_zero'])} by the law without zero), with an error of at most "
             f"{_share(figures['significance'])} for a row."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _delta_presence(facts: Facts) -> str | None:
@@ -216,6 +220,7 @@ def _population_uniques(facts: Facts) -> str | None:
     figures = facts["population_uniques"]
     if figures is None:
         return None
+    # All estimates that fit the sample, in parentheses.
     others = [
         f"{_share(figures[name])} by {title}"
         for name, title in (("pitman", "Pitman's model"), ("zayatz", "Zayatz"), ("snb", "the slide negative binomial"))
@@ -267,45 +272,50 @@ def _suda(facts: Facts) -> str | None:
     if figures is None:
         return None
     special = _records(facts, figures["records"])
-    said = (
+    sentence = (
         f"{number(special)} of {number(_total(facts))} {_noun(facts, 2)} can be told from all others by at most "
         f"{number(figures['size'])} of the columns."
     )
     if not special:
-        return said
+        return sentence
+    # The column with the largest contribution to the scores.
     leading = max(figures["contributions"].items(), key=lambda one: one[1])
     dis = figures["dis"]
     alone = f"a {_noun(facts, 1)} that is alone in the file"
     more = f" A match with {alone} is right with a probability of {_share(dis)}." if dis else ""
-    return f"{said} The column '{leading[0]}' is part of {_share(leading[1] / 100)} of what makes them special.{more}"
+    return (
+        f"{sentence} The column '{leading[0]}' is part of {_share(leading[1] / 100)} of what makes them special.{more}"
+    )
 
 
 def _attribute_disclosure(facts: Facts) -> str | None:
     figures = facts["attribute_disclosure"]
     if not figures:
         return None
-    said = []
+    sentences = []
+    # A sentence for each sensitive attribute.
     for name, one in figures.items():
         above = _records(facts, one["records_above"])
         if facts.get("unit") is not None:
-            said.append(
+            sentences.append(
                 f"Somebody who knows {_known(facts)} of all records of a person can be sure of one of the person's "
                 f"values of {name} with a confidence of up to {_share(one['highest'])}, {_share(one['average'])} on "
                 f"average; for {number(above)} {_noun(facts, above)} it is more than {_limit(one)}."
             )
             continue
-        said.append(
+        sentences.append(
             f"Somebody who knows {_known(facts)} of a record can be sure of its {name} with a confidence of up to "
             f"{_share(one['highest'])}, {_share(one['average'])} on average; for {number(above)} records it is "
             f"more than {_limit(one)}."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _combinations(facts: Facts) -> str | None:
     ranked = facts["quasi_identifiers"]
     if not ranked or ranked[0]["separation"] is None:
         return None
+    # The best single column, and the best combination.
     alone = max((one for one in ranked if len(one["columns"]) == 1), key=lambda one: one["separation"])
     best = ranked[0]
     return (

@@ -65,6 +65,7 @@ class PersonRows:
         >>> found.persons, found.entry_of.tolist()
         (1, [0, 0, 1])
         """
+        # An entry is a class of the quasi-identifiers together with a person.
         numbers, person = np.unique(owners.to_numpy(), return_inverse=True)
         class_of, sizes, _ = number_classes([(column.codes, column.size) for column in columns], len(person))
         parts = [(class_of.astype(np.uint32), max(len(sizes), 1)), (person.astype(np.uint32), max(len(numbers), 1))]
@@ -104,6 +105,7 @@ class PersonRows:
             Classes of persons: `class_of` is in the order of their numbers, and `rows_of` may be zero.
         """
         of_entries = frequencies.class_of
+        # Sort the entries of each person by the size of their class, and take the first.
         order = np.lexsort((of_entries, sizes[of_entries], self.person_of))
         first = np.flatnonzero(np.diff(self.person_of[order], prepend=-1))
         chosen = of_entries[order[first]]

@@ -179,6 +179,7 @@ def journalist_risk(frequencies: Frequencies, threshold: Fraction) -> Threshold:
     The average is the greater of two averages: that of an adversary who starts from people of the population,
     `u / sum F`, and that of one who starts from rows, `sum(f / F) / n`.
     """
+    # The adversary may start from the population or from the rows.
     population, rows_of = _population(frequencies), frequencies.rows_of
     return Threshold(
         highest=1 / int(population.min()),
@@ -239,6 +240,7 @@ def delta_presence(frequencies: Frequencies) -> PresenceFigures | None:
     """
     if frequencies.overlapping:
         return None
+    # People who match no class are certainly not in the table.
     shares = frequencies.rows_of / _population(frequencies)
     return PresenceFigures(lowest=0.0 if frequencies.outside else float(shares.min()), highest=float(shares.max()))
 
@@ -253,7 +255,7 @@ def compute_share_above(
 
 def _population(frequencies: Frequencies) -> NDArray[np.int64]:
     """Get F of each class."""
-    assert frequencies.population is not None, "asked of tables with a population only"
+    assert frequencies.population is not None, "only tables with a population have frequencies in it"
     return frequencies.population
 
 

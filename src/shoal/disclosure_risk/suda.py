@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 __all__ = [
     "SpecialUniques",
     "data_intrusion_probability",
-    "dis_suda_scores",
-    "minimal_uniques",
-    "special_uniques",
+    "compute_dis_suda_scores",
+    "find_minimal_uniques",
+    "summarize_special_uniques",
 ]
 
 _MAX_BYTES = 2_000_000_000
@@ -60,14 +60,15 @@ class SpecialUniques(Figures):
     minimal_uniques: dict[int, int]
     """Number of minimal sample uniques by size."""
     records: float
-    """Share of the rows with a minimal sample unique."""
+    """Share of the rows that have a minimal sample unique, or of the persons if persons are counted."""
     highest: float
     """The highest score of a row."""
     contributions: dict[str, float]
     """For each column the percentage of the total score from minimal sample uniques that contain the column."""
     dis: float | None
-    """Data intrusion probability: a match with a sample unique is right. None if the sampling fraction is unknown,
-    or no row is unique."""
+    """Data intrusion probability: the probability that a match with a sample unique is correct. None if the sampling
+    fraction is unknown, or no row is unique.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -77,13 +78,14 @@ class MinimalUniques:
     columns: int
     """Number of columns."""
     by_row: NDArray[np.int32]
-    """Number for each row, by size - 1; shape (rows, size)."""
+    """Number of minimal sample uniques of each row: column s - 1 counts those of size s; shape (rows, size)."""
     by_column: NDArray[np.int64]
-    """Number for each column, by size - 1; shape (columns, size)."""
+    """Number of minimal sample uniques with each column, likewise by size; shape (columns, size)."""
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """Weight of a minimal sample unique of size s [4]_: the product of (columns - i) for i from s to the size."""
+        """Weight of a minimal sample unique of size s [4]_: the product of (columns - i) for i = s to the largest."""
+        # The set of all columns has the weight of an empty product, 1.
         most = min(self.by_row.shape[1], self.columns - 1)
         found = [math.prod(self.columns - i for i in range(s, most + 1)) for s in range(1, self.by_row.shape[1] + 1)]
         return np.array(found, dtype=np.float64)
@@ -101,7 +103,7 @@ class MinimalUniques:
         return np.asarray(100 * (self.by_column @ self.weights) / total if total else np.zeros(self.columns))
 
 
-def minimal_uniques(
+def find_minimal_uniques(
     columns: Sequence[Column], size: int, *, owners: NDArray[np.int64] | None = None, progress: Progress = silent
 ) -> MinimalUniques:
     """Find all minimal sample uniques of up to `size` columns.
@@ -140,25 +142,26 @@ def minimal_uniques(
             Suggestion("suda"),
             ", or name fewer quasi-identifiers.",
         )
-    known = np.zeros((sets, words), dtype=np.uint64)
-    number: dict[tuple[int, ...], int] = {}
+    # For each visited set, the rows that are unique in it, as a bit set.
+    unique_rows = np.zeros((sets, words), dtype=np.uint64)
+    index_of: dict[tuple[int, ...], int] = {}
     by_row = np.zeros((rows, size), dtype=np.int32)
     by_column = np.zeros((count, size), dtype=np.int64)
     total = sets + math.comb(count, size)
     for done, (chosen, unique) in enumerate(_visit_sets(columns, size, owners)):
         progress("special uniques", done, total)
-        # A set that was not visited has only unique rows in one of its subsets, so that no superset is minimal.
-        subsets = [number.get(chosen[:at] + chosen[at + 1 :], -1) for at in range(1, len(chosen))]
+        # If a subset was not visited, all rows are unique in a smaller set: no row is minimal in this one.
+        subsets = [index_of.get(chosen[:at] + chosen[at + 1 :], -1) for at in range(1, len(chosen))]
         # Remember the unique rows of this set: those of the set without its least column, and the new ones.
         if len(chosen) < size:
-            number[chosen] = here = len(number)
+            index_of[chosen] = index = len(index_of)
             if len(chosen) > 1:
-                known[here] = known[number[chosen[1:]]]
-            np.bitwise_or.at(known[here], unique >> 6, np.uint64(1) << (unique & 63).astype(np.uint64))
+                unique_rows[index] = unique_rows[index_of[chosen[1:]]]
+            np.bitwise_or.at(unique_rows[index], unique >> 6, np.uint64(1) << (unique & 63).astype(np.uint64))
         # New unique rows are minimal if no other subset of one column less makes them unique.
         if len(unique) and -1 not in subsets:
             minimal = np.empty(len(unique), dtype=np.bool_)
-            mark_minimal(unique, known, np.array(subsets, dtype=np.int64), minimal)
+            mark_minimal(unique, unique_rows, np.array(subsets, dtype=np.int64), minimal)
             by_row[unique[minimal], len(chosen) - 1] += 1
             by_column[list(chosen), len(chosen) - 1] += int(minimal.sum())
     return MinimalUniques(columns=count, by_row=by_row, by_column=by_column)
@@ -221,7 +224,7 @@ def data_intrusion_probability(uniques: int, in_pairs: int, p: Fraction) -> floa
     return float(uniques * p / matches) if uniques else None
 
 
-def dis_suda_scores(scores: NDArray[np.float64], uniques: int, dis: float, columns: int) -> NDArray[np.float64]:
+def compute_dis_suda_scores(scores: NDArray[np.float64], uniques: int, dis: float, columns: int) -> NDArray[np.float64]:
     r"""Compute the DIS-SUDA score of each row: its score on the scale of the data intrusion probability [4]_.
 
     .. math:: \left(1 + \frac{U (1 / DIS - 1)}{s^q \sum_t s_t^{-q}}\right)^{-1}, \qquad q = 1 + (8 - columns) / 20
@@ -233,23 +236,24 @@ def dis_suda_scores(scores: NDArray[np.float64], uniques: int, dis: float, colum
     scores : float array
         The score of each row.
     uniques : int
-        U, the number of rows that are unique in all columns.
+        U, the index_of of rows that are unique in all columns.
     dis : float
         The data intrusion probability.
     columns : int
         Number of columns.
     """
-    # The exponent falls with the number of columns [4]_.
+    # The exponent falls with the index_of of columns [4]_.
     q = 1 + (8 - columns) / 20
     special = scores > 0
+    # The formula above, with s**-q for each row and the sum over all rows.
     powers = scores[special] ** -q
-    inverse = uniques * (1 / dis - 1) / math.fsum(powers.tolist()) if len(powers) else 0.0
+    odds = uniques * (1 / dis - 1) / math.fsum(powers.tolist()) if len(powers) else 0.0
     found = np.zeros(len(scores))
-    found[special] = 1 / (1 + inverse * powers)
+    found[special] = 1 / (1 + odds * powers)
     return found
 
 
-def special_uniques(
+def summarize_special_uniques(
     found: MinimalUniques,
     columns: Sequence[Column],
     frequencies: Frequencies,
@@ -261,6 +265,7 @@ def special_uniques(
 
     With `owners`, the person of each row, the share of the persons with a minimal sample unique is computed.
     """
+    # Rows in classes of one and of two.
     uniques, in_pairs = (int(frequencies.rows_of[frequencies.rows_of == size].sum()) for size in (1, 2))
     total, rows = found.by_row.sum(axis=0), np.flatnonzero(found.by_row.any(axis=1))
     special, count = len(rows), len(found.by_row)

@@ -26,7 +26,7 @@ from shoal.disclosure_risk.individual import (
     sum_weights,
 )
 from shoal.disclosure_risk.person_rows import PersonRows
-from shoal.disclosure_risk.suda import dis_suda_scores
+from shoal.disclosure_risk.suda import compute_dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.findings import persons_beside
 from shoal.models.unique_estimates import SampleHistogram
@@ -425,17 +425,17 @@ def _special(
     if asked.suda is None:
         return None, {}
     owners = None if persons is None else persons.person_of
-    found = measures.minimal_uniques(columns, asked.suda, owners=owners, progress=progress)
+    found = measures.find_minimal_uniques(columns, asked.suda, owners=owners, progress=progress)
     # Without a given sampling fraction, the population or the weights determine it.
     p, count = asked.sampling_fraction, frequencies.rows if persons is None else persons.persons
     if p is None and frequencies.people is not None:
         p = Fraction(count, frequencies.people)
     elif p is None and weights is not None:
         p = frequencies.rows / exact_fraction(math.fsum(weights.tolist()))
-    special = measures.special_uniques(found, columns, frequencies, p, owners=owners)
+    special = measures.summarize_special_uniques(found, columns, frequencies, p, owners=owners)
     uniques = int((frequencies.rows_of == 1).sum())
     unknown = np.full(frequencies.rows, np.nan)  # NaN becomes null
-    dis = unknown if special.dis is None else dis_suda_scores(found.scores, uniques, special.dis, len(columns))
+    dis = unknown if special.dis is None else compute_dis_suda_scores(found.scores, uniques, special.dis, len(columns))
     each = slice(None) if persons is None else persons.entry_of
     return special, {"suda": found.scores[each], "dis_suda": dis[each]}
 
