@@ -22,6 +22,7 @@ ROOT = Path(shoal.__file__).parent
 pytestmark = pytest.mark.xdist_group("house")  # so that one process measures every package, once
 
 UNFINISHED = {
+    "disclosure_risk",
     "republication",
 }
 """Packages below `shoal` whose docstrings and comments are still to be revised."""

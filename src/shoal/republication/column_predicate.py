@@ -60,8 +60,7 @@ class ColumnPredicate:
         The values that a star stands for. By default any value, including a missing one.
     empty_is_missing : bool
         Whether the table was read from a format such as CSV, in which an empty text is a missing value. If so, a
-        missing
-        value may be an empty text, which can satisfy conditions that a missing value cannot.
+        missing value may be an empty text, which can satisfy conditions that a missing value cannot.
 
     Raises
     ------

@@ -252,11 +252,9 @@ class Publication(Unpicklable):
         ----------
         folder : path
             The public folder. It contains `release.csv` (or `.parquet`), `counterfeits.csv`, the public
-            `certificate.json` and
-            a `report.html` of these. The private folder lies next to it, with the suffix ".private", and only its owner
-            can
-            read it. It contains the full `certificate.json` and `report.html`, and `salt.txt`, the key of the input
-            hash.
+            `certificate.json` and a `report.html` of these. The private folder lies next to it, with the suffix
+            ".private", and only its owner can read it. It contains the full `certificate.json` and `report.html`, and
+            `salt.txt`, the key of the input hash.
         force : bool
             Whether to replace existing folders of an earlier release.
         format : {"csv", "parquet"}, optional

@@ -48,8 +48,7 @@ def build_published_tables(
     -------
     published, counterfeits : DataFrame
         The table (`group_id`, quasi-identifiers, sensitive attributes), and the number of counterfeits of each group
-        that
-        has any (`group_id`, `count`). Groups are numbered from 1.
+        that has any (`group_id`, `count`). Groups are numbered from 1.
     recoding : Recoding
         The published cells of each box; groups that share a box publish the same cells.
     """

@@ -69,8 +69,7 @@ class PublishedGroups:
         The text of a suppressed cell.
     domains : mapping of str to str, optional
         For a quasi-identifier with stars, the values that a star stands for, as a cell such as "[17, 95]" or "{f, m}".
-        By
-        default any value; the estimate then uses the range of the other cells.
+        By default any value; the estimate then uses the range of the other cells.
     meanings : mapping of str to Meaning, optional
         Declared meanings of the quasi-identifiers' cells (`shoal.verification.collect_meanings`).
     empty_is_missing : bool

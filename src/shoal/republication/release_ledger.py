@@ -53,12 +53,10 @@ class Ledger(Unpicklable):
         hexadecimal digits) if it is set, else the file next to the ledger, `releases.db.key`.
     anchor : str or path, optional
         The file with the anchor. By default the environment variable `SHOAL_LEDGER_ANCHOR` if it is set, else the file
-        next
-        to the key, `releases.db.anchor`.
+        next to the key, `releases.db.anchor`.
     create : bool, default False
         Whether to create a ledger that does not exist, with a new key and a new anchor. No ledger is created if a key
-        or an
-        anchor exists.
+        or an anchor exists.
     wait : float, default 30
         Seconds to wait for another process that publishes.
 
@@ -66,8 +64,7 @@ class Ledger(Unpicklable):
     ------
     LedgerError
         If the ledger cannot be used, for example because it is damaged, was written by a newer version, or its key is
-        lost.
-        The message explains what to do.
+        lost. The message explains what to do.
 
     Examples
     --------
@@ -135,24 +132,18 @@ class Ledger(Unpicklable):
             Columns that an adversary knows.
         sensitive : str or sequence of str
             The column that must not be linked to a person. If there are several, their combination is protected by the
-            bound
-            1/m; one of the columns alone may be inferred with a higher confidence.
+            bound 1/m; one of the columns alone may be inferred with a higher confidence.
         direct_identifiers : sequence of str, optional
             Further columns that are dropped.
         counterfeits : {"independent", "fewest", "paper"}
             How missing values of a bucket are filled. With "independent" only counterfeits fill them, and the bound 1/m
-            also
-            holds for readers who know the algorithm. With "fewest" new people fill them as far as possible, and with
-            "paper" in
-            the order of the paper. Both need far fewer counterfeits, but a reader who knows the algorithm can infer
-            some
-            people's values from the counterfeits and from who is new in a group.
+            also holds for readers who know the algorithm. With "fewest" new people fill them as far as possible, and
+            with "paper" in the order of the paper. Both need far fewer counterfeits, but a reader who knows the
+            algorithm can infer some people's values from the counterfeits and from who is new in a group.
         anew : bool, default False
             Assert that releases of another series of the same name, found next to the ledger, in the current folder, or
-            later
-            next to an output, are of other people. Otherwise they are an error, because the ledger that they came from
-            may be
-            lost, and this ledger would treat their people as new.
+            later next to an output, are of other people. Otherwise they are an error, because the ledger that they came
+            from may be lost, and this ledger would treat their people as new.
 
         Returns
         -------
@@ -316,8 +307,7 @@ class Ledger(Unpicklable):
         ----------
         risk : bool
             Confirms that you accept the risk for people who were first published in a lost release: they are treated as
-            new, and
-            the releases together may disclose their values. False is an error that explains this.
+            new, and the releases together may disclose their values. False is an error that explains this.
         last : mapping of str to int, optional
             The number of the last published release of each series, if the anchor is lost.
 

@@ -111,38 +111,28 @@ class Series(Unpicklable):
         ----------
         data : frame or path
             The current table: all people of the release, one row per person. A pandas, Polars or Arrow table, a path,
-            or a
-            database URL with a table.
+            or a database URL with a table.
         output : path, optional
             The folder to write.
         missing_sensitive : {"error", "drop"}
             How to treat rows without a sensitive value.
         overlap : {"error", "allow"}
             How to treat people who are in another series of this ledger. The two series do not know each other, so
-            their
-            releases together may disclose these people's values. Use "allow" only if no reader outside has the releases
-            of the
-            other series, or if its columns are unrelated to those of this one.
+            their releases together may disclose these people's values. Use "allow" only if no reader outside has the
+            releases of the other series, or if its columns are unrelated to those of this one.
         signatures : {"any", "near"}
             How to choose signatures of new people if no known signature fits. With "near" their values lie near each
-            other in
-            natural order (numbers by size, text alphabetically). Range queries on values are then answered far better
-            and the
-            bound 1/m still holds, but a signature reveals the approximate size of a person's number. The option applies
-            to this
-            release; people who were published before keep their signature.
+            other in natural order (numbers by size, text alphabetically). Range queries on values are then answered far
+            better and the bound 1/m still holds, but a signature reveals the approximate size of a person's number. The
+            option applies to this release; people who were published before keep their signature.
         min_real : int
             Minimum number of real people for every combination of published quasi-identifiers. A group of one person
-            and
-            counterfeits shows the exact quasi-identifiers of that person. With 2 or more such groups show the same
-            cells as
-            other groups and share their counterfeits evenly, so that every group has that many real people if there are
-            enough
-            with its signature. No person is left out, and the bound 1/m still holds.
+            and counterfeits shows the exact quasi-identifiers of that person. With 2 or more such groups show the same
+            cells as other groups and share their counterfeits evenly, so that every group has that many real people if
+            there are enough with its signature. No person is left out, and the bound 1/m still holds.
         strict : bool, default False
             Whether to raise an error instead of publishing if there is a warning, such as new people who may be known
-            people
-            under other ids, because they match a person who left or because ids differ only in spelling.
+            people under other ids, because they match a person who left or because ids differ only in spelling.
         seed : int, optional
             For reproducible experiments; by default randomness comes from the operating system.
         force, format, spreadsheet_safe
@@ -160,12 +150,10 @@ class Series(Unpicklable):
         ------
         UsageError
             If the call or the data is invalid; the message explains what to change. One such case is a person whose
-            sensitive
-            value differs from the value of an earlier release.
+            sensitive value differs from the value of an earlier release.
         InfeasibleError
             If the new rows allow no such release; the message gives the largest feasible m, and what is safe for these
-            people.
-            Also if the table has fewer than `min_real` people.
+            people. Also if the table has fewer than `min_real` people.
         WarnedError
             If there are warnings, and `strict` was requested.
         LedgerError

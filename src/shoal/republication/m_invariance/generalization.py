@@ -112,20 +112,16 @@ def generalize(
         How to fill a bucket that lacks a value. With "independent" only counterfeits fill it: published cells do not
         depend on which person has which value of a signature, so the bound 1/m also holds for readers who know this
         algorithm. With "fewest" as many new rows as possible fill it, and with "paper" new rows in a random order, as
-        in
-        the paper. New rows then go to existing buckets if possible, which saves counterfeits in later releases, and
+        in the paper. New rows then go to existing buckets if possible, which saves counterfeits in later releases, and
         otherwise follow the paper's Figure 3; with "paper" they always do.
     near : array, optional
         All sensitive codes in the order of their values. If given, the values of new signatures lie near each other in
-        that
-        order, as far as the numbers of new rows allow. Splits then measure boxes by the share of the rows that they
-        span
-        instead of the share of the values.
+        that order, as far as the numbers of new rows allow. Splits then measure boxes by the share of the rows that
+        they span instead of the share of the values.
     min_real : int
         Minimum number of real people of a box of quasi-identifiers. Groups with fewer share a box, and their
-        counterfeits
-        evenly, with other groups of their bucket. If a bucket has too few people in total, its box is shared with the
-        nearest groups of other buckets. No person is left out.
+        counterfeits evenly, with other groups of their bucket. If a bucket has too few people in total, its box is
+        shared with the nearest groups of other buckets. No person is left out.
     progress : callable
         Called with (step, done, total) from time to time.
 

@@ -136,8 +136,7 @@ def verify_real_people(
         Minimum number of real people.
     groups : array, optional
         Group of each person's row, one less than published, which only the publisher knows. By default the number of
-        people
-        of a group is its number of rows minus its counterfeits.
+        people of a group is its number of rows minus its counterfeits.
 
     Raises
     ------
