@@ -131,7 +131,7 @@ def test_a_population_may_have_other_types():
         ({"age": [34, 35, 35], "sex": ["F", "M", "F"]}, None),
         (
             {"age": [35, 35, 34], "sex": ["F", "F", "M"]},
-            r"1 row\(s\) of the table are not in the population, .*of the table. Give",
+            r"1 row\(s\) of the table are not in the population, .*all its persons. Give",
         ),
     ],
 )
