@@ -646,8 +646,11 @@ def test_every_algorithm_is_compared_with_hierarchies_and_without(benchmarks, se
     frame.with_columns(frame[names[0]].alias("salary-class")).write_csv(tmp_path / "adult.csv", separator=";")
     part = benchmarks.comparison
     monkeypatch.setattr(part, "_REQUESTS", {"k = 5": [shoal.KAnonymity(5)]})
+    monkeypatch.setattr(part, "_WARM_UP_ROWS", 40)
     there = replace(settings, adult=tmp_path / "adult.csv")
-    found = part.measure(there)
+    with monkeypatch.context() as patch:
+        patch.setattr(part, "ALGORITHMS", {name: part.ALGORITHMS[name] for name in ("mondrian", "tp+")})
+        found = part.measure(there)
     assert any("hierarchies of Adult are not beside" in block[0] for block in found.blocks)
     assert list(found.figures) == ["Adult with intervals and sets:"]
     for name in names[:-1]:

@@ -39,6 +39,7 @@ from shoal.pipeline import recoded
 from shoal.pipeline import verify as checking
 from shoal.verification import check_faithful, collect_meanings
 from shoal.verification.meaning import KINDS
+from shoal.verification.published_columns import ReadColumn
 
 CODES = ["02139", "02140", "03601", "10001", "10456", "90210"]
 NEIGHBOURS = [*pairwise(CODES)]
@@ -419,3 +420,19 @@ def test_a_node_over_the_empty_line_holds_missing_values(algorithm: str) -> None
         )
         if cells[2:] != [None, None] or algorithm != "full-domain":
             assert Counter(release.data["q"].to_list()) == Counter(shown)
+
+
+def test_only_cells_that_occur_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dates and numbers have a code for each value between the first and the last; most have no row."""
+    frame = pl.DataFrame(
+        {"day": [dt.date(1900, 1, 1), dt.date(2020, 1, 1), None], "number": [70_000, 1, 5], "text": ["a", "b", "a"]}
+    )
+    read, reading = [], ReadColumn.sub_domain
+    monkeypatch.setattr(ReadColumn, "sub_domain", lambda self, text: read.append(text) or reading(self, text))
+    meanings = collect_meanings(frame.columns, {}, trees={})
+    check_faithful(frame, frame, np.arange(3), meanings=meanings)
+    assert {"1900-01-01", "2020-01-01", "70000", "1", "5", "a", "b", None} == set(read)
+    with pytest.raises(ReleaseUnsafeError):
+        check_faithful(frame, frame, np.array([1, 0, 2]), meanings=meanings)
+    with pytest.raises(ReleaseUnsafeError):
+        check_faithful(frame, frame, np.array([2, 1, 0]), meanings=meanings)

@@ -183,7 +183,7 @@ def _codes_of(true: pl.Series, before: Coded | None) -> Coded:
 def _uncovered(shown: pl.Series, true: Coded, places: NDArray[np.intp], meaning: Meaning, star: str) -> int:
     """Count the cells of a quasi-identifier that do not cover the value of their row."""
     value_codes, distinct = true
-    cell_codes, cells = encode_values(shown)
+    cell_codes, cells = _occurring(*encode_values(shown))
     values = Values(meaning.transformed(distinct))
     labels = [*format_values(cells).to_list(), None]
     column = ReadColumn(shown.name, labels, cell_codes, meaning=meaning, star=star, scale=values.scale)
@@ -197,6 +197,16 @@ def _uncovered(shown: pl.Series, true: Coded, places: NDArray[np.intp], meaning:
         if not fits.all():
             wrong += pairs.rows(some[~fits])
     return wrong
+
+
+def _occurring(codes: NDArray[Any], cells: pl.Series) -> Coded:
+    """Leave out the cells without a row: numbers and dates have a code for each value between the first and last."""
+    occurs = np.zeros(len(cells) + 1, dtype=np.bool_)
+    occurs[codes] = True
+    if occurs[:-1].all():
+        return codes, cells
+    occurs[-1] = True  # The last code stays that of a missing value.
+    return (np.cumsum(occurs) - 1).astype(np.int32)[codes], cells.filter(pl.Series(occurs[:-1]))
 
 
 class _Pairs:
