@@ -72,7 +72,7 @@ class Opened:
         self.screen("Who is a person here?")
         self.press("Each record is another person, I am sure")
 
-    def picture(self, name: str) -> None:
+    def picture(self, name: str, *, document: bool = True) -> None:
         """Keep pictures of a screen where somebody wants them; nothing of it is wider than the window."""
         for width in (1280, 400):
             self.page.set_viewport_size({"width": width, "height": 900})
@@ -85,7 +85,7 @@ class Opened:
                 self.page.screenshot(path=Path(PICTURES) / f"{name}-{width}-{scheme}.png", full_page=True)
         self.page.emulate_media(color_scheme="light")
         self.page.set_viewport_size({"width": 1280, "height": 900})
-        if DOCS_PICTURES:
+        if DOCS_PICTURES and document:
             self.document(name)
 
     def document(self, name: str) -> None:
@@ -444,26 +444,26 @@ def test_visits_of_patients_to_a_release_that_protects_patients(opened):
         opened.screen("Who could know what?")
         assert page.get_by_text(banner).is_visible()
         if page.get_by_label("What admitted is", exact=True).input_value() != "direct_identifier":
-            opened.picture("2-columns-several")
+            opened.picture("2-columns-several", document=False)
             opened.accessible()
             page.get_by_label("What admitted is", exact=True).select_option("direct_identifier")
         opened.press("These are right: show the risk")
-        opened.screen("How easily are records found now?")
+        opened.screen("How easily are persons found now?")
         page.get_by_role("link", name="Choose how safe it must be").click()
         opened.screen("For whom is it, and how safe must it be?")
         page.fill("#k", "3")
         page.fill("#l", "2")
-        opened.picture(f"4-goal-{of}")
+        opened.picture(f"4-goal-{of}", document=False)
         opened.accessible()
         opened.press("Use these numbers")
         opened.screen("Make columns coarser first")
         page.goto(root + "publish")
         opened.screen("Make the release")
-        opened.picture(f"8-publish-{of}")
+        opened.picture(f"8-publish-{of}", document=False)
         page.fill("#folder", of)
         opened.press("Make the release")
         page.get_by_text("What was asked for is met").wait_for(timeout=PATIENCE)
-        opened.picture(f"8-release-{of}")
+        opened.picture(f"8-release-{of}", document=False)
         opened.accessible()
         certificate = json.loads((opened.home / f"{of}.private/certificate.json").read_text())
         assert certificate["requested"][0]["of"] == of
