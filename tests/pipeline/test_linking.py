@@ -243,3 +243,8 @@ def test_values_that_linked_persons_do_not_share_raise_nothing() -> None:
     data = pl.DataFrame({"id": range(12), "age": [1] * 12, "value": list("abcd") * 3})
     release = shoal.anonymize(data, quasi_identifiers=["age"], sensitive="value", person="id", link=True, k=3, l=2)
     assert "small_l" not in [one.code for one in release.warnings]
+
+
+def test_linked_rows_with_a_number_of_rows_are_refused() -> None:
+    with pytest.raises(ParameterError, match="Leave out link=True or rows_per_person=2"):
+        shoal.Request(quasi_identifiers=["age"], person="id", link=True, rows_per_person=2, k=2)

@@ -447,7 +447,7 @@ def reservations(
             "It protects against someone who knows {known}. Whoever knows more of a person than that may learn more "
             "than is said here; which columns an adversary can know is the publisher's judgement."
         ).format(known=known),
-        *_records_of_persons({request.get("of") for request in requested}, alone=missing_person == "own"),
+        *_records_of_persons(requested, alone=missing_person == "own"),
     ]
     linked = any(request.get("of") == "linked_persons" for request in requested)
     insensitive = [name for name in insensitive if not (linked and name == PSEUDONYM)]
@@ -488,11 +488,19 @@ def reservations(
     ]
 
 
-def _records_of_persons(whose: Set[str | None], *, alone: bool) -> list[str]:
-    """Explain the limits for persons with several records, given the units of the models, in sentences."""
+def _records_of_persons(requested: Sequence[Mapping[str, Any]], *, alone: bool) -> list[str]:
+    """Explain the limits for persons with several records, given the requested models, in sentences."""
+    whose = {request.get("of") for request in requested}
     said = [_what_records_tell(whose, alone=alone)]
     if "lists" in whose:
         said.append(_("A record may have several sensitive values: whoever knows some of them may find the others."))
+    if any(request.get("of") == "records" and "sampling_fraction" in request for request in requested):
+        said.append(
+            _(
+                "Estimates of people of the population take each record for another person's: where persons have "
+                "several, fewer people than estimated fit a record, and more are alone."
+            )
+        )
     if alone:
         said.append(
             _(

@@ -345,6 +345,14 @@ class Request(ColumnFields):
         validate_declared("Request", self)
         if self.rows_per_person is not None and self.person is None:
             raise ParameterError("Name the column that identifies persons with ", Suggestion("person"), ".")
+        if self.rows_per_person is not None and self.link:
+            raise ParameterError(
+                "Linked rows choose how many rows each person has. Leave out ",
+                Suggestion("link", True),
+                " or ",
+                Suggestion("rows_per_person", self.rows_per_person),
+                ".",
+            )
         if self.kept_rows != "random" and self.order is None:
             raise ParameterError("Name the column that orders the rows of a person with ", Suggestion("order"), ".")
         for name in (*_LISTS, "privacy"):
