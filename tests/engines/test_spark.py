@@ -457,6 +457,27 @@ run()
 """
 
 
+def test_folders_that_are_named_after_columns_are_columns_of_text(
+    spark: Any, people: pl.DataFrame, tmp_path: Path
+) -> None:
+    for zone, rows in (("007", people[:300]), ("__HIVE_DEFAULT_PARTITION__", people[300:])):
+        (tmp_path / f"lake/zone={zone}").mkdir(parents=True)
+        rows.write_parquet(tmp_path / f"lake/zone={zone}/part.parquet")
+    table = spark_tables.scan_spark(tmp_path / "lake")
+    assert table.columns == (*people.columns, "zone")
+    counts = {row["zone"]: row["count"] for row in table.frame.groupBy("zone").count().collect()}
+    assert counts == {"007": 300, None: people.height - 300}
+
+
+def test_a_session_that_was_stopped_is_an_error_with_advice(
+    spark: Any, people: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = on_spark(spark, people)
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
+    with pytest.raises(DataError, match="session is stopped"):
+        shoal.anonymize(frame, quasi_identifiers=people.columns, k=2)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
 @pytest.mark.usefixtures("spark")  # where it can be tested
 def test_a_session_of_the_command_line_is_private_and_leaves_nothing(people: pl.DataFrame, tmp_path: Path) -> None:

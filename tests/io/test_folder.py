@@ -628,3 +628,14 @@ def test_a_folder_that_another_still_writes_to_is_tried_again_and_again(
         raise KeyboardInterrupt
     assert len(calls) == 6
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("address", ["s3a://bucket/out", "hdfs://cluster/out", "file:///tmp/out"])
+def test_an_address_does_not_become_a_folder_of_that_name(tmp_path, monkeypatch, address):
+    monkeypatch.chdir(tmp_path)
+    for target in (address, Path(address)):
+        with pytest.raises(OutputError, match="is an address"):
+            write_folder(target, NEW)
+        with pytest.raises(OutputError, match="is an address"):
+            check_free(target)
+    assert [*tmp_path.iterdir()] == []

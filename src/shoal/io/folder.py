@@ -35,6 +35,8 @@ __all__ = [
     "write_folder",
 ]
 
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/")
+"""How an address such as `s3a://bucket` begins; drives of Windows have one letter."""
 _SIGNS_OF_OURS = ("certificate.json", "result.json")
 _PRIVATE = ".private"
 _STAGED, _BOTH, _ASIDE = "shoal-new", "shoal-both", "shoal-old"
@@ -272,6 +274,11 @@ def is_being_written(target: Path, *, own: Path | None = None) -> bool:
 def _resolved(target: str | Path, shown: str) -> Path:
     if "\0" in shown:
         raise OutputError("The name of the output folder holds a NUL character. Choose another name.")
+    if _ADDRESS.match(shown):
+        raise OutputError(
+            f"'{shown}' is an address. A release is written to a folder of this machine, so that both of its folders "
+            "appear whole or not at all. Name a folder here, and copy the public one from there."
+        )
     path = Path(target).expanduser()
     with _explaining(shown, path.parent):
         # Symbolic links are resolved now, so that the hidden folder is on the same file system.

@@ -6,8 +6,10 @@ import json
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from shoal.errors import DataError
 from shoal.io.delimited import check_delimited
@@ -30,6 +32,8 @@ __all__ = [
 
 _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".tsv", ".txt")
+_MISSING_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""Name of a partition whose value is missing."""
 _SPILLS_ABOVE = "POLARS_OOC_MEMORY_BUDGET_MB"
 """Polars setting for the number of megabytes above which it writes to the disk."""
 _NEVER = 1 << 40
@@ -60,8 +64,9 @@ def scan_table(data: Any, *, delimiter: str | None = None, encoding: str | None 
     Parameters
     ----------
     data : path or frame
-        A Parquet file, a folder of Parquet files (all of them with the same columns), a CSV file in UTF-8, a Polars
-        lazy frame, or any other frame, which is in memory already.
+        A Parquet file, a folder of Parquet files (all of them with the same columns; in folders named `column=value` or
+        not, see `parquet_files`), a CSV file in UTF-8, a Polars lazy frame, or any other frame, which is in memory
+        already.
     delimiter, encoding : str, optional
         Of a CSV file; the delimiter is detected by default.
 
@@ -86,7 +91,7 @@ def scan_table(data: Any, *, delimiter: str | None = None, encoding: str | None 
     if not path.exists():
         raise DataError(f"There is no file or folder '{path}'.")
     if path.is_dir() or path.name.lower().endswith(_PARQUET):
-        return _scan_parquet(parquet_files(path) if path.is_dir() else [path], path.name)
+        return _scan_parquet(parquet_files(path) if path.is_dir() else [path], path)
     if not path.name.lower().endswith(_TEXT):
         raise DataError(
             f"'{path.name}' cannot be read in pieces. Give Parquet, a folder of Parquet files, or CSV that is not "
@@ -139,18 +144,20 @@ def _path_of(data: object) -> Path | None:
 def is_folder_of_parquet(data: object) -> bool:
     """Check whether an input is a folder with Parquet files."""
     path = _path_of(data)
-    return path is not None and os.path.isdir(path) and any(_is_part(file) for file in path.iterdir())
+    return path is not None and os.path.isdir(path) and any(map(_is_part, _files_below(path)))
 
 
 def parquet_files(folder: Path) -> list[Path]:
     """List the Parquet files of a folder by name, without hidden files and those that start with `_`.
 
+    The folder may be partitioned as data lakes are: files in folders that are named `column=value`, at any depth.
+
     Raises
     ------
     DataError
-        If there is none, or if the folder holds other files.
+        If there is none, if the folder holds other files, or if files are in folders of different columns.
     """
-    found = sorted(file for file in folder.iterdir() if not file.name.startswith((".", "_")))
+    found = list(_files_below(folder))
     parts = [file for file in found if _is_part(file)]
     if not parts:
         raise DataError(f"'{folder}' is a folder without Parquet files. Name a file, or a folder of Parquet files.")
@@ -160,7 +167,33 @@ def parquet_files(folder: Path) -> list[Path]:
             f"'{folder}' holds {len(found) - len(parts)} file(s) or folder(s) that are not Parquet. Name a "
             "folder of Parquet files only, so that it is clear which rows belong to the table."
         )
+    if len({tuple(partition_values(file, folder)) for file in parts}) > 1:
+        raise DataError(
+            f"The files of '{folder}' lie in folders of different columns. Each must be in a folder for each of the "
+            "same columns, such as year=2023/part.parquet."
+        )
     return parts
+
+
+def partition_values(file: Path, folder: Path) -> dict[str, str | None]:
+    """Read the values of the partition columns of a file from the names of its folders, as text.
+
+    Examples
+    --------
+    >>> partition_values(Path("lake/year=2023/town=Bad%20Ems/part.parquet"), Path("lake"))
+    {'year': '2023', 'town': 'Bad Ems'}
+    """
+    pairs = [part.partition("=") for part in file.relative_to(folder).parts[:-1]]
+    return {unquote(name): None if value == _MISSING_VALUE else unquote(value) for name, _, value in pairs}
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder and of its partitions by name; other folders are yielded as they are."""
+    for file in sorted(file for file in folder.iterdir() if not file.name.startswith((".", "_"))):
+        if file.is_dir() and "=" in file.name:
+            yield from _files_below(file)
+        else:
+            yield file
 
 
 def bytes_to_read(data: Any) -> int | None:
@@ -169,7 +202,7 @@ def bytes_to_read(data: Any) -> int | None:
     if path is None:
         return None
     if os.path.isdir(path):
-        return sum(_unpacked_size(file) for file in path.iterdir() if _is_part(file))
+        return sum(map(_unpacked_size, filter(_is_part, _files_below(path))))
     if not os.path.isfile(path):
         return None
     return _unpacked_size(path) if path.name.lower().endswith(_PARQUET) else path.stat().st_size
@@ -198,11 +231,22 @@ def _scanned(lazy: pl.LazyFrame) -> ScannedTable:
     return ScannedTable(lazy=lazy, columns=tuple(name for name in names if not PANDAS_INDEX.fullmatch(name)))
 
 
-def _scan_parquet(files: Sequence[Path], shown: str) -> ScannedTable:
+def _scan_parquet(files: Sequence[Path], path: Path) -> ScannedTable:
     import polars as pl
 
+    shown = path.name
     try:
-        return replace(_scanned(pl.scan_parquet(list(files), hive_partitioning=False, glob=False)), in_files=True)
+        parts = []
+        # The files of each partition get its values as columns of text, in which leading zeros stay.
+        for parent, those in groupby(files, key=lambda file: file.parent):
+            lazy = pl.scan_parquet(list(those), hive_partitioning=False, glob=False)
+            values = {} if parent == path.parent else partition_values(parent / "_", path)
+            if clash := values.keys() & set(lazy.collect_schema().names()):
+                raise DataError(
+                    f"'{min(clash)}' is a column of files in '{shown}', and one of its folders. Remove one of the two."
+                )
+            parts.append(lazy.with_columns(pl.lit(value, pl.String).alias(name) for name, value in values.items()))
+        return replace(_scanned(parts[0] if len(parts) == 1 else pl.concat(parts)), in_files=True)
     except (pl.exceptions.PolarsError, OSError) as error:
         kind = type(error).__name__
     raise DataError(f"'{shown}' cannot be read as Parquet ({kind}). It may be damaged; write it again.")

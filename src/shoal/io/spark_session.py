@@ -225,7 +225,7 @@ def on_spark(session: SparkSession, work: Callable[[], Result], doing: str) -> R
     Raises
     ------
     DataError
-        If Spark fails. The message quotes nothing of Spark's, which may hold a cell.
+        If the session is stopped, or Spark fails. The message quotes nothing of Spark's, which may hold a cell.
     """
     from pyspark import InheritableThread
 
@@ -243,7 +243,10 @@ def on_spark(session: SparkSession, work: Callable[[], Result], doing: str) -> R
             failed.append(error)
 
     thread = InheritableThread(target=worker, daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except AssertionError:  # how pyspark reports that no session is left
+        raise DataError("The Spark session is stopped. Open one, and make the frame again.") from None
     try:
         thread.join()
     # An interrupted caller must not leave jobs that still write.

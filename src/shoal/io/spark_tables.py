@@ -218,7 +218,11 @@ def _scan_files(data: Any) -> SparkTable:
     rows = _rows_of(files, path.name)
     # Names of files must not be taken for glob patterns.
     addresses = [re.sub(r"([\\*?\[\]{}])", r"\\\1", f"file://{file}") for file in files]
-    frame = on_spark(home, lambda: session.read.parquet(*addresses), f"read '{path.name}' as Parquet")
+    reader = session.read
+    if path.is_dir():
+        # Values in the names of folders below this one become columns.
+        reader = reader.option("basePath", f"file://{path}")
+    frame = on_spark(home, lambda: reader.parquet(*addresses), f"read '{path.name}' as Parquet")
     return _scanned(frame, home, rows)
 
 
