@@ -7,10 +7,21 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from tests.oracles.persons import confidence_by_matchings
+
 if TYPE_CHECKING:
     from tests.oracles.disclosure_risk import Cell, Row
 
-__all__ = ["alone_in", "compatible_persons", "distinct_persons", "household_risks", "risk_of_persons", "summed_weights"]
+__all__ = [
+    "alone_in",
+    "certain_persons",
+    "compatible_persons",
+    "distinct_persons",
+    "guessed_persons",
+    "household_risks",
+    "risk_of_persons",
+    "summed_weights",
+]
 
 
 def distinct_persons(rows: Sequence[Row], owners: Sequence[Hashable], like: Sequence[Row]) -> list[int]:
@@ -81,4 +92,19 @@ def alone_in(rows: Sequence[Row], owners: Sequence[Hashable], size: int) -> list
                 if alike == {owner} and not any(smaller < columns for smaller in unique):
                     unique.append(columns)
         found.append(set(unique))
+    return found
+
+
+def certain_persons(groups: Sequence[Sequence[tuple[Hashable, Hashable]]]) -> set[Hashable]:
+    """Find the persons who have some value of a group in every matching of its rows, given as (owner, value)."""
+    return {owner for group in groups for owner, value in group if confidence_by_matchings([group], owner, value) == 1}
+
+
+def guessed_persons(groups: Sequence[Sequence[tuple[Hashable, Hashable]]]) -> set[Hashable]:
+    """Find the persons of whom some row has the most common value of its group, the least if several are."""
+    found = set()
+    for group in groups:
+        values = [value for _, value in group]
+        guess = min(sorted(set(values), key=str), key=lambda one: -values.count(one))
+        found |= {owner for owner, value in group if value == guess}
     return found

@@ -56,6 +56,8 @@ def _some(count: float) -> str:
 
 
 def _of(facts: Facts) -> str:
+    if facts.get("of") == "persons":
+        return f"Of {_people(facts['attempts'])} in the release"
     return f"Of {_records(facts['attempts'])} in the release"
 
 
@@ -87,6 +89,11 @@ def _within(facts: Facts) -> str:
 
 
 def _guessing(facts: Facts) -> str:
+    if facts.get("of") == "persons":
+        return (
+            "Guessing the table's most common value for every record would be right for some record of "
+            f"{percent(facts['baseline']['rate'])} of them."
+        )
     return (
         "Guessing the table's most common value for every record would be right for "
         f"{percent(facts['baseline']['rate'])} of them."
@@ -147,9 +154,12 @@ _RIGHT = {"skewness": "The guess is right for", "inference": "The classifier is 
 
 
 def _homogeneity(facts: Facts) -> list[str]:
+    why = "all records that may be the person's have the same"
+    if facts.get("of") == "persons":
+        why = "too few of the records that may be the person's have another one for all of the person's"
     said = (
         f"{_of(facts)}, {_value(facts)} is certain for {_some(facts['successes'])} {_within(facts)} to somebody who "
-        f"knows {_knowing(facts)} of a person: all records that may be the person's have the same."
+        f"knows {_knowing(facts)} of a person: {why}."
     )
     return [said, _guessing(facts), *_lost(facts)]
 
@@ -279,8 +289,9 @@ def _intersection(facts: Facts) -> list[str]:
 
 _KNOWN = (
     "The adversary knows all quasi-identifiers of a person, and that the person is in the release. Cells are true, and "
-    "each record is taken for another person. Without targets the group of each row is taken to be known. Of several "
-    "sensitive columns each is attacked alone, then their combination."
+    "each record is taken for another person, unless a column identifies persons: an attack on a person then succeeds "
+    "if it does for any of the person's records. Without targets the group of each row is taken to be known. Of "
+    "several sensitive columns each is attacked alone, then their combination."
 )
 """Assumptions that most attacks share."""
 _L_DIVERSITY = (

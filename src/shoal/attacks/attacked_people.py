@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Suggestion
-from shoal.attacks.attack_result import compute_rate
 from shoal.attacks.compatible_rows import (
     CompatibilityJoin,
     CompatibleValues,
@@ -18,6 +17,7 @@ from shoal.attacks.compatible_rows import (
     summarize_compatible,
     summarize_groups,
 )
+from shoal.attacks.persons import count_together, number_owners, rate_of_persons, same_candidates, summarize_bundles
 from shoal.attacks.published_table import check_columns, open_table, require_true_values
 from shoal.errors import DataError, NoRowsError, ParameterError
 from shoal.verification.published_columns import not_understood_error
@@ -44,10 +44,20 @@ class AttackedRecords:
     """Values for people who are not in the release."""
     known: bool
     """Whether the people are targets with true values rather than rows of the release."""
+    owners: tuple[NDArray[np.int64], ...] = ()
+    """The person of each row of the targets and the controls; empty if each row is another person's."""
+
+    def rate(self, right: NDArray[np.bool_]) -> Rate:
+        """Compute the success rate of an attack among people of the release, who succeed with any of their rows."""
+        return rate_of_persons(right, self.owners[0] if self.owners else None)
 
     def rates(self, right: Callable[[CompatibleValues], NDArray[np.bool_]]) -> tuple[Rate, Rate | None]:
         """Compute the success rates of an attack among people of the release, and among controls."""
-        return compute_rate(right(self.shown)), None if self.control is None else compute_rate(right(self.control))
+        if self.control is None:
+            return self.rate(right(self.shown)), None
+        return self.rate(right(self.shown)), rate_of_persons(
+            right(self.control), self.owners[1] if self.owners else None
+        )
 
     @property
     def not_covered(self) -> int:
@@ -55,11 +65,11 @@ class AttackedRecords:
         return int((self.shown.rows == 0).sum())
 
     @property
-    def lost(self) -> dict[str, int]:
-        """Numbers of records that no attack can be right about."""
+    def lost(self) -> dict[str, Any]:
+        """Numbers of records that no attack can be right about, and what is attacked, if it is persons."""
         # A negative code stands for a true value that does not occur in the release.
         wrong = {"values_not_shown": int((self.shown.truth < 0).sum())} if self.known else {}
-        return {"not_covered": self.not_covered, **wrong}
+        return {"not_covered": self.not_covered, **wrong, **({"of": "persons"} if self.owners else {})}
 
     def __repr__(self) -> str:
         return f"AttackedRecords(people={len(self.shown.rows)})"
@@ -110,6 +120,8 @@ class People:
     """Targets and, if there are any, controls. If empty, each row of the release is attacked in its group."""
     joins: tuple[CompatibilityJoin, ...] = ()
     """For each frame, its join with the release."""
+    owners: tuple[NDArray[np.int64], ...] = ()
+    """For each frame, the person of each row; empty if each row is another person's."""
 
     def collect_values(
         self, table: PublishedTable, *, code_of: NDArray[np.int64] | None = None, progress: Progress = silent
@@ -135,7 +147,7 @@ class People:
         secret = codes[table.secret_codes]
         # Without targets the group of each row is assumed to be known.
         if not self.frames:
-            return AttackedRecords(shown=summarize_groups(table.group_of, secret), control=None, known=False)
+            return _attack_rows(table, secret)
         found = [
             summarize_compatible(
                 join, secret, np.append(codes, -1)[require_true_values(frame, table)], progress=progress
@@ -148,10 +160,28 @@ class People:
                 f"None of the {len(found[0].rows):,} targets fits a row of the release on {', '.join(table.names)}: "
                 "nothing was measured. Give people who are in the release, with columns of the same form."
             )
-        return AttackedRecords(shown=found[0], control=found[1] if len(found) > 1 else None, known=True)
+        # Rows of a person that are compatible with the same rows are matched with them together.
+        for at, (owners, join) in enumerate(zip(self.owners, self.joins, strict=False)):
+            found[at] = replace(found[at], together=count_together(owners, same_candidates(join)))
+        return AttackedRecords(
+            shown=found[0], control=found[1] if len(found) > 1 else None, known=True, owners=self.owners
+        )
 
     def __repr__(self) -> str:
         return f"People(frames={len(self.frames)})"
+
+
+def _attack_rows(table: PublishedTable, secret: NDArray[np.int64]) -> AttackedRecords:
+    """Summarize the values of the group of each row, or of the bundle of each person, if rows are linked."""
+    owners = table.owners
+    if owners is None:
+        return AttackedRecords(shown=summarize_groups(table.group_of, secret), control=None, known=False)
+    if table.linked:
+        shown = summarize_bundles(table.bundled, secret)
+    else:
+        shown = summarize_groups(table.group_of, secret)
+        shown = replace(shown, together=count_together(owners, table.group_of))
+    return AttackedRecords(shown=shown, control=None, known=False, owners=(owners,))
 
 
 def open_people(table: PublishedTable, targets: Any, controls: Any, *, attack: str) -> People:
@@ -171,8 +201,12 @@ def open_people(table: PublishedTable, targets: Any, controls: Any, *, attack: s
         Name of the attack, for messages.
     """
     if targets is None and controls is None:
-        table.group_of  # noqa: B018 - counted once for all sensitive columns
+        table.group_of, table.owners  # noqa: B018 - counted once for all sensitive columns
         return People()
+    if table.linked:
+        raise ParameterError(
+            "Targets are compared with single rows, and the rows of the release are linked: leave targets out."
+        )
     people, others = open_known_people(table, targets, controls, attack)
     # Columns in another format would match nothing, and the attack would seem to fail.
     problems = find_unmatched_columns(table.read(people), people, "members")
@@ -180,4 +214,9 @@ def open_people(table: PublishedTable, targets: Any, controls: Any, *, attack: s
         raise not_understood_error(problems)
     # The joins are computed once and shared by the attacks on all sensitive columns.
     frames = (people,) if others is None else (people, others)
-    return People(frames=frames, joins=tuple(join_compatible(table.read(frame), frame) for frame in frames))
+    whose = frames if table.person else ()
+    return People(
+        frames=frames,
+        joins=tuple(join_compatible(table.read(frame), frame) for frame in frames),
+        owners=tuple(number_owners(frame, table.person, "the targets and controls") for frame in whose),
+    )

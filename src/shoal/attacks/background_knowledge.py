@@ -15,10 +15,10 @@ import numpy as np
 
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, validate
-from shoal.attacks.attack_result import AttackResult, compute_rate
+from shoal.attacks.attack_result import AttackResult
 from shoal.attacks.attacked_people import People, open_people
 from shoal.attacks.column_sets import attack_each_column
-from shoal.attacks.published_table import PublishedTable, Reading, open_published
+from shoal.attacks.published_table import PublishedTable, Reading, open_published, refuse_persons
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -90,6 +90,7 @@ def background_knowledge_attack(
     validate("background_knowledge_attack", {"j": j}, {"j": Integer(low=0)})
     # Open the tables once, then attack each sensitive column.
     table = open_published(release, reading)
+    refuse_persons(table, "background")
     people = open_people(table, targets, controls, attack="background")
     return attack_each_column(table, lambda one: _attack(one, people, j, progress))
 
@@ -104,7 +105,7 @@ def _attack(table: PublishedTable, people: People, j: int, progress: Progress) -
     return AttackResult(
         attack="background",
         outcome=outcome,
-        baseline=compute_rate(found.shown.truth == int(table.totals.argmax())),
+        baseline=found.rate(found.shown.truth == int(table.totals.argmax())),
         control=control,
         columns=table.names,
         figures={

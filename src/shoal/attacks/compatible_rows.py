@@ -196,6 +196,13 @@ class CompatibleValues:
     """The true value; -1 if the release does not show it anywhere."""
     own: NDArray[np.int64]
     """Number of rows with the true value."""
+    together: NDArray[np.int64]
+    """Number of rows of the same person that are among the same rows; 1 if each row is another person's."""
+
+    @property
+    def certain(self) -> NDArray[np.bool_]:
+        """Whether some row of the person has the true value in every matching: too few rows have another value."""
+        return np.asarray((self.own > 0) & (self.own + self.together > self.rows))
 
     def __repr__(self) -> str:
         return f"CompatibleValues(people={len(self.rows)})"
@@ -254,6 +261,7 @@ def summarize_compatible(
         greatest=greatest[of],
         truth=truth,
         own=own,
+        together=np.ones(len(truth), dtype=np.int64),
     )
 
 
@@ -288,4 +296,5 @@ def summarize_groups(group_of: NDArray[np.int64], codes: NDArray[np.int64]) -> C
         greatest=np.maximum.reduceat(value, starts)[of],
         truth=codes,
         own=count[which],
+        together=np.ones(len(codes), dtype=np.int64),
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal._core.progress import Progress, silent
-from shoal.attacks.attack_result import AttackResult, compute_rate
+from shoal.attacks.attack_result import AttackResult
 from shoal.attacks.attacked_people import People, open_people
 from shoal.attacks.column_sets import attack_each_column
 from shoal.attacks.published_table import PublishedTable, Reading, open_published
@@ -38,8 +38,10 @@ def homogeneity_attack(
     may be about the person. The attack succeeds if all of them have the same sensitive value, and it is the person's.
 
     Formula: successes = sum of |G| over the groups G whose rows have one value; with targets, the number of targets
-    whose compatible rows have one value, which is their own. Baseline: the table's most common value is guessed for
-    every record.
+    whose compatible rows have one value, which is their own. If `person` is named, a person with r of the g rows of a
+    group succeeds if more than g - r of them have one value, because some row of the person has it in every matching;
+    with linked rows, if all persons of the bundle have it. Baseline: the table's most common value is guessed for every
+    record.
 
     It is assumed that the adversary knows who is in the release and all quasi-identifiers, and that cells are true.
     Without targets the group of each person is assumed to be known, which is more than the quasi-identifiers reveal if
@@ -94,17 +96,23 @@ def homogeneity_attack(
 def _attack(table: PublishedTable, people: People, progress: Progress) -> AttackResult:
     """Attack one sensitive column, or one combination."""
     found = people.collect_values(table, progress=progress)
-    outcome, control = found.rates(lambda shown: (shown.distinct == 1) & (shown.own > 0))
-    group = table.counts[0]
+    outcome, control = found.rates(lambda shown: shown.certain)
+    group = table.bundled.bundle_of[table.bundled.unit_of] if table.linked else table.group_of
+    uniform = np.unique(group[found.shown.most == found.shown.rows]) if not found.known else None
     return AttackResult(
         attack="homogeneity",
         outcome=outcome,
-        baseline=compute_rate(found.shown.truth == int(table.totals.argmax())),
+        baseline=found.rate(found.shown.truth == int(table.totals.argmax())),
         control=control,
         columns=table.names,
         figures={
-            "groups": int(group[-1]) + 1,
-            "homogeneous_groups": int((np.bincount(group) == 1).sum()),
+            "groups": int(group.max()) + 1,
+            "homogeneous_groups": _count_homogeneous(table) if uniform is None else len(uniform),
             **found.lost,
         },
     )
+
+
+def _count_homogeneous(table: PublishedTable) -> int:
+    """Count the groups whose rows have one value."""
+    return int((np.bincount(table.counts[0]) == 1).sum())

@@ -17,10 +17,11 @@ from shoal._core.optional import require
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, Optional, validate
 from shoal._messages import Suggestion
-from shoal.attacks.attack_result import AttackResult, compute_rate
+from shoal.attacks.attack_result import AttackResult
 from shoal.attacks.attacked_people import open_known_people
 from shoal.attacks.column_sets import attack_each_column
 from shoal.attacks.compatible_rows import find_unmatched_columns
+from shoal.attacks.persons import number_owners, rate_of_persons
 from shoal.attacks.published_table import PublishedTable, Reading, open_published, require_true_values
 from shoal.errors import DataError, ParameterError
 from shoal.verification.placing import place_cells
@@ -121,6 +122,10 @@ def inference_attack(
             ".",
         )
     # Members of the release must match its plain columns.
+    owners, other_owners = (
+        number_owners(frame, table.person, "the targets and controls") if table.person else None
+        for frame in (people, others)
+    )
     problems = find_unmatched_columns(table.read(people), people, "members")
     if problems:
         raise not_understood_error(problems)
@@ -140,13 +145,14 @@ def inference_attack(
             predicted = forest.fit(rows, one.secret_codes).predict(known)
         return AttackResult(
             attack="inference",
-            outcome=compute_rate(predicted[: people.height] == truth),
-            baseline=compute_rate(truth == int(one.totals.argmax())),
-            control=compute_rate(predicted[people.height :] == other_truth),
+            outcome=rate_of_persons(predicted[: people.height] == truth, owners),
+            baseline=rate_of_persons(truth == int(one.totals.argmax()), owners),
+            control=rate_of_persons(predicted[people.height :] == other_truth, other_owners),
             columns=one.names,
             figures={
                 "classifier": f"random forest of {_TREES} trees",
                 "values_not_shown": int((truth < 0).sum()),
+                **({} if owners is None else {"of": "persons"}),
             },
         )
 

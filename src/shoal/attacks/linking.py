@@ -34,6 +34,7 @@ from shoal.attacks.published_table import (
     encode_true_values,
     open_published,
     open_table,
+    refuse_persons,
 )
 from shoal.attacks.rates import Rate
 from shoal.errors import DataError, NoRowsError, ParameterError
@@ -127,6 +128,7 @@ def linking_attack(
     (1, 1.5)
     """
     table = open_published(release, reading, sensitive=False)
+    refuse_persons(table, "linking")
     # Check the population, and the truth if it is given.
     people = open_table(population)
     check_columns(people, (identifier, *table.names), "the population")

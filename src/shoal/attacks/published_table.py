@@ -16,7 +16,9 @@ from shoal.attacks.value_forms import convert_to_form, unify_forms
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.io import open_frame, read
 from shoal.joins import distinct_rows
+from shoal.table import PSEUDONYM
 from shoal.verification.cell_syntax import cell_text
+from shoal.verification.linked_failures import bundle_units
 from shoal.verification.meaning import collect_meanings, parameters_of
 from shoal.verification.published_columns import read_table
 from shoal.verification.published_folder import columns_with_role, read_published
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal.verification.linked_failures import BundledUnits
     from shoal.verification.meaning import Tree
     from shoal.verification.published_columns import ReadTable
 
@@ -38,6 +41,7 @@ __all__ = [
     "open_published",
     "open_release",
     "open_table",
+    "refuse_persons",
     "require_true_values",
 ]
 
@@ -66,6 +70,11 @@ class Reading(TypedDict, total=False):
     """The certificate of the table. Without one, the form of the cells determines their meaning."""
     hierarchies: Mapping[str, Tree]
     """For columns whose cells are nodes of a hierarchy."""
+    person: str | Sequence[str]
+    """The column, or several together, that identifies persons with several rows: in the targets and controls or,
+    without targets, in a copy of the release that has it. Persons are attacked then, and an attack succeeds for a
+    person if it does for any of that person's rows. By default each row is another person's, except for linked rows,
+    whose pseudonyms the certificate declares."""
     cells: Mapping[str, object]
     """The meaning of the cells of other columns: `"values"` for plain values, a coarsening, or all values in their
     order."""
@@ -85,6 +94,10 @@ class PublishedTable:
     """The text of a suppressed cell."""
     reading: Reading
     """The arguments of the caller."""
+    person: tuple[str, ...] = ()
+    """The columns that identify persons; empty if each row is another person's."""
+    linked: bool = False
+    """Whether these are the pseudonyms of linked rows."""
 
     def read(self, beside: pl.DataFrame | None = None) -> ReadTable:
         """Read the quasi-identifiers, next to true values if they are given.
@@ -108,8 +121,9 @@ class PublishedTable:
         """Select other sensitive columns of the same table; its groups are not counted again."""
         # The groups depend on the quasi-identifiers only: keep those that were counted.
         other = replace(self, secrets=secrets)
-        if "group_of" in self.__dict__:
-            other.__dict__["group_of"] = self.group_of
+        for name in ("group_of", "owners", "bundled"):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
         return other
 
     def convert_people(self, people: pl.DataFrame) -> pl.DataFrame:
@@ -147,6 +161,18 @@ class PublishedTable:
         cells = [cell_text(self.frame.get_column(name)) for name in self.names]
         coded = [encode_column(column, column.unique(maintain_order=True)) for column in cells]
         return np.asarray(distinct_rows(np.column_stack(coded).astype(np.int32))[1], dtype=np.int64)
+
+    @cached_property
+    def owners(self) -> NDArray[np.int64] | None:
+        """The person of each row, from 0; None if each row is another person's."""
+        from shoal.attacks.persons import number_owners
+
+        return number_owners(self.frame, self.person, "the release") if self.person else None
+
+    @cached_property
+    def bundled(self) -> BundledUnits:
+        """The bundles of linked rows."""
+        return bundle_units(self.frame, self.person[0], self.names)
 
     @cached_property
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -210,7 +236,33 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
         raise NoRowsError("The release has no row: there is nothing to attack.")
     # The star of the caller, of the certificate, or the default.
     star = reading.get("star") or str((certificate.get("parameters") or {}).get("star") or "*")
-    return PublishedTable(frame=frame, names=names, secrets=secrets, star=star, reading=reading)
+    person = _check_names("person", reading.get("person"))
+    linked = not person and any(one.get("of") == "linked_persons" for one in certificate.get("requested", ()))
+    return PublishedTable(
+        frame=frame,
+        names=names,
+        secrets=secrets,
+        star=star,
+        reading=reading,
+        person=(PSEUDONYM,) if linked else person,
+        linked=linked,
+    )
+
+
+def refuse_persons(table: PublishedTable, attack: str) -> None:
+    """Refuse an attack that counts records if persons should be counted.
+
+    Raises
+    ------
+    ParameterError
+        If a column identifies persons, or the rows of the release are linked.
+    """
+    if table.person:
+        raise ParameterError(
+            f"The {attack} attack counts records, not persons. Take the homogeneity attack, or leave out ",
+            Suggestion("person"),
+            "; it cannot be run on linked rows.",
+        )
 
 
 def open_release(release: Any) -> tuple[pl.DataFrame, Mapping[str, Any]]:

@@ -16,7 +16,7 @@ import numpy as np
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, RationalIn, exact_fraction, validate
 from shoal._messages import Subject, Suggestion
-from shoal.attacks.attack_result import AttackResult, compute_rate
+from shoal.attacks.attack_result import AttackResult
 from shoal.attacks.attacked_people import open_people
 from shoal.attacks.published_table import PublishedTable, Reading, open_published
 from shoal.errors import DataError, ParameterError
@@ -116,16 +116,18 @@ def similarity_attack(
     people = open_people(table, targets, controls, attack="similarity")
     found = people.collect_values(table, code_of=code_of, progress=progress)
     # Similar: the largest code is within reach of the smallest, and the person's own value occurs.
-    outcome, control = found.rates(lambda shown: (shown.own > 0) & (shown.greatest <= reach[shown.least]))
+    outcome, control = found.rates(
+        lambda shown: shown.certain | ((shown.own > 0) & (shown.greatest <= reach[shown.least]))
+    )
     # Baseline: the most frequent set of similar values.
     totals = np.concatenate(([0], np.cumsum(np.bincount(code_of, weights=table.totals, minlength=len(reach)))))
     start = int((totals[reach + 1] - totals[:-1]).argmax())
     truth = found.shown.truth
-    identical = found.rates(lambda shown: (shown.own > 0) & (shown.distinct == 1))[0].successes
+    identical = found.rate(found.shown.certain).successes
     return AttackResult(
         attack="similarity",
         outcome=outcome,
-        baseline=compute_rate((truth >= start) & (truth <= reach[start])),
+        baseline=found.rate((truth >= start) & (truth <= reach[start])),
         control=control,
         columns=table.names,
         sensitive=table.secrets,

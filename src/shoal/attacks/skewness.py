@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import RationalIn, exact_fraction, validate
-from shoal.attacks.attack_result import AttackResult, compute_rate
+from shoal.attacks.attack_result import AttackResult
 from shoal.attacks.attacked_people import People, open_people
 from shoal.attacks.column_sets import attack_each_column
 from shoal.attacks.published_table import PublishedTable, Reading, open_published
@@ -113,7 +113,7 @@ def _attack(
     return AttackResult(
         attack="skewness",
         outcome=outcome,
-        baseline=compute_rate(found.shown.truth == int(table.totals.argmax())),
+        baseline=found.rate(found.shown.truth == int(table.totals.argmax())),
         control=control,
         columns=table.names,
         figures={

@@ -49,6 +49,15 @@ Controls = Annotated[
         help="The same for people who are not in the release: what an attack learns about them is no disclosure.",
     ),
 ]
+Person = Annotated[
+    list[str] | None,
+    option(
+        "--person",
+        metavar="NAMES",
+        help="The column that identifies persons with several rows, in the targets (or in a copy of the release): "
+        "persons are attacked. Default: each row is another person's.",
+    ),
+]
 Explain = Annotated[
     bool, option("--explain", help="Show the assumptions, the formula and the reference of the attack.")
 ]
@@ -120,6 +129,7 @@ def _shared(
     source: Released,
     quasi_identifiers: options.QuasiIdentifiers = None,
     sensitive: options.Sensitive = None,
+    person: Person = None,
     star: options.Star = None,
     hierarchies: Nodes = None,
     cells: Cells = None,
@@ -139,6 +149,7 @@ def _asked(
     source: str,
     quasi_identifiers: Sequence[str] | None,
     sensitive: Sequence[str] | None,
+    person: Sequence[str] | None,
     star: str | None,
     hierarchies: Sequence[str] | None,
     cells: Sequence[str] | None,
@@ -159,6 +170,8 @@ def _asked(
         "hierarchies": trees_of_cells(hierarchies, names),
         "cells": cells_of(cells, names),
     }
+    if persons := names_in("--person", person):
+        reading["person"] = persons
     return AskedRelease(frame=release.frame, reading=reading, progress=progress, delimiter=delimiter, encoding=encoding)
 
 

@@ -35,6 +35,7 @@ from shoal.attacks.published_table import (
     combine_sensitive,
     open_published,
     open_table,
+    refuse_persons,
 )
 from shoal.attacks.rates import Rate
 from shoal.errors import DataError, ParameterError, UnsupportedError
@@ -137,6 +138,7 @@ def minimality_attack(
     validate("minimality_attack", {"l": l, "limit": limit}, {"l": Integer(low=2), "limit": Integer(low=1)})
     # Check the people, and join them with the release.
     table = open_published(release, reading)
+    refuse_persons(table, "minimality")
     known = open_table(people)
     if publish is not None and len(table.secrets) != 1:
         raise UnsupportedError(

@@ -1,0 +1,117 @@
+"""Persons with several rows as targets: an attack succeeds for a person if it does for any of that person's rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.attacks.attack_result import compute_rate
+from shoal.attacks.compatible_rows import CompatibleValues
+from shoal.errors import ColumnError, near_matches
+from shoal.verification.units import number_units
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.attacks.compatible_rows import CompatibilityJoin
+    from shoal.attacks.rates import Rate
+    from shoal.verification.linked_failures import BundledUnits
+
+__all__ = [
+    "count_together",
+    "number_owners",
+    "rate_of_persons",
+    "same_candidates",
+    "summarize_bundles",
+]
+
+
+def number_owners(frame: pl.DataFrame, names: Sequence[str], what: str) -> NDArray[np.int64]:
+    """Assign a number, from 0, to the person of each row.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The rows.
+    names : sequence of str
+        The columns that identify persons.
+    what : str
+        The table, for messages.
+
+    Raises
+    ------
+    ColumnError
+        If a column is missing.
+    """
+    for name in names:
+        if name not in frame.columns:
+            raise ColumnError(
+                f"There is no column '{name}' (person) in {what}. {near_matches(name, frame.columns)} A release has "
+                "none: give people who are in it, with that column, as targets."
+            )
+    numbers = number_units(frame[list(names)], [tuple(names)]).to_series()
+    return np.unique(numbers.to_numpy(), return_inverse=True)[1].astype(np.int64)
+
+
+def count_together(owners: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count for each row the rows of the same person with the same place, such as a group."""
+    pairs = np.column_stack((owners, places))
+    _, which, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+    return np.asarray(counts[which.ravel()], dtype=np.int64)
+
+
+def same_candidates(join: CompatibilityJoin) -> NDArray[np.int64]:
+    """Assign numbers to people, which are equal if the same rows are compatible with them.
+
+    Sets are compared by sums of two random numbers of 40 bits for each row, so that different sets get different
+    numbers except with a negligible probability.
+    """
+    drawn = np.random.default_rng(0).integers(0, 2**40, size=(len(join.boxes), 2), dtype=np.int64)
+    sums = join.sum_over_rows(drawn)
+    return np.asarray(np.unique(sums, axis=0, return_inverse=True)[1].ravel()[join.point_of], dtype=np.int64)
+
+
+def any_of_persons(right: NDArray[np.bool_], owners: NDArray[np.int64] | None) -> NDArray[np.bool_]:
+    """Compute for each person whether an attack succeeds for any row; without owners, each row is another person's."""
+    return right if owners is None else np.bincount(owners, weights=right) > 0
+
+
+def rate_of_persons(right: NDArray[np.bool_], owners: NDArray[np.int64] | None) -> Rate:
+    """Compute the success rate of an attack among persons."""
+    return compute_rate(any_of_persons(right, owners))
+
+
+def summarize_bundles(bundled: BundledUnits, codes: NDArray[np.int64]) -> CompatibleValues:
+    """Summarize the sensitive values of each row's bundle, if rows are linked: counts are of persons.
+
+    Parameters
+    ----------
+    bundled : BundledUnits
+        The bundles of the release.
+    codes : int64 array
+        The sensitive value of each row, at least 0.
+    """
+    import polars as pl
+
+    labels = np.unique(codes)
+    counts, _, own_codes = bundled.shares(pl.Series(codes))
+    some = counts > 0
+    of = bundled.bundle_of[bundled.unit_of]
+    arrays: dict[str, Any] = {
+        "rows": bundled.sizes,
+        "distinct": some.sum(axis=1),
+        "most": counts.max(axis=1),
+        "guess": labels[counts.argmax(axis=1)],
+        "least": labels[some.argmax(axis=1)],
+        "greatest": labels[len(labels) - 1 - some[:, ::-1].argmax(axis=1)],
+    }
+    return CompatibleValues(
+        **{name: found[of] for name, found in arrays.items()},
+        truth=codes,
+        own=counts[of, own_codes],
+        together=np.ones(len(codes), dtype=np.int64),
+    )
