@@ -439,6 +439,35 @@ class TestOtherIds:
         assert series.publish(patients(range(100, 250), **coarse), strict=True).notes == ()
 
 
+@pytest.mark.parametrize("dropped", [["pcode"], []], ids=["a column of persons", "none"])
+def test_visits_that_are_taken_for_persons(sqlite: Any, tmp_path: Path, dropped: list[str]) -> None:
+    """Each of five visits of a person got a set of values of its own, under a promise for the person."""
+    people = pl.Series([row // 5 for row in range(300)])
+    visits = pl.DataFrame(
+        {
+            "visit": range(300),
+            "pcode": 1000 + people * 7,
+            "age": 20 + people * 7 % 50,
+            "gender": people * 5 % 7 % 2,
+            "zip": 10_000 + people * 13 % 60,
+            "disease": [f"{SECRET}-{row * 3 % 7}" for row in range(300)],
+        }
+    ).select(pl.exclude("pcode"), *dropped)
+    roles = {"identifier": "visit", "quasi_identifiers": ["age", "gender", "zip"], "sensitive": "disease"}
+    series = sqlite.open().start("visits", m=3, direct_identifiers=dropped, **roles)
+    with pytest.raises(WarnedError, match="Persons seem to have several rows: 300 rows") as raised:
+        series.publish(visits, tmp_path / "out", strict=True)
+    assert all(name in str(raised.value) for name in dropped)
+    assert SECRET not in str(raised.value)
+    assert not list(tmp_path.glob("out*"))
+    (note,) = series.publish(visits, tmp_path / "out").notes
+    assert note.startswith("Persons seem to have several rows")
+    assert all("several rows:" not in path.read_text() for path in (tmp_path / "out").iterdir()), "it is private"
+    once = visits.unique("age", keep="first", maintain_order=True)
+    apart = sqlite.open().start("persons", m=3, direct_identifiers=dropped, **roles)
+    assert apart.publish(once, overlap="allow", strict=True).notes == ()
+
+
 def test_values_that_readers_cannot_tell_apart(sqlite: Any, patients: Any) -> None:
     """A letter with its accent, and the accent behind it: a group with both was a group of two values, and of one."""
     composed, apart = "\u00c9pilepsie", "E\u0301pilepsie"

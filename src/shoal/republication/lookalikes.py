@@ -1,4 +1,4 @@
-"""Warnings about new people who may be known people under other ids."""
+"""Warnings about new people who may be known people under other ids, and about ids that are not those of persons."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._messages import Phrase, phrase
+from shoal.findings import persons_of
 from shoal.republication.ledger.advice import TAKE_BACK
 from shoal.republication.linkage import find_absent_people
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import NDArray
 
+    from shoal.republication.ledger.records import SeriesColumns
     from shoal.republication.linkage import LinkedTable
 
-__all__ = ["describe_lookalikes"]
+__all__ = ["describe_doubtful_ids"]
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Odd multiplier that spreads small codes over 64 bits."""
@@ -51,8 +54,24 @@ class Lookalikes:
         return self.alike > self.by_chance + 2 * math.sqrt(self.by_chance)
 
 
-def describe_lookalikes(linked: LinkedTable) -> Iterator[str]:
-    """Yield warnings about people who are probably not new; they contain counts, never cells."""
+def describe_doubtful_ids(linked: LinkedTable, frame: pl.DataFrame, columns: SeriesColumns) -> Iterator[str]:
+    """Yield warnings about ids that may not be those of persons; they contain counts and names of columns, never cells.
+
+    Parameters
+    ----------
+    linked : LinkedTable
+        The rows, linked to the people of the series.
+    frame : polars.DataFrame
+        All rows and columns of the input.
+    columns : SeriesColumns
+        The role of every column.
+    """
+    yield from _describe_lookalikes(linked)
+    yield from _describe_repeated_persons(frame[linked.rows], columns)
+
+
+def _describe_lookalikes(linked: LinkedTable) -> Iterator[str]:
+    """Yield warnings about people who are probably not new."""
     found = find_lookalikes(linked)
     # Two ids of this table in different spellings.
     if found.same_spelling:
@@ -71,6 +90,17 @@ def describe_lookalikes(linked: LinkedTable) -> Iterator[str]:
         yield (
             f"{found.alike:,} of {found.new:,} new people have the quasi-identifiers of somebody who is known and "
             f"absent from the table, and a sensitive value that fits{chance}. {phrase(_OTHER_IDS)}"
+        )
+
+
+def _describe_repeated_persons(frame: pl.DataFrame, columns: SeriesColumns) -> Iterator[str]:
+    """Yield a warning if another column, or the quasi-identifiers, show persons with several rows."""
+    found = [one for one in persons_of(frame, columns.quasi_identifiers) if one.column != columns.identifier]
+    for evidence in found[:1]:
+        yield (
+            f"Persons seem to have several rows: {evidence.text}. Each value of '{columns.identifier}' is taken for a "
+            "person of its own with a set of values of its own, and what is promised does not hold for somebody who "
+            "has several. Start a series whose ids are those of persons, with one row of each in every release."
         )
 
 

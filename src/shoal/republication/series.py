@@ -26,7 +26,7 @@ from shoal.republication.ledger.records import RecordedRelease
 from shoal.republication.ledger.storage import get_reason, now
 from shoal.republication.ledger.store import LOG
 from shoal.republication.linkage import NO_ROWS_HINT, link
-from shoal.republication.lookalikes import describe_lookalikes
+from shoal.republication.lookalikes import describe_doubtful_ids
 from shoal.republication.overlap import check_overlap
 from shoal.republication.publication import Publication, PublicationCertificate, PublicationFiles
 from shoal.republication.release_checks import check_stands, describe_counts, merge_files, refuse_unknown_releases
@@ -186,7 +186,7 @@ class Series(Unpicklable):
                 refuse_unknown_releases(series, Path(output).expanduser().resolve())
             with clock.step("link"):
                 linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
-                warnings = tuple(describe_lookalikes(linked))
+                warnings = tuple(describe_doubtful_ids(linked, opened.frame, self.columns))
                 if strict and warnings:
                     raise WarnedError(
                         f"The release has {len(warnings)} warning(s), and none was to be accepted. Nothing was "
