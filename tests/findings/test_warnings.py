@@ -344,3 +344,20 @@ def test_shares_are_their_definitions(data: st.DataObject) -> None:
     if not expected and together >= 0.5 and distinct >= 0.5 * rows:
         expected = ["a"]
     assert [one.column for one in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "l", "code"), [("hiv;b HIV;c", 2, "values_read_alike"), ("a;b a;c", None, "small_l")]
+)
+def test_values_within_lists(cells: str, l: int | None, code: str) -> None:
+    """The cells differ, and single values read alike, or are those of all records of a group."""
+    frame = pl.DataFrame({"age": [row // 4 for row in range(40)], "codes": cells.split() * 20})
+    request: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "codes", "k": 4, "l": l, "seed": 1}
+    made = shoal.anonymize(frame, **request, lists={"codes": ";"})
+    (found,) = [one for one in made.warnings if one.code == code]
+    assert found.column == "codes"
+    assert code == "small_l" or "40 records show one of them" in found.text
+    assert "Each list of values was attacked as one value" in " ".join(
+        shoal.attacks.homogeneity_attack(made).sentences()
+    )
+    assert code not in [one.code for one in shoal.anonymize(frame, **request).warnings]

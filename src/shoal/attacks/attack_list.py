@@ -141,6 +141,11 @@ def describe_columns(facts: Facts) -> list[str]:
     unmeasured = [
         f"Not measured: {_value(one)}, because of this: {one['why']}" for one in facts.get("not_measured") or ()
     ]
+    if facts.get("lists"):
+        unmeasured.append(
+            "Each list of values was attacked as one value: a value that all lists of a group have was not attacked, "
+            "and is certain."
+        )
     if facts.get("several_records"):
         unmeasured.append(
             "Each record is taken for another person, but persons have several records in this release: what all "

@@ -71,18 +71,19 @@ def attack_each_column(table: PublishedTable, attack: Callable[[PublishedTable],
     if not results:
         raise next(iter(errors.values()))
     worst = max(results, key=_severity)
-    if _has_several_records(table):
-        worst = replace(worst, figures={**worst.figures, "several_records": True})
+    certificate = table.reading.get("certificate") or {}
+    several = {
+        # No attack puts the records of a person together, nor takes lists of values apart.
+        "several_records": any(
+            model.get("of") in ("persons", "records", "linked_persons") for model in certificate.get("requested") or ()
+        ),
+        "lists": bool((certificate.get("parameters") or {}).get("lists")),
+    }
+    worst = replace(worst, figures={**worst.figures, **{name: True for name, is_so in several.items() if is_so}})
     if len(table.secrets) == 1:
         return worst
     not_measured = {names: error.render(current_audience()) for names, error in errors.items()}
     return replace(worst, each=tuple(results), not_measured=not_measured)
-
-
-def _has_several_records(table: PublishedTable) -> bool:
-    """Check whether the certificate states that persons may have several records, which no attack puts together."""
-    requested = (table.reading.get("certificate") or {}).get("requested") or ()
-    return any(model.get("of") in ("persons", "records", "linked_persons") for model in requested)
 
 
 def _severity(result: AttackResult) -> tuple[float, ...]:

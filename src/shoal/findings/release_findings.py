@@ -25,7 +25,7 @@ from shoal.findings.finding_kinds import (
 from shoal.io import FORMULA
 from shoal.metrics import published_star_counts
 from shoal.models.feasible import SensitiveCounts, advise_diversity, drop_columns
-from shoal.table import count_alike
+from shoal.table import count_alike, split_lists
 from shoal.table.counts import multiplicities
 from shoal.verification.cell_syntax import SET, read_cell
 from shoal.verification.linked_rows import find_bundles
@@ -52,6 +52,7 @@ def published_warnings(
     coarse: Collection[str],
     coarser: Callable[[str], Suggestion | Fact],
     times: NDArray[np.int64] | None = None,
+    lists: Mapping[str, str] | None = None,
 ) -> Iterator[Remark]:
     """Yield the warnings about a published table.
 
@@ -71,6 +72,8 @@ def published_warnings(
         Function that suggests how to coarsen a quasi-identifier, for the advice, which readers do not see.
     times : int64 array, optional
         Multiplicity of each row, if it is not 1.
+    lists : mapping of str to str, optional
+        The separator of each sensitive column whose cells are lists of values.
 
     Yields
     ------
@@ -81,7 +84,7 @@ def published_warnings(
     each = pl.Series(multiplicities(frame.height, times))
     rows = int(each.sum())
     # Whole release first, then quasi-identifiers, sensitive columns, and all published text.
-    yield from _small_groups(frame, schema, achieved, each)
+    yield from _small_groups(frame, schema, achieved, each, lists or {})
     yield from _as_they_came(frame, schema, each)
     stars, _ = published_star_counts(frame, schema.quasi_identifiers, star, times)
     for name in schema.quasi_identifiers:
@@ -98,7 +101,7 @@ def published_warnings(
             yield from _large_sets(frame.get_column(name), coarser, each)
     yield from _dominant(frame, schema.sensitive, each)
     for name in dict.fromkeys(schema.quasi_identifiers + schema.sensitive):
-        yield from alike_warnings(frame.get_column(name), each)
+        yield from alike_warnings(frame.get_column(name), each, separator=(lists or {}).get(name))
     for name in schema.published:
         yield from _formulas(frame.get_column(name), each)
 
@@ -122,7 +125,9 @@ def uncounted_persons(requested: Sequence[Mapping[str, Any]]) -> Iterator[Remark
         )
 
 
-def alike_warnings(column: pl.Series, times: pl.Series | None = None) -> Iterator[Remark]:
+def alike_warnings(
+    column: pl.Series, times: pl.Series | None = None, *, separator: str | None = None
+) -> Iterator[Remark]:
     """Yield the warning about values of a column that differ in spelling only.
 
     Parameters
@@ -131,11 +136,16 @@ def alike_warnings(column: pl.Series, times: pl.Series | None = None) -> Iterato
         A published quasi-identifier or sensitive column.
     times : polars.Series, optional
         Multiplicity of each row; 1 by default.
+    separator : str, optional
+        The separator of the values of a cell, if cells are lists.
     """
     # Spelling variants are found among the distinct values.
-    pairs, alike = count_alike(column)
+    rows, values = (None, column) if separator is None else split_lists(column, separator)
+    pairs, alike = count_alike(values)
     if pairs:
-        shown = column.is_in(alike.implode())
+        shown = values.is_in(alike.implode())
+        if rows is not None:  # a record shows one of them if its list does
+            shown = pl.Series(np.isin(np.arange(len(column)), rows[shown.fill_null(value=False).to_numpy()]))
         yield Remark(
             code="values_read_alike",
             column=column.name,
@@ -171,7 +181,7 @@ def _records(shown: pl.Series, times: pl.Series | None) -> int:
 
 
 def _small_groups(
-    frame: pl.DataFrame, schema: Schema, achieved: Mapping[str, Any], each: pl.Series
+    frame: pl.DataFrame, schema: Schema, achieved: Mapping[str, Any], each: pl.Series, lists: Mapping[str, str]
 ) -> Iterator[Remark]:
     if schema.quasi_identifiers and achieved["k"] < LEAST_GROUP:
         most = min(5, int(each.sum()))
@@ -183,8 +193,8 @@ def _small_groups(
             if most > achieved["k"]
             else None,
         )
-    if schema.pseudonym is not None:
-        yield from _shared_by_persons(frame, schema)
+    if schema.pseudonym is not None or lists:
+        yield from _shared_by_all(frame, schema, lists)
     # Some group has a single sensitive value: count the records that this affects.
     elif (achieved.get("l") or {}).get("distinct") == 1:
         # Several columns share one warning.
@@ -199,10 +209,14 @@ def _small_groups(
             )
 
 
-def _shared_by_persons(frame: pl.DataFrame, schema: Schema) -> Iterator[Remark]:
-    """Yield the warning that all persons who publish the same linked rows have a value, in whichever row."""
+def _shared_by_all(frame: pl.DataFrame, schema: Schema, lists: Mapping[str, str]) -> Iterator[Remark]:
+    """Yield the warning that all persons who publish the same rows have a value, in whichever row, or among others."""
     bundles = find_bundles(
-        frame, pseudonym=schema.pseudonym, quasi_identifiers=schema.quasi_identifiers, sensitive=schema.sensitive
+        frame,
+        pseudonym=schema.pseudonym,
+        quasi_identifiers=schema.quasi_identifiers,
+        sensitive=schema.sensitive,
+        lists=lists,
     )
     known = [name for name, shares in bundles.shares.items() if any(share.within == 1 for share in shares)]
     if known:

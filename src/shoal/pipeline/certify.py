@@ -167,6 +167,7 @@ def _find_published_warnings(
         coarse=coarse,
         coarser=coarser,
         times=times,
+        lists=request.lists,
     )
 
 
