@@ -21,7 +21,6 @@ from shoal.models import (
     BetaLikeness,
     DeltaDisclosure,
     DeltaPresence,
-    EqualDistance,
     KAnonymity,
     KEAnonymity,
     KMap,
@@ -32,7 +31,8 @@ from shoal.models import (
     TCloseness,
 )
 from shoal.request.model_words import MODEL_WORDS, models_of
-from shoal.request.request import Request, fields_in
+from shoal.request.request import Request
+from shoal.request.request_fields import fields_in
 from shoal.request.words import ALGORITHM_WORDS, WORDS, Words
 
 FULL = """
@@ -322,7 +322,7 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     assert set(saving_of(words)) == WRITTEN - {"output"} | {"about"}
     assert saving_of(words)["about"] == About(**{key: words.said[key] for key in REPORT})
     assert set(words.fields()) == settings
-    request = words.request(models=[KAnonymity(10)])
+    request = Request.from_words(words, models=[KAnonymity(10)])
     assert {name: getattr(request, name) for name in settings} == words.fields()
     assert request.about == saving_of(words)["about"]
     assert request.algorithm == "full-domain"
@@ -474,7 +474,7 @@ def test_specs_are_values() -> None:
             {"k_map": 5, "presence_low": 0, "presence_high": 0.5, "population": "p.csv"},
             [KMap(5, "p.csv"), DeltaPresence(0, 0.5, "p.csv")],
         ),
-        ({"t": "1/5"}, [TCloseness(Fraction(1, 5), distance=EqualDistance())]),
+        ({"t": "1/5"}, [TCloseness(Fraction(1, 5))]),
         ({"t": 0.2, "t_distance": "ordered", "k": 3}, [KAnonymity(3), TCloseness(0.2, distance=OrderedDistance())]),
         (
             {"t": 0.2, "t_distance": "ordered", "t_order": ("b", "a")},

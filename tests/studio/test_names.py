@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from shoal.studio.same import _shell
+from shoal.request.notation import quote_for_shell
 from shoal.studio.words import visible
 
 HOSTILE = [
@@ -76,7 +76,7 @@ def test_hidden_marks_are_seen():
 
 @pytest.mark.parametrize("word", [*HOSTILE, "a\\b\x1b'c", "\U000e0041"])
 def test_a_shell_reads_names_as_they_are(word):
-    quoted = _shell(word)
+    quoted = quote_for_shell(word)
     assert quoted.isprintable(), "nothing of a command is hidden from who copies it"
     read = subprocess.run(
         ["bash", "-c", f"printf %s {quoted}"], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}

@@ -48,21 +48,23 @@ def folder_of(words: Words) -> Path:
 
 
 def request_in(words: Words, *, models: list[PrivacyModel] | None = None, algorithm: str | None = None) -> Request:
-    """Build the request, as `Words.request` does; if no role is given, the error lists the columns of the table."""
+    """Build the request (`Request.from_words`); if no role is given, the error lists the columns of the table."""
+    from shoal.request.request import Request
+
     _check_named(words, None, ())
-    return words.request(models=models, algorithm=algorithm)
+    return Request.from_words(words, models=models, algorithm=algorithm)
 
 
 def reading_of(words: Words) -> dict[str, Any]:
     """Return the options of reading a table, as arguments of a call."""
-    from shoal.request.request import fields_in
+    from shoal.request.request_fields import fields_in
 
     return {name: words.said[name] for name in fields_in("forms", "reading") if name in words.said}
 
 
 def saving_of(words: Words) -> dict[str, Any]:
     """Return the options of saving a release, as arguments of `Release.save`."""
-    from shoal.request.request import fields_in
+    from shoal.request.request_fields import fields_in
 
     # The folder is passed separately.
     given = {name: words.said[name] for name in fields_in("output") if name in words.said and name != "output"}

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from shoal._core.validation import parameters_of, validate
 from shoal._messages import Suggestion
 from shoal.errors import ParameterError, near_matches
-from shoal.request.request import Request, fields_in
+from shoal.request.request import Request
+from shoal.request.request_fields import fields_in
 
 __all__ = ["OF_STREAMS", "request_of", "takes_request"]
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
+from decimal import Decimal
+from numbers import Rational
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.validation import parameters_of
 from shoal.errors import UsageError, did_you_mean
 from shoal.models import MODELS, OrderedDistance, TCloseness
+from shoal.models.population_table import PopulationTable
 
 if TYPE_CHECKING:
     from shoal._core.validation import Parameter
     from shoal.models import GroundDistance, PrivacyModel
 
-__all__ = ["MODEL_WORDS", "ground_distance", "key_of", "models_of"]
+__all__ = ["MODEL_WORDS", "ground_distance", "key_of", "models_of", "word_of", "words_of_models"]
 
 
 def key_of(declared: Parameter) -> str:
@@ -55,10 +59,66 @@ def models_of(words: Mapping[str, Any]) -> list[PrivacyModel]:
     for model in chosen:
         declared = {key: one for key, one in _keys(model).items() if key in given}
         values = {name: parameters_of(model)[name].value_of(given[key]) for key, name in declared.items()}
-        if model is TCloseness:
-            values["distance"] = ground_distance(given.get("t_distance", "equal"), given.get("t_order"))
+        if model is TCloseness and "t_distance" in given:
+            values["distance"] = ground_distance(given["t_distance"], given.get("t_order"))
         made.append(model(**values))
     return made
+
+
+def words_of_models(models: Sequence[PrivacyModel]) -> dict[str, Any]:
+    """Return the words of models, the inverse of `models_of`.
+
+    Raises
+    ------
+    UsageError
+        If a model has no words, or two models need different values of one.
+    """
+    words: dict[str, Any] = {}
+    for model in models:
+        given = {name: getattr(model, name) for name in parameters_of(model) if getattr(model, name) is not None}
+        # The ground distance has words of its own.
+        if isinstance(model, TCloseness):
+            given.pop("distance")
+            words |= _words_of_distance(model.ground)
+        if isinstance(given.get("population"), PopulationTable):
+            given["population"] = given["population"].source
+        usual = {one.name: one.default for one in fields(model)} if type(model) in MODELS.values() else {}
+        keys = {name: key for key, name in _keys(type(model)).items()} if usual else {}
+        for name, value in given.items():
+            if value == usual.get(name, MISSING):
+                continue
+            key = keys.get(name, "")
+            if not key or words.setdefault(key, word := word_of(value, type(model).__name__)) != word:
+                raise UsageError(f"{type(model).__name__} of this request has no words for commands and spec files.")
+    return words
+
+
+def _words_of_distance(distance: GroundDistance) -> dict[str, Any]:
+    if distance.name == "equal":
+        return {}
+    if not isinstance(distance, OrderedDistance):
+        raise UsageError("A ground distance that is an object has no words. Name its file: file:METRIC.csv.")
+    order = {} if distance.order is None else {"t_order": word_of(distance.order, "The order of values")}
+    return {"t_distance": "ordered", **order}
+
+
+def word_of(value: Any, what: str) -> Any:
+    """Return a value in the form of spec files: a number, a text, or a tuple of texts.
+
+    Raises
+    ------
+    UsageError
+        If it has no such form; `what` is the subject of the message.
+    """
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Rational | Decimal):
+        return str(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Sequence) and all(isinstance(one, str) for one in value):
+        return tuple(value)
+    raise UsageError(f"{what} of this request has no words for commands and spec files.")
 
 
 def _keys(model: type[PrivacyModel]) -> dict[str, str]:

@@ -57,8 +57,8 @@ def names_in(option: str, values: Sequence[str] | None) -> tuple[str, ...] | Non
 
 
 def listed_name(name: str) -> str:
-    """Quote a column name for lists, which are lines of CSV, if it contains a comma or quotes."""
-    if not ("," in name or '"' in name or name != name.strip()):
+    """Quote a column name for lists, which are lines of CSV, if it contains a comma, quotes or a line break."""
+    if name == name.strip() and not set(name) & set(',"\r\n'):
         return name
     written = io.StringIO()
     csv.writer(written, lineterminator="", quoting=csv.QUOTE_ALL).writerow([name])

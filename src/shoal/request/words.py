@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_origin
 
@@ -17,16 +17,19 @@ import msgspec
 from shoal._core.validation import Boolean, Parameter, parameters_of
 from shoal.algorithms import ALGORITHMS, PREFERENCES, choose
 from shoal.errors import UsageError, near_matches
+from shoal.hierarchy import Hierarchy
 from shoal.io.readers import STANDARD_INPUT
-from shoal.models import Requirement
+from shoal.models import Requirement, collect_models
 from shoal.report import About
-from shoal.request.coarsening_words import coarsenings_of, in_folder
-from shoal.request.model_words import MODEL_WORDS, key_of, models_of
-from shoal.request.request import Request
-from shoal.request.texts import columns_and_words, names_in
+from shoal.request.coarsening_words import coarsenings_of, in_folder, in_words
+from shoal.request.model_words import MODEL_WORDS, key_of, models_of, word_of, words_of_models
+from shoal.request.notation import toml_lines
+from shoal.request.request_fields import RequestFields
+from shoal.request.texts import columns_and_words, listed_name, names_in
 
 if TYPE_CHECKING:
     from shoal.algorithms import Algorithm
+    from shoal.hierarchy import Coarsening
     from shoal.models import PrivacyModel
 
 __all__ = ["ALGORITHM_WORDS", "WORDS", "Word", "Words", "flag_of"]
@@ -148,7 +151,7 @@ def _of_algorithms() -> Iterator[Word]:
 def _of_requests() -> Iterator[Word]:
     declared: Any
     # Fields that are objects are replaced by the words of their parameters.
-    for name, declared in parameters_of(Request).items():
+    for name, declared in parameters_of(RequestFields).items():
         if name == "privacy":
             for key, one in MODEL_WORDS.items():
                 yield _word(key, one, group="model", section="privacy", kind=tuple[str, ...] if one.many else _NUMBER)
@@ -258,6 +261,83 @@ class Words:
                 values[key] = WORDS[key].from_file(value, what)
         return cls(values)
 
+    @classmethod
+    def of_request(cls, request: RequestFields) -> Words:
+        """Return the words of a request; fields with their default value have none.
+
+        Raises
+        ------
+        UsageError
+            If a field holds an object that has no words, such as a frame or an algorithm of one's own.
+        """
+        said: dict[str, Any] = {}
+        for one in fields(request):
+            value = getattr(request, one.name)
+            if value is None or one.name in ("k", "l", "t") or (value == one.default and one.name != "privacy"):
+                continue
+            match one.name:
+                case "algorithm":
+                    said |= _words_of_algorithm(value)
+                case "about":
+                    said |= {key: text for key, text in vars(value).items() if text}
+                case "coarsen":
+                    said["coarsen"] = {_listed(name): _coarsening_words(name, how) for name, how in value.items()}
+                case "hierarchies":
+                    said["hierarchies"] = {name: _file_of(name, tree) for name, tree in value.items()}
+                case "privacy":
+                    pass
+                case _ if isinstance(value, Mapping):
+                    said[one.name] = {name: _word_of_column(given) for name, given in value.items()}
+                case _:
+                    text = (value,) if WORDS[one.name].many and isinstance(value, str) else value
+                    said[one.name] = str(text) if one.name == "memory" else word_of(text, f"'{one.name}'")
+        models = collect_models(request.privacy, k=request.k, l=request.l, t=request.t)
+        return cls({**said, **words_of_models(models if isinstance(models, Sequence) else [models])})
+
+    def to_toml(self) -> str:
+        """Write a spec file.
+
+        Examples
+        --------
+        >>> print(Words.of_content({"input": "a.csv", "columns": {"sensitive": ["d"]}, "privacy": {"k": 5}}).to_toml())
+        input = "a.csv"
+        columns.sensitive = ["d"]
+        privacy.k = 5
+        """
+        content: dict[str, Any] = {}
+        for key, value in self.said.items():
+            section = WORDS[key].section
+            (content.setdefault(section, {}) if section else content)[key] = value
+        return "\n".join(toml_lines(content))
+
+    def options(self) -> list[tuple[str, str | None]]:
+        """Return the options of a command: each flag with its value, None if it takes none. The input is not one.
+
+        Raises
+        ------
+        UsageError
+            If a column with an equals sign in its name has a value, which only spec files can express.
+        """
+        found: list[tuple[str, str | None]] = []
+        for key, value in self.said.items():
+            word, flag = WORDS[key], flag_of(key)
+            if word.switch and isinstance(value, bool):
+                found.append((flag if value else f"--no-{flag.lstrip('-')}", None))
+            elif isinstance(value, Mapping):
+                if any("=" in name for name in value):
+                    raise UsageError(f"{flag} takes no column with an equals sign in its name. Use a spec file.")
+                found += [(flag, f"{name}={_option_text(one)}") for name, one in value.items()]
+            elif word.many and word.declared.read is None:
+                found.append((flag, ",".join(map(listed_name, value))))
+            elif flag:
+                found += [(flag, str(one)) for one in (value if word.many else [value])]
+        return found
+
+    def to_cli(self) -> list[str]:
+        """Return the words of a command line, such as `["patients.csv", "--qi", "age,zip", "-k", "5"]`."""
+        source = [str(self.said["input"])] if "input" in self.said else []
+        return source + [word for option in self.options() for word in option if word is not None]
+
     def overridden_by(self, other: Words) -> Words:
         """Return these words overridden by others; values of columns are merged."""
         # Dictionaries by column are merged, all other values are replaced.
@@ -296,7 +376,7 @@ class Words:
         """Return the given fields of the request, without its models and its algorithm."""
         # Models, algorithms and the first sheet of reports have their own builders.
         made = {"algorithm", "suppression_limit", "about"}
-        found = {key: self.said[key] for key in parameters_of(Request) if key in self.said and key not in made}
+        found = {key: self.said[key] for key in parameters_of(RequestFields) if key in self.said and key not in made}
         for key in ("k", "l", "t"):
             found.pop(key, None)
         # Texts become coarsenings, weights and limits.
@@ -308,27 +388,14 @@ class Words:
                 found[key] = {name: read(given) for name, given in found[key].items()}
         return found
 
-    def request(self, *, models: list[PrivacyModel] | None = None, algorithm: str | None = None) -> Request:
-        """Build the request.
-
-        Parameters
-        ----------
-        models : list of PrivacyModel, optional
-            The models; by default those of the words.
-        algorithm : str, optional
-            The name of the algorithm, if the given parameters belong to several others.
-
-        Raises
-        ------
-        UsageError
-            If something is missing or invalid.
-        """
+    def arguments(self, *, models: list[PrivacyModel] | None = None, algorithm: str | None = None) -> dict[str, Any]:
+        """Build all fields of the request; see `Request.from_words`."""
         found = self.fields()
         if "quasi_identifiers" not in found:
             raise UsageError(f"Name the quasi-identifiers with {flag_of('quasi_identifiers')}.")
-        privacy = self.requested_models() if models is None else models
+        found["privacy"] = self.requested_models() if models is None else models
         chosen = self.algorithms()[0] if algorithm is None else algorithm
-        return Request(**found, privacy=privacy, algorithm=chosen, about=self.about())
+        return {**found, "algorithm": chosen, "about": self.about()}
 
     def algorithms(self, *algorithms: str) -> list[str | Algorithm]:
         """Build algorithms, by name and with their given parameters.
@@ -399,6 +466,53 @@ class Words:
             if isinstance(said[key], str):
                 said[key] = str(folder / said[key])
         return Words(said)
+
+
+def _listed(name: str | Sequence[str]) -> str:
+    """Return the key of a coarsening: the names of its columns as a line of CSV."""
+    return ",".join(map(listed_name, (name,) if isinstance(name, str) else name))
+
+
+def _coarsening_words(name: str | Sequence[str], coarsening: Coarsening) -> str:
+    tree = getattr(coarsening, "hierarchy", None)
+    words = in_words(coarsening, file="" if tree is None else _file_of(_listed(name), tree))
+    if words is None:
+        raise UsageError(f"The coarsening of {_listed(name)} has no words for commands and spec files.")
+    return words
+
+
+def _file_of(name: str, tree: Hierarchy | str | os.PathLike[str]) -> str:
+    file = tree.source if isinstance(tree, Hierarchy) else os.fspath(tree)
+    if not file:
+        raise UsageError(f"The hierarchy of '{name}' has no file to name in commands and spec files.")
+    return file
+
+
+def _words_of_algorithm(algorithm: str | Algorithm) -> dict[str, Any]:
+    """Return the name of an algorithm, and its parameters that differ from those of the name."""
+    if isinstance(algorithm, str):
+        return {"algorithm": algorithm}
+    usual = ALGORITHMS.get(algorithm.name)
+    if type(usual) is not type(algorithm):
+        raise UsageError("An algorithm of one's own has no words for commands and spec files.")
+    keys = {name: key for key, (name, _) in ALGORITHM_WORDS.items()}
+    words: dict[str, Any] = {"algorithm": algorithm.name}
+    for name in parameters_of(algorithm):
+        value = getattr(algorithm, name)
+        if value != getattr(usual, name):
+            text = word_of(value, f"'{name}'")
+            (words if name in keys else words.setdefault("parameters", {}))[keys.get(name, name)] = text
+    return words
+
+
+def _word_of_column(given: Any) -> Any:
+    """Return the value of a column: a text, a number, or a pair of levels."""
+    return tuple(given) if isinstance(given, tuple | list) else word_of(given, "The value of a column")
+
+
+def _option_text(value: Any) -> str:
+    """Return the value of a column in an option; levels are written LOW:HIGH."""
+    return ":".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def _unknown_key(what: str, section: str, key: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
+from shoal._core.validation import number_in
 from shoal.request.texts import listed_name
 
 __all__ = ["COUNTED", "LINKED", "ONE_EACH", "PERSONS", "RECORDS", "SEVERAL", "History", "Plan", "ShapedTree"]
@@ -126,7 +127,7 @@ class Plan:
         # Defaults are omitted, so that spec files stay short.
         if "person" in columns:
             content |= self._persons
-        content |= {"privacy": dict(self.privacy), "recoding": self.recoding}
+        content |= {"privacy": {name: _parsed(text) for name, text in self.privacy.items()}, "recoding": self.recoding}
         if self.algorithm:
             content["algorithm"] = self.algorithm
         if self.missing_sensitive != "error":
@@ -210,6 +211,11 @@ class Plan:
         """The options of reading, as arguments of `shoal.inspect`."""
         given: dict[str, Any] = {name: value for name, value in self.reading.items() if value}
         return {**given, "dates": dict(self.dates)} if self.dates else given
+
+
+def _parsed(text: str) -> int | float | str:
+    number = number_in(text)
+    return number if isinstance(number, int | float) else text
 
 
 @dataclass(kw_only=True)

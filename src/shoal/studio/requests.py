@@ -36,12 +36,13 @@ def arguments_in(content: Mapping[str, Any]) -> dict[str, Any]:
     UsageError
         If a part of the content is missing or invalid.
     """
+    from shoal.request.request import Request
     from shoal.request.words import Words
 
     words = Words.of_content(content)
     if words.get("input") is None:
         raise UsageError("Open a table first.")
-    request = words.request()
+    request = Request.from_words(words)
     given = {name: getattr(request, name) for name in words.fields() if name != "output"}
     return {"data": words.get("input"), **given, "privacy": request.privacy, "algorithm": request.algorithm}
 

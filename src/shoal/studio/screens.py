@@ -361,4 +361,4 @@ def go_back(studio: Studio, form: Mapping[str, str]) -> str:
 
 def spec_text(studio: Studio) -> str:
     """Write the spec file of the current plan."""
-    return same.spec_of(studio.plan.content(output=studio.places.free_folder())) + "\n"
+    return same.spec_of(studio.plan, output=studio.places.free_folder()) + "\n"

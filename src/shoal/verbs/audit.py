@@ -21,7 +21,7 @@ from shoal.metrics import published_star_counts
 from shoal.models import Requirement, collect_models
 from shoal.pipeline.input import AssessedTable, convert_text, open_assessed, open_data, open_population
 from shoal.request.hierarchies import trees_of
-from shoal.request.request import ENGINES
+from shoal.request.request_fields import ENGINES
 from shoal.table import PSEUDONYM, Schema, roles
 from shoal.table.counts import multiplicities
 from shoal.verification import Achieved, Failure, collect_meanings, find_failures, measure, number_units

@@ -19,7 +19,7 @@ from shoal.pipeline.input import convert_text, open_data
 from shoal.pipeline.prepare import select_publishable_rows
 from shoal.report.notebook import PRIVATE, card
 from shoal.request.keywords import OF_STREAMS, request_of, takes_request
-from shoal.request.request import fields_in
+from shoal.request.request_fields import fields_in
 from shoal.verbs.anonymize import anonymize
 from shoal.verbs.table_warnings import warn_of_persons
 from shoal.wording import english

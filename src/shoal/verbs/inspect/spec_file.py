@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from shoal.request.notation import quote_for_toml, toml_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +56,7 @@ def _lines(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], k
             continue
         yield f"columns.{key} = [  # {meaning}"
         for column in having:
-            yield f"  {_quoted(column.name)},  # {_remark(column.why)}"
+            yield f"  {quote_for_toml(column.name)},  # {_remark(column.why)}"
         yield "]  # " + (f"{len(having)} columns" if len(having) > 1 else "one column")
     # The models, the treatment of missing values, and the recoding.
     yield f"privacy.k = {k}  # every record shares its quasi-identifiers with at least {k - 1} others"
@@ -71,7 +69,7 @@ def _lines(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], k
     for column in columns:
         if column.role == "quasi_identifier" and column.coarsen is not None:
             why = _COARSER[column.coarsen.partition(":")[0]]
-            yield f"coarsen.{_key(column.name)} = {_quoted(column.coarsen)}  # {why}"
+            yield f"coarsen.{toml_key(column.name, listed=True)} = {quote_for_toml(column.coarsen)}  # {why}"
 
 
 _COARSER = {
@@ -95,15 +93,16 @@ def _input(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], f
     if source is None:
         yield '# input = "..."  # the table: name its file here, or on the command line'
     else:
-        yield f"input = {_quoted(_from(folder, source))}  # the table; its path starts from the folder of this file"
+        path = quote_for_toml(_from(folder, source))
+        yield f"input = {path}  # the table; its path starts from the folder of this file"
     for name, usual, meaning in _READING:
         value = read[name]
         if value is not None and value != usual:
-            yield f"{name} = {_quoted(value)}  # {meaning}"
+            yield f"{name} = {quote_for_toml(value)}  # {meaning}"
     for column in columns:
         if column.date_format is not None and column.role in ("quasi_identifier", "sensitive"):
-            key = _key(column.name, plain=True)
-            yield f"dates.{key} = {_quoted(column.date_format)}  # the format of the dates, as detected"
+            key = toml_key(column.name)
+            yield f"dates.{key} = {quote_for_toml(column.date_format)}  # the format of the dates, as detected"
 
 
 def _from(folder: Path, source: str) -> str:
@@ -113,20 +112,6 @@ def _from(folder: Path, source: str) -> str:
         return os.path.relpath(Path(source).expanduser(), folder)
     except ValueError:  # on another drive
         return str(Path(source).resolve())
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _key(name: str, *, plain: bool = False) -> str:
-    """Return a TOML key. A key of `coarsen` may list several columns, so a name with a comma is quoted once more."""
-    # Quote the name for CSV first, then for TOML.
-    if not plain and ("," in name or '"' in name or name != name.strip()):
-        written = io.StringIO()
-        csv.writer(written, lineterminator="", quoting=csv.QUOTE_ALL).writerow([name])
-        name = written.getvalue()
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
 
 
 def _remark(why: str) -> str:

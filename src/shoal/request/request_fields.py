@@ -1,0 +1,318 @@
+"""The fields of a request: everything that can be requested of a release, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
+
+from shoal._core.validation import Integer, OneOf, Optional, number_in, parameters_of
+from shoal.algorithms import ALGORITHMS
+from shoal.recoding import LARGEST_SET, METHODS
+from shoal.request.column_fields import ColumnFields
+from shoal.request.request_field import requestable
+from shoal.request.texts import levels_in
+
+if TYPE_CHECKING:
+    from shoal.algorithms import Algorithm
+    from shoal.hierarchy import Coarsening, Hierarchy
+    from shoal.models import PrivacyModel
+    from shoal.report import About
+
+__all__ = ["ENGINES", "RequestFields", "fields_in"]
+
+ENGINES = ("auto", "memory", "stream", "spark")
+"""The engines that read and write tables."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RequestFields(ColumnFields):
+    """The declared fields of `Request`, which adds their resolution and their text forms."""
+
+    # Privacy models, directly or by their most common parameters.
+    privacy: PrivacyModel | Sequence[PrivacyModel] | None = requestable(
+        "PrivacyModel or sequence of PrivacyModel, optional",
+        "The models that every group, or the release as a whole, must satisfy.",
+        section="model",
+        default=None,
+    )
+    k: int | None = requestable(
+        "int, optional", "Short for `KAnonymity(k)`, which is added to `privacy`.", section="model", default=None
+    )
+    l: float | None = requestable(
+        "number, optional", "Short for `LDiversity(l)`, which is added to `privacy`.", section="model", default=None
+    )
+    t: float | None = requestable(
+        "number, optional", "Short for `TCloseness(t)`, which is added to `privacy`.", section="model", default=None
+    )
+    # The method: algorithm, randomness and order.
+    algorithm: str | Algorithm = requestable(
+        'str or Algorithm, default "auto"',
+        'A name ("tp+", "mondrian", ...) or an object such as `shoal.ThreePhase(refine="hilbert")`.',
+        section="method",
+        default="auto",
+        flag="--algorithm",
+        metavar="NAME",
+        help=f"auto (default) chooses by models and recoding. By name: {', '.join(ALGORITHMS)}. "
+        "See `shoal list algorithms`.",
+    )
+    seed: int | None = requestable(
+        "int, optional",
+        "Seed for reproducible experiments, at least 0; by default randomness comes from the operating system.",
+        section="method",
+        default=None,
+        flag="--seed",
+        metavar="NUMBER",
+        help="Makes the release reproducible. Default: randomness from the operating system.",
+        kind=int,
+        constraint=Optional(Integer(low=0)),
+    )
+    keep_order: bool = requestable(
+        "bool",
+        "Whether to keep the row order of the input, which may reveal something about the rows. By default rows are "
+        "sorted by their published values.",
+        section="method",
+        flag="--keep-order",
+        help="Keep the row order of the input (it may reveal something about the rows).",
+        kind=bool,
+    )
+    # Engines and their memory.
+    engine: Literal["auto", "memory", "stream", "spark"] = requestable(
+        '{"auto", "memory", "stream", "spark"}',
+        '"memory" reads the whole table. "stream" reads batches within `memory`, for larger tables: `data` is a path '
+        "to Parquet or CSV, a folder of Parquet files, or a lazy frame, the values of insensitive columns must fit "
+        'into the memory, and `release.data` is a lazy frame. "spark" lets Spark read and write: `data` is a PySpark '
+        "DataFrame, or Parquet by a path or URI that the active session reads; there are no insensitive columns, and "
+        '`release.data` is a PySpark DataFrame. "auto" chooses "spark" for PySpark DataFrames, and "stream" for '
+        "folders, for tables that do not fit, and if `memory` is given.",
+        section="engine",
+        default="auto",
+        flag="--engine",
+        metavar="NAME",
+        help="memory reads the whole table, stream reads batches of tables larger than memory (Parquet, a folder of "
+        "Parquet files, or CSV), spark lets Spark read and write (Parquet by a path or URI such as hdfs://...; no "
+        "insensitive columns). auto (default) chooses a suitable one.",
+        constraint=OneOf(ENGINES),
+    )
+    memory: int | str | None = requestable(
+        "int or str, optional",
+        'The memory limit of the engines "stream" and "spark" in this process, in bytes or as text ("4GB"); half of '
+        "the machine's memory by default. Spark's own processes follow their settings.",
+        section="engine",
+        default=None,
+        flag="--memory",
+        metavar="SIZE",
+        help="With --engine stream or spark: the memory limit, such as 4GB. Default: half of the machine's memory. "
+        "Spark's own processes follow their settings.",
+    )
+    # Recoding: stars or generalized values, hierarchies and coarsenings.
+    recoding: Literal["suppression", "generalization"] = requestable(
+        '{"suppression", "generalization"}',
+        "Whether values that differ within a group become a star, or the smallest interval or set that covers them.",
+        section="recoding",
+        default="suppression",
+        flag="--recoding",
+        metavar="HOW",
+        help="suppression (default) publishes stars; generalization publishes the intervals and sets that cover a "
+        "group's values, or their common ancestor in a --hierarchy.",
+        constraint=OneOf(tuple(METHODS)),
+    )
+    largest_set: int = requestable(
+        "int",
+        "For generalization: a set has at most this many values; larger ones become a star. A set shows exact values, "
+        "so that anyone who knows a person's value sees if it is a member. For less precise groups, coarsen the "
+        "column, or give it a hierarchy.",
+        section="recoding",
+        default=LARGEST_SET,
+        flag="--largest-set",
+        metavar="NUMBER",
+        help="With --recoding generalization: sets with more values than this become a star. Default: 16.",
+        kind=int,
+        constraint=Integer(low=1),
+    )
+    exact_ends: bool = requestable(
+        "bool",
+        "For generalization without a hierarchy. By default, no end of an interval and no member of a set is the "
+        "exact value of fewer than k records (the requested k, and at least 3): ends move outward, to months, "
+        "quarters, years, decades or round numbers, until k records are that close, and a set becomes a star. True "
+        "publishes the smallest intervals and sets, whose ends are usually the value of a single record.",
+        section="recoding",
+        flag="--exact-ends",
+        help="With --recoding generalization: allow ends of intervals, and members of sets, that fewer than k "
+        "records have as their value. By default ends move outward, to months, years or round numbers.",
+        kind=bool,
+    )
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = requestable(
+        "mapping of column to Hierarchy or path, optional",
+        "For generalization: quasi-identifiers whose values become the lowest common ancestor of a group's values, "
+        "in a tree or its file (one line per value, from the value to the root). The root is shown as a star.",
+        section="recoding",
+        default=None,
+        flag="--hierarchy",
+        metavar="NAME=FILE",
+        help="With --recoding generalization: publish the lowest common ancestor of a group's values, in a tree with "
+        "one line per value, from the value to the root; repeat it for other columns.",
+        kind=dict[str, str],
+    )
+    coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = requestable(
+        "mapping of column to Coarsening, optional",
+        "Coarsenings of quasi-identifiers beforehand; the key of a coarsening of several columns is a tuple.",
+        section="recoding",
+        default=None,
+        flag="--coarsen",
+        metavar="NAME=HOW",
+        help="Make a column less precise beforehand; repeat it for others. HOW is prefix:3, bins:10, cuts:18,30,65, "
+        "quantiles:4, date:year|quarter|month, level:FILE:2, round:5, top:90, bottom:18, labels:K, ordered:K, "
+        "points:K (of two columns), regions:EDGES.csv:K, zip3, any (all values as one).",
+        kind=dict[str, str],
+    )
+    # Preferences that only some algorithms support.
+    weights: Mapping[str, float] | None = requestable(
+        "mapping of column to number, optional",
+        'Weights of the quasi-identifiers in the loss, each > 0 and 1 by default: `{"age": 2}` keeps ages more '
+        "precise at the cost of the others. The algorithm minimizes the weighted loss, so it must support weights "
+        '("full-domain", which "auto" chooses, "patterns", "patterns-optimal").',
+        section="preferences",
+        default=None,
+        flag="--weight",
+        metavar="NAME=NUMBER",
+        help="The weight of a column in the loss. Default: 1. Repeat it for others. For full-domain, patterns.",
+        kind=dict[str, float | str],
+        read=number_in,
+    )
+    limits: Mapping[str, tuple[int, int]] | None = requestable(
+        "mapping of column to pair of int, optional",
+        "The lowest and the highest level of its hierarchy, inclusive, at which a quasi-identifier may be published: "
+        "0 is the value itself, the last one a star. Without a hierarchy there are only these two. Suppressed rows "
+        'are stars in any case. For algorithms that choose levels ("full-domain", which "auto" then chooses).',
+        section="preferences",
+        default=None,
+        flag="--limit",
+        metavar="NAME=LOW:HIGH",
+        help="The lowest and the highest level of its hierarchy at which a column may be published; level 0 is the "
+        "value itself. Repeat it for others. For full-domain.",
+        kind=dict[str, tuple[int, int] | str],
+        read=levels_in,
+    )
+    suppression_limit: float | None = requestable(
+        "number, optional",
+        "The largest share of rows that may be suppressed, from 0 to 1, for algorithms with such a limit "
+        '("full-domain", which "auto" then chooses).',
+        section="preferences",
+        default=None,
+    )
+    # Formats of values in text columns.
+    dates: Mapping[str, str] | None = requestable(
+        "mapping of column to str, optional",
+        'The date formats of text columns, in the notation of `strptime` ("%d.%m.%Y"). By default the only format '
+        "that fits a whole column; if two fit, the format is required. Values that are published unchanged keep "
+        "their format.",
+        section="forms",
+        default=None,
+        flag="--date",
+        metavar="NAME=FORMAT",
+        help="The date format of a column, such as born=%d.%m.%Y. Default: detected. Repeat it for others.",
+        kind=dict[str, str],
+    )
+    decimal: str | None = requestable(
+        '{",", "."}, optional',
+        "The decimal separator in text columns; detected by default.",
+        section="forms",
+        default=None,
+        flag="--decimal",
+        metavar="SIGN",
+        help="The decimal separator in text, a comma or a point. Default: detected.",
+    )
+    # Options of reading files.
+    delimiter: str | None = requestable(
+        "str, optional",
+        "The delimiter of a CSV file; detected by default.",
+        section="reading",
+        default=None,
+        flag="--delimiter",
+        metavar="CHARACTER",
+        help="The delimiter of a CSV input. Default: detected.",
+    )
+    encoding: str | None = requestable(
+        "str, optional",
+        "Encoding of a CSV file; detected by default.",
+        section="reading",
+        default=None,
+        flag="--encoding",
+        metavar="NAME",
+        help="The encoding of a CSV input. Default: detected.",
+    )
+    sheet: str | None = requestable(
+        "str, optional",
+        "The sheet of a workbook; required if it has several.",
+        section="reading",
+        default=None,
+        flag="--sheet",
+        metavar="NAME",
+        help="The sheet of a workbook; required if it has several.",
+    )
+    # Options of saving.
+    about: About | None = requestable(
+        "About, optional",
+        "Title, institution, purpose and more, for the first sheet of the reports.",
+        section="output",
+        default=None,
+    )
+    output: str | PathLike[str] | None = requestable(
+        "path, optional",
+        "A folder to save the release to, as `Release.save` does; the fields below are its parameters.",
+        section="output",
+        default=None,
+        flag="--output",
+        short="-o",
+        metavar="OUT",
+        help="Folder for the release: all of it may be published. Private files go to OUT.private in the same place.",
+    )
+    format: str | None = requestable(
+        '{"csv", "parquet", "xlsx", "ods"}, optional',
+        "Format of the release; that of the input by default.",
+        section="output",
+        default=None,
+        flag="--format",
+        metavar="FORMAT",
+        help="Format of the release: csv, parquet, xlsx or ods; by default that of the input.",
+    )
+    spreadsheet_safe: bool = requestable(
+        "bool",
+        "Whether to quote cells that a spreadsheet would run as a formula.",
+        section="output",
+        flag="--spreadsheet-safe",
+        help="Quote cells that a spreadsheet would run as a formula.",
+        kind=bool,
+    )
+    publish_proof: bool = requestable(
+        "bool",
+        "Whether the public certificate and report also state the algorithm, its costs and the lower bound.",
+        section="output",
+        flag="--publish-proof",
+        help="Also state the algorithm, its costs and the lower bound in OUT; they reveal more than the table.",
+        kind=bool,
+    )
+    strict: bool = requestable(
+        "bool",
+        "Whether to refuse a release with `warnings`.",
+        section="output",
+        flag="--strict",
+        help="Write nothing if the release has warnings. See `shoal list warnings`.",
+        kind=bool,
+    )
+    force: bool = requestable(
+        "bool",
+        "Whether to replace existing folders of an earlier release.",
+        section="output",
+        flag="--force",
+        help="Replace OUT and OUT.private if they exist.",
+        kind=bool,
+    )
+
+
+def fields_in(*sections: str) -> tuple[str, ...]:
+    """Return the names of the fields in some sections; see `RequestField.section`."""
+    declared: Mapping[str, Any] = parameters_of(RequestFields)
+    return tuple(name for name, one in declared.items() if one.section in sections)
