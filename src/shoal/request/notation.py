@@ -15,7 +15,7 @@ from shoal.request.texts import listed_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["python_call", "python_source", "quote_for_shell", "quote_for_toml", "toml_key", "toml_lines"]
+__all__ = ["python_call", "quote_for_shell", "quote_for_toml", "toml_key", "toml_lines"]
 
 _WIDTH = 100
 """The maximum length of a list on one line of TOML."""
@@ -90,14 +90,14 @@ def python_call(
     imported: set[str] = set()
     # Names are shown as lists, because that is how people write them.
     values = {name: list(one) if isinstance(one, tuple) else one for name, one in arguments.items()}
-    keywords = [f"{name}={python_source(one, imported)}" for name, one in values.items()]
+    keywords = [f"{name}={_python_source(one, imported)}" for name, one in values.items()]
     # Modules of Python precede those of shoal.
     modules = sorted({"shoal", *imported}, key=lambda name: (name.startswith("shoal"), name))
     call = [f"{function}(", *(f"    {one}," for one in (*first, *keywords)), ")"]
     return "\n".join([*(f"import {name}" for name in modules), "", *before, *call])
 
 
-def python_source(value: Any, imported: set[str]) -> str:
+def _python_source(value: Any, imported: set[str]) -> str:
     """Write a value as Python source: models and coarsenings as calls without default arguments.
 
     Parameters
@@ -107,10 +107,10 @@ def python_source(value: Any, imported: set[str]) -> str:
         The modules that the source needs are added to it.
     """
     if isinstance(value, dict):
-        pairs = (f"{python_source(key, imported)}: {python_source(one, imported)}" for key, one in value.items())
+        pairs = (f"{_python_source(key, imported)}: {_python_source(one, imported)}" for key, one in value.items())
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, list | tuple):
-        inside = ", ".join(python_source(one, imported) for one in value)
+        inside = ", ".join(_python_source(one, imported) for one in value)
         if isinstance(value, list):
             return f"[{inside}]"
         return f"({inside},)" if len(value) == 1 else f"({inside})"
@@ -128,8 +128,8 @@ def python_source(value: Any, imported: set[str]) -> str:
     taken = [one for one in fields(value) if one.init]
     needed = [one for one in taken if one.default is MISSING and not one.kw_only]
     given = [one for one in taken if one not in needed and getattr(value, one.name) != one.default]
-    words = [python_source(getattr(value, one.name), imported) for one in needed]
-    words += [f"{one.name}={python_source(getattr(value, one.name), imported)}" for one in given]
+    words = [_python_source(getattr(value, one.name), imported) for one in needed]
+    words += [f"{one.name}={_python_source(getattr(value, one.name), imported)}" for one in given]
     return f"{_qualified(type(value).__name__, imported)}({', '.join(words)})"
 
 
