@@ -270,6 +270,7 @@ def test_each_command_takes_what_its_function_does() -> None:
         "sensitive",
         "person",
         "units",
+        "link",
         "star",
         "hierarchies",
         "cells",
