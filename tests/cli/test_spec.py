@@ -317,6 +317,7 @@ def test_every_parameter_of_an_algorithm_can_be_said() -> None:
 def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     words = Words.of_file(write(FULL))
     words = Words({**words.said, "coarsen": {"age": "bins:10"}, "hierarchies": {}, "algorithm": "full-domain"})
+    words = Words({**words.said, "link": False})  # linked rows have no number of rows for each person
     words = Words({key: value for key, value in words.said.items() if key not in {*ALGORITHM_WORDS, "parameters"}})
     made = {"parameters", *ALGORITHM_WORDS, *MODEL_WORDS, *REPORT}
     settings = set(WORDS) - made - {"input", "json", "master", "algorithm"}
@@ -330,7 +331,7 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     assert {name for name in parameters_of(Request) if getattr(request, name) is None} == {
         "k", "l", "t", "suppression_limit"
     }  # fmt: skip
-    of_audit = {"quasi_identifiers", "sensitive", "person", "units", "star", "hierarchies"}
+    of_audit = {"quasi_identifiers", "sensitive", "person", "units", "link", "star", "hierarchies"}
     of_audit |= {*FORMS, *READING, *ENGINE} - {"master"}
     assert set(arguments_for(words, audit)) == of_audit
 
