@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from shoal.studio.app import application
 from shoal.studio.guard import Guard
 from shoal.studio.server import studio_of
-from shoal.studio.work import Workshop
+from shoal.studio.worker import Worker
 
 if TYPE_CHECKING:
     from shoal.studio.state import Studio
@@ -52,8 +52,8 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def workshop() -> Iterator[Workshop]:
-    shared = Workshop()
+def worker() -> Iterator[Worker]:
+    shared = Worker()
     yield shared
     shared.close()
 
@@ -106,11 +106,11 @@ class Browser:
 
 
 @pytest.fixture
-def browser(home: Path, workshop: Workshop) -> Iterator[Browser]:
+def browser(home: Path, worker: Worker) -> Iterator[Browser]:
     studio = studio_of(home=home, table=None, allowed=[], max_upload=MAX_UPLOAD)
-    studio.workshop = workshop
+    studio.worker = worker
     guard = Guard(application(studio), port=PORT, max_upload=MAX_UPLOAD)
     with TestClient(guard, base_url=f"http://127.0.0.1:{PORT}") as client:
         yield Browser(client=client, guard=guard, studio=studio)
-    workshop.cancel()
-    studio.places.close()
+    worker.cancel()
+    studio.paths.close()

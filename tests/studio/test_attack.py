@@ -7,7 +7,7 @@ import pytest
 
 from shoal._core.words import percent
 from shoal.attacks import homogeneity_attack, intersection_attack, linking_attack
-from shoal.studio.looking import mark_of
+from shoal.studio.screen_inputs import hash_names
 
 QUASI = ["age", "gender", "zip"]
 
@@ -111,7 +111,7 @@ def test_dates_and_numbers_are_read_as_they_are_written_and_nodes_are_understood
     browser.send("/columns", {f"role-{place}": role for place, role in enumerate(
         ["direct_identifier", "quasi_identifier", "quasi_identifier", "quasi_identifier", "sensitive"]
     )})  # fmt: skip
-    of = {"column": "2", "of": mark_of(browser.studio.plan.names_of("quasi_identifier"))}
+    of = {"column": "2", "of": hash_names(browser.studio.plan.names_of("quasi_identifier"))}
     browser.send("/shape", {**of, "do": "propose", "how": "by hand"})
     browser.send("/shape", {**of, "do": "join", "level": "1", "node-0": "on", "node-1": "on", "name": "inland"})
     assert "level 1 of ward.hierarchy.csv" in browser.send("/shape/use", {**of, "level": "1"}).text

@@ -18,7 +18,7 @@ from shoal.studio.server import _listening
 from shoal.studio.state import Studio
 
 HERE = "http://127.0.0.1:8123"
-_ROUTES = [(route.path, route.methods) for route in application(Studio(places=None, workshop=None)).routes]
+_ROUTES = [(route.path, route.methods) for route in application(Studio(paths=None, worker=None)).routes]
 PAGES = [path for path, methods in _ROUTES if "GET" in methods and "{" not in path]
 FORMS = [path for path, methods in _ROUTES if "POST" in methods]
 TEMPLATES = sorted((Path(shoal.studio.__file__).parent / "templates").glob("*.j2"))
@@ -231,7 +231,7 @@ def test_a_dropped_file_is_for_its_owner_alone_and_gone_at_the_end(browser, monk
     assert path.read_bytes() == content
     assert path.parent.parent == tmp_path
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    browser.studio.places.close()
+    browser.studio.paths.close()
     assert not path.parent.exists()
 
 
@@ -339,7 +339,7 @@ def test_what_was_allowed_may_be_opened(browser, home):
     (allowed / "more.csv").write_text("age,disease\n1,x\n2,y\n")
     browser.enter()
     assert browser.send("/open", {"path": str(allowed / "more.csv")}).status_code == 422
-    browser.studio.places.allowed = (allowed,)
+    browser.studio.paths.allowed = (allowed,)
     assert browser.send("/open", {"path": str(allowed / "more.csv")}).status_code == 200
 
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import shoal.studio
-from shoal.studio.refusing import Sent, refused_page
+from shoal.studio.rejected_forms import SubmittedForm, refused_page
 
 from .conftest import HERE, SECRET
 
@@ -306,7 +306,7 @@ def test_a_workbook_with_one_sheet_asks_nothing(browser, home):
 
 def test_what_was_typed_is_data_wherever_it_is_shown():
     page = '<main><form method="post" action="/a"><input name="x" value="1"></form></main>'
-    text = refused_page(page, Sent(path="/a", form={"x": '"><script>'}), "<b>\u202e")
+    text = refused_page(page, SubmittedForm(path="/a", form={"x": '"><script>'}), "<b>\u202e")
     assert "<script>" not in text
     assert "<b>" not in text
     assert "\u202e" not in text
@@ -318,11 +318,13 @@ def test_a_form_is_found_by_its_hidden_fields_and_an_old_one_gets_nothing():
         '<details><form method="post" action="/a"><input type="hidden" name="of" value="2"><input name="x"></form>'
         "</details></main>"
     )
-    first, second = refused_page(page, Sent(path="/a", form={"of": "2", "x": "typed"}), "wrong").split("<details")
+    first, second = refused_page(page, SubmittedForm(path="/a", form={"of": "2", "x": "typed"}), "wrong").split(
+        "<details"
+    )
     assert "typed" not in first
     assert second.startswith(' open="">')
     assert 'value="typed"' in second
     assert second.index("typed") < second.index("wrong")
-    old = refused_page(page, Sent(path="/a", form={"of": "3", "x": "typed"}), "wrong")
+    old = refused_page(page, SubmittedForm(path="/a", form={"of": "3", "x": "typed"}), "wrong")
     assert "typed" not in old
     assert old.index("wrong") < old.index("before")

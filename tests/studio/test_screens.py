@@ -387,7 +387,7 @@ def test_a_table_without_anything_that_others_know(browser):
 def test_closing_forgets_and_stops(browser, monkeypatch, tmp_path):
     stopped = []
     browser.studio.stop = lambda: stopped.append(True)
-    monkeypatch.setattr(browser.studio.workshop, "close", lambda: stopped.append("work"))
+    monkeypatch.setattr(browser.studio.worker, "close", lambda: stopped.append("work"))
     browser.enter()
     assert "The studio is closed" in browser.send("/close").text
     assert stopped == ["work", True]

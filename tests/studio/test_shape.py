@@ -173,5 +173,5 @@ def test_what_was_made_is_gone_when_the_studio_is_closed(browser, monkeypatch, t
     browser.send("/shape", {"column": ZIP, "do": "propose", "how": "by hand"})
     path = Path(browser.studio.plan.trees["zip"].path)
     assert path.is_file()
-    browser.studio.places.close()
+    browser.studio.paths.close()
     assert not list(tmp_path.glob("shoal-studio-*"))

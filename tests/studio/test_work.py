@@ -11,7 +11,7 @@ import pytest
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError
-from shoal.studio.work import _REMEMBERED, Job, Outcome, Workshop
+from shoal.studio.worker import _REMEMBERED, Job, Outcome, Worker
 
 SECRET = "Zyzzyva"
 
@@ -44,79 +44,79 @@ def endless(*, begun: str, cleaned: str, progress: Any) -> None:
         Path(cleaned).touch()
 
 
-def waited(workshop: Workshop, key: str) -> Any:
+def waited(worker: Worker, key: str) -> Any:
     end = time.monotonic() + 60
-    while (found := workshop.outcome(key)) is None:
+    while (found := worker.outcome(key)) is None:
         assert time.monotonic() < end
         time.sleep(0.02)
     return found
 
 
-def test_work_tells_its_progress_and_its_outcome(workshop):
-    assert workshop.start("double:4", "Doubling", doubled, {"number": 4})
+def test_work_tells_its_progress_and_its_outcome(worker):
+    assert worker.start("double:4", "Doubling", doubled, {"number": 4})
     seen = set()
-    while workshop.outcome("double:4") is None:
-        job = workshop.job
+    while worker.outcome("double:4") is None:
+        job = worker.job
         if job is not None:
             seen.add((job.step, job.done, job.total))
             assert job.to_dict()["title"] == "Doubling"
         time.sleep(0.02)
-    assert waited(workshop, "double:4").facts == 8
+    assert waited(worker, "double:4").facts == 8
     assert ("doubling", 1, 3) in seen
-    assert workshop.job is None
+    assert worker.job is None
 
 
-def test_failures_speak_of_the_screens_and_bugs_quote_nothing(workshop):
-    workshop.start("refused", "", refused, {})
+def test_failures_speak_of_the_screens_and_bugs_quote_nothing(worker):
+    worker.start("refused", "", refused, {})
     assert (
-        waited(workshop, "refused").error == "Say what that means: on the screen Goal, missing sensitive values: value."
+        waited(worker, "refused").error == "Say what that means: on the screen Goal, missing sensitive values: value."
     )
-    workshop.start("broken", "", broken, {})
-    error = waited(workshop, "broken").error
+    worker.start("broken", "", broken, {})
+    error = waited(worker, "broken").error
     assert "KeyError" in error
     assert "please report it" in error
     assert SECRET not in error
 
 
-def test_a_process_that_dies_is_replaced(workshop):
-    workshop.start("dead", "", dead, {})
-    assert "ended without a word" in waited(workshop, "dead").error
-    workshop.start("double:5", "", doubled, {"number": 5})
-    assert waited(workshop, "double:5").facts == 10
+def test_a_process_that_dies_is_replaced(worker):
+    worker.start("dead", "", dead, {})
+    assert "ended without a word" in waited(worker, "dead").error
+    worker.start("double:5", "", doubled, {"number": 5})
+    assert waited(worker, "double:5").facts == 10
 
 
 @pytest.mark.parametrize("how", ["cancel", "other work"])
-def test_work_that_is_stopped_cleans_up_and_leaves_no_outcome(workshop, tmp_path, how):
+def test_work_that_is_stopped_cleans_up_and_leaves_no_outcome(worker, tmp_path, how):
     begun, cleaned = tmp_path / "begun", tmp_path / "cleaned"
-    workshop.start(f"endless:{how}", "", endless, {"begun": str(begun), "cleaned": str(cleaned)})
+    worker.start(f"endless:{how}", "", endless, {"begun": str(begun), "cleaned": str(cleaned)})
     end = time.monotonic() + 60
     while not begun.exists():
         assert time.monotonic() < end
         time.sleep(0.02)
     if how == "cancel":
-        assert workshop.cancel().key == "endless:cancel"
-        assert workshop.job is None
+        assert worker.cancel().key == "endless:cancel"
+        assert worker.job is None
     else:
-        assert workshop.start("double:6", "", doubled, {"number": 6})
-        assert waited(workshop, "double:6").facts == 12
+        assert worker.start("double:6", "", doubled, {"number": 6})
+        assert waited(worker, "double:6").facts == 12
     assert cleaned.exists()
-    assert workshop.outcome(f"endless:{how}") is None
+    assert worker.outcome(f"endless:{how}") is None
 
 
-def test_work_that_lasts_is_not_stopped_by_other_work(workshop, tmp_path):
+def test_work_that_lasts_is_not_stopped_by_other_work(worker, tmp_path):
     files = {"begun": str(tmp_path / "begun"), "cleaned": str(tmp_path / "cleaned")}
-    workshop.start("lasting", "", endless, files, lasting=True)
-    assert not workshop.start("double:7", "", doubled, {"number": 7})
-    assert workshop.start("lasting", "", endless, files, lasting=True), "a second tab waits for the same"
-    assert workshop.job.key == "lasting"
-    assert workshop.cancel().lasting
+    worker.start("lasting", "", endless, files, lasting=True)
+    assert not worker.start("double:7", "", doubled, {"number": 7})
+    assert worker.start("lasting", "", endless, files, lasting=True), "a second tab waits for the same"
+    assert worker.job.key == "lasting"
+    assert worker.cancel().lasting
 
 
 def test_outcomes_are_forgotten_after_many():
-    workshop = Workshop()
-    workshop._remember(Job(key="made", title="", lasting=True), Outcome(facts="made"))
+    worker = Worker()
+    worker._remember(Job(key="made", title="", lasting=True), Outcome(facts="made"))
     for number in range(_REMEMBERED + 1):
-        workshop._remember(Job(key=str(number), title="", lasting=False), Outcome(facts=number))
-    assert workshop.outcome("made").facts == "made", "what was made is found again at any time"
-    assert workshop.outcome("0") is None
-    assert workshop.outcome(str(_REMEMBERED)).facts == _REMEMBERED
+        worker._remember(Job(key=str(number), title="", lasting=False), Outcome(facts=number))
+    assert worker.outcome("made").facts == "made", "what was made is found again at any time"
+    assert worker.outcome("0") is None
+    assert worker.outcome(str(_REMEMBERED)).facts == _REMEMBERED

@@ -15,7 +15,7 @@ from shoal.errors import OutputError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-__all__ = ["ENDINGS", "WORKBOOKS", "Places", "without_password"]
+__all__ = ["ENDINGS", "WORKBOOKS", "AllowedPaths", "without_password"]
 
 _TEXT = (".csv", ".tsv", ".txt")
 _PACKED = (".gz", ".zst", ".zstd")
@@ -45,7 +45,7 @@ class FoundTable:
 
 
 @dataclass(kw_only=True)
-class Places:
+class AllowedPaths:
     """The files and folders that the studio has access to."""
 
     home: Path

@@ -15,13 +15,21 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainT
 from starlette.routing import Route
 
 from shoal.errors import ShoalError, place_of
-from shoal.studio import attacking, levels, persons, preparing, publishing, screens, series
+from shoal.studio import (
+    attack_screen,
+    coarsening_screens,
+    comparison_screen,
+    person_screen,
+    release_screens,
+    screens,
+    series_screen,
+)
 from shoal.studio.allowed_paths import without_password
+from shoal.studio.audience import SCREENS
 from shoal.studio.guard import HIERARCHY_PATH, REPORT_POLICY, UPLOAD_PATH
 from shoal.studio.pages import page
-from shoal.studio.refusing import Sent, refused_page
+from shoal.studio.rejected_forms import SubmittedForm, refused_page
 from shoal.studio.state import Studio, UnprovedChange, Waiting
-from shoal.studio.voice import SCREENS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -48,44 +56,44 @@ def application(studio: Studio) -> Starlette:
     shown = {
         "/": screens.opening,
         "/sheet": screens.sheets,
-        "/persons": persons.persons,
+        "/persons": person_screen.persons,
         "/columns": screens.columns,
         "/risk": screens.risk,
         "/goal": screens.goal,
-        "/coarser": preparing.coarser,
-        "/shape": preparing.shape,
-        "/compare": levels.compare,
-        "/attack": attacking.attacks,
-        "/publish": publishing.publishing,
-        "/release": publishing.released,
-        "/series": series.releases_of_series,
+        "/coarser": coarsening_screens.coarser,
+        "/shape": coarsening_screens.shape,
+        "/compare": comparison_screen.compare,
+        "/attack": attack_screen.attacks,
+        "/publish": release_screens.publishing,
+        "/release": release_screens.released,
+        "/series": series_screen.releases_of_series,
         "/history": screens.history,
     }
     changed = {
         "/open": screens.open_path,
         "/open/demo": screens.open_demo,
         "/sheet": screens.choose_sheet,
-        "/persons": persons.answer,
+        "/persons": person_screen.answer,
         "/columns": screens.set_columns,
         "/columns/values": screens.show_values,
         "/risk": screens.set_fraction,
         "/goal": screens.set_goal,
-        "/coarser": preparing.set_coarser,
-        "/shape": preparing.change_shape,
-        "/shape/show": preparing.show_shape,
-        "/shape/use": preparing.use_level,
-        "/compare": levels.set_levels,
-        "/compare/choose": levels.choose_level,
-        "/compare/algorithms": levels.compare_algorithms,
-        "/compare/algorithm": levels.choose_algorithm,
-        "/attack": attacking.set_attack,
-        "/attack/together": attacking.set_together,
-        "/publish": publishing.publish,
-        "/series": series.act_on_series,
-        "/series/open": series.open_ledger,
-        "/series/start": series.start,
+        "/coarser": coarsening_screens.set_coarser,
+        "/shape": coarsening_screens.change_shape,
+        "/shape/show": coarsening_screens.show_shape,
+        "/shape/use": coarsening_screens.use_level,
+        "/compare": comparison_screen.set_levels,
+        "/compare/choose": comparison_screen.choose_level,
+        "/compare/algorithms": comparison_screen.compare_algorithms,
+        "/compare/algorithm": comparison_screen.choose_algorithm,
+        "/attack": attack_screen.set_attack,
+        "/attack/together": attack_screen.set_together,
+        "/publish": release_screens.publish,
+        "/series": series_screen.act_on_series,
+        "/series/open": series_screen.open_ledger,
+        "/series/start": series_screen.start,
         "/history": screens.go_back,
-        "/cancel": publishing.cancel,
+        "/cancel": release_screens.cancel,
     }
     screens_of = _Screens(studio=studio, shown=shown)
     routes = [Route(path, _showing(screens_of, path), methods=["GET"]) for path in shown]
@@ -95,8 +103,8 @@ def application(studio: Studio) -> Starlette:
         Route("/goal/words", _words(studio), methods=["POST"]),
         Route(HIERARCHY_PATH, _hierarchy(screens_of), methods=["POST"]),
         Route("/hierarchy/{name}", _hierarchy_file(studio), methods=["GET"]),
-        Route("/compare.svg", _picture(lambda _: levels.picture_of(studio)), methods=["GET"]),
-        Route("/coarser/{name}.svg", _picture(lambda name: preparing.picture_of_coarsening(studio, name))),
+        Route("/compare.svg", _picture(lambda _: comparison_screen.picture_of(studio)), methods=["GET"]),
+        Route("/coarser/{name}.svg", _picture(lambda name: coarsening_screens.picture_of_coarsening(studio, name))),
         Route("/work", _work(studio), methods=["GET"]),
         Route("/release.toml", _spec(studio), methods=["GET"]),
         Route("/release/{side}/{name}", _file(studio), methods=["GET"]),
@@ -114,7 +122,7 @@ class _Screens:
     shown: Mapping[str, Callable[[Studio, Mapping[str, str]], str | Waiting]]
     """The function that renders each screen, by path."""
 
-    def change(self, sent: Sent, change: Callable[[], str]) -> str:
+    def change(self, sent: SubmittedForm, change: Callable[[], str]) -> str:
         """Change the state; roll the change back if it fails now or on the next screen.
 
         Returns
@@ -167,7 +175,7 @@ class _Screens:
                 studio.unproved = None
             return answer
 
-    def refuse(self, sent: Sent, error: ShoalError) -> Response:
+    def refuse(self, sent: SubmittedForm, error: ShoalError) -> Response:
         """Show the screen of a form again, with the typed values and the error."""
         path = "/" + sent.path.split("/")[1]
         path = "/" if path == "/open" else path
@@ -198,7 +206,7 @@ def _showing(screens_of: _Screens, path: str) -> Handler:
     async def shown(request: Request) -> Response:
         answer = await run_in_threadpool(screens_of.show, path, dict(request.query_params))
         # The worker starts after the first screen has been sent, so that the screen need not wait for it.
-        answer.background = BackgroundTask(screens_of.studio.workshop.warm_up)
+        answer.background = BackgroundTask(screens_of.studio.worker.warm_up)
         return answer
 
     return shown
@@ -207,7 +215,7 @@ def _showing(screens_of: _Screens, path: str) -> Handler:
 def _changing(screens_of: _Screens, path: str, change: Callable[[Studio, Mapping[str, str]], str]) -> Handler:
     """Create the handler of a form: change the state and redirect to the next screen, or show the error."""
 
-    def answered(sent: Sent) -> Response:
+    def answered(sent: SubmittedForm) -> Response:
         # A redirect after a form, so that reloading the page does not submit it again.
         try:
             target = screens_of.change(sent, lambda: change(screens_of.studio, sent.form))
@@ -219,7 +227,7 @@ def _changing(screens_of: _Screens, path: str, change: Callable[[Studio, Mapping
         form = await _form(request)
         if form is None:
             return PlainTextResponse("This is not a form of the studio.", status_code=400)
-        return await run_in_threadpool(answered, Sent(path=path, form=form))
+        return await run_in_threadpool(answered, SubmittedForm(path=path, form=form))
 
     return changed
 
@@ -242,7 +250,7 @@ def _dropped(screens_of: _Screens) -> Handler:
 
     async def dropped(request: Request) -> Response:
         try:
-            path = studio.places.kept(request.query_params.get("name", ""))
+            path = studio.paths.kept(request.query_params.get("name", ""))
         except ShoalError as error:
             return PlainTextResponse(error.render(SCREENS), status_code=422)
         # An upload that breaks off leaves no file behind.
@@ -256,7 +264,7 @@ def _dropped(screens_of: _Screens) -> Handler:
         finally:
             if not complete:
                 studio.forget_unused()
-        sent = Sent(path=UPLOAD_PATH, form={})
+        sent = SubmittedForm(path=UPLOAD_PATH, form={})
         change = partial(screens_of.change, sent, lambda: screens.opened(studio, path))
         return PlainTextResponse(await run_in_threadpool(change))
 
@@ -269,7 +277,7 @@ def _words(studio: Studio) -> Handler:
     async def words(request: Request) -> Response:
         form = await _form(request) or {}
         try:
-            sentences = await run_in_threadpool(screens.meaning_of, studio, form)
+            sentences = await run_in_threadpool(screens.explain_goal, studio, form)
             return JSONResponse({"sentences": sentences, "error": None})
         except ShoalError as error:
             return JSONResponse({"sentences": [], "error": error.render(SCREENS)})
@@ -303,8 +311,8 @@ def _hierarchy(screens_of: _Screens) -> Handler:
         column = request.query_params.get("column", "")
 
         def add() -> str:
-            sent = Sent(path=HIERARCHY_PATH, form={"column": column})
-            return screens_of.change(sent, lambda: preparing.add_file(studio, column, content))
+            sent = SubmittedForm(path=HIERARCHY_PATH, form={"column": column})
+            return screens_of.change(sent, lambda: coarsening_screens.add_file(studio, column, content))
 
         try:
             return PlainTextResponse(await run_in_threadpool(add))
@@ -318,7 +326,7 @@ def _hierarchy_file(studio: Studio) -> Handler:
     """Create the handler that serves the file of a hierarchy made in the studio."""
 
     async def handed(request: Request) -> Response:
-        path = preparing.hierarchy_file(studio, request.path_params["name"])
+        path = coarsening_screens.hierarchy_file(studio, request.path_params["name"])
         if path is None:
             return await _not_there(request, None)
         return FileResponse(path, filename=path.name, media_type="text/csv")
@@ -328,7 +336,7 @@ def _hierarchy_file(studio: Studio) -> Handler:
 
 def _work(studio: Studio) -> Handler:
     async def work(request: Request) -> Response:
-        job = studio.workshop.job
+        job = studio.worker.job
         return JSONResponse(None if job is None else job.to_dict())
 
     return work

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
 from shoal.studio import jobs, same
-from shoal.studio.looking import (
-    DEMO,
-    check_mark,
-    decided_on,
-    looked_at,
-    mark_of,
-    named_in,
-    promises_of,
-    same_release,
-    sheets_of,
-)
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan
-from shoal.studio.refusing import FieldError
+from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in
+from shoal.studio.screen_inputs import (
+    DEMO,
+    build_equivalents,
+    check_form,
+    explain_models,
+    hash_names,
+    inspect_table,
+    inspect_with_roles,
+    list_sheets,
+    select_name,
+)
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import GOALS, ROLES
 
@@ -39,7 +39,7 @@ __all__ = [
     "choose_sheet",
     "goal",
     "history",
-    "meaning_of",
+    "explain_goal",
     "open_demo",
     "open_path",
     "opened",
@@ -68,9 +68,9 @@ def opening(studio: Studio, query: Mapping[str, str]) -> str:
         "open.html.j2",
         studio,
         step="open",
-        tables=studio.places.listed(),
-        home=studio.places.home,
-        same=same.of_inspecting(shown, output=studio.places.free_folder()),
+        tables=studio.paths.listed(),
+        home=studio.paths.home,
+        same=same.of_inspecting(shown, output=studio.paths.free_folder()),
     )
 
 
@@ -79,20 +79,20 @@ def open_path(studio: Studio, form: Mapping[str, str]) -> str:
     reading = {name: form[name].strip() for name in _READING if form.get(name, "").strip()}
     given = form.get("path", "")
     if "://" in given:
-        source, shown = studio.places.database(given)
+        source, shown = studio.paths.database(given)
         return _begin(studio, Plan(source=source, shown=shown, reading=reading))
-    return opened(studio, studio.places.table(given), reading=reading)
+    return opened(studio, studio.paths.table(given), reading=reading)
 
 
 def open_demo(studio: Studio, form: Mapping[str, str]) -> str:
     """Open the bundled demo table."""
-    return opened(studio, studio.places.kept(DEMO), demo=True)
+    return opened(studio, studio.paths.kept(DEMO), demo=True)
 
 
 def opened(studio: Studio, path: Path, *, reading: Mapping[str, str] | None = None, demo: bool = False) -> str:
     """Open a table, and return the path of the screen that inspects it."""
-    home = studio.places.home
-    if studio.places.is_kept(path):
+    home = studio.paths.home
+    if studio.paths.is_kept(path):
         shown = path.name
     else:
         shown = str(path.relative_to(home) if path.is_relative_to(home) else path)
@@ -110,7 +110,7 @@ def _begin(studio: Studio, plan: Plan) -> str:
 
 def sheets(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the choice of a sheet of a workbook."""
-    found = sheets_of(studio, "columns")
+    found = list_sheets(studio, "columns")
     if isinstance(found, Waiting):
         return found
     if len(found) < 2:
@@ -120,17 +120,17 @@ def sheets(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         studio,
         step="columns",
         sheets=found,
-        of=mark_of(found),
-        same=same.of_inspecting(studio.plan, output=studio.places.free_folder()),
+        of=hash_names(found),
+        same=same.of_inspecting(studio.plan, output=studio.paths.free_folder()),
     )
 
 
 def choose_sheet(studio: Studio, form: Mapping[str, str]) -> str:
     """Choose the sheet of a workbook that holds the table."""
-    found = sheets_of(studio, "columns")
+    found = list_sheets(studio, "columns")
     if isinstance(found, Waiting):
         return "/sheet"
-    chosen = named_in(form, found, field="sheet")
+    chosen = select_name(form, found, field="sheet")
     if chosen is None:
         raise UsageError("There is no such sheet. Choose one of the list.")
     plan = studio.plan
@@ -142,7 +142,7 @@ def choose_sheet(studio: Studio, form: Mapping[str, str]) -> str:
 
 def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the columns with a summary and a proposed role of each."""
-    found = looked_at(studio, "columns")
+    found = inspect_table(studio, "columns")
     if isinstance(found, Waiting):
         return found
     if not studio.plan.rows:  # the question about the meaning of rows comes first
@@ -168,9 +168,9 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         unclear=unclear,
         forms=DATE_FORMS,
         checked=query.get("check") == "all",
-        of=mark_of([one["name"] for one in found["columns"]]),
+        of=hash_names([one["name"] for one in found["columns"]]),
         read=how_it_was_read(found),
-        same=same.of_inspecting(studio.plan, output=studio.places.free_folder()),
+        same=same.of_inspecting(studio.plan, output=studio.paths.free_folder()),
     )
 
 
@@ -183,10 +183,10 @@ def proposed_role(column: Mapping[str, Any], plan: Plan) -> str:
 
 def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     """Store the roles and date formats of a form."""
-    found = looked_at(studio, "columns")
+    found = inspect_table(studio, "columns")
     if isinstance(found, Waiting) or not studio.plan.rows:
         return "/columns"
-    check_mark(form, [one["name"] for one in found["columns"]])
+    check_form(form, [one["name"] for one in found["columns"]])
     before = studio.plan
     known = [role.name for role in ROLES]
     roles, dates = {}, dict(before.dates)
@@ -241,7 +241,7 @@ def show_values(studio: Studio, form: Mapping[str, str]) -> str:
 
 def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the disclosure risk of the original table."""
-    looked = decided_on(studio, "risk")
+    looked = inspect_with_roles(studio, "risk")
     if isinstance(looked, Waiting):
         return looked
     plan = studio.plan
@@ -257,7 +257,7 @@ def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         "suda": suda,
         "reading": plan.read_arguments,
     }
-    found = studio.facts("risk", "Measuring the risk", jobs.measure, arguments, back="/columns")
+    found = studio.facts("risk", "Measuring the risk", jobs.measure_risk, arguments, back="/columns")
     if isinstance(found, Waiting):
         return found
     return page(
@@ -267,7 +267,7 @@ def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         found=found,
         measures=_measures(),
         percentage=_percentage(plan.sampling_fraction),
-        same=same.of_risk(plan, suda=suda, output=studio.places.free_folder()),
+        same=same.of_risk(plan, suda=suda, output=studio.paths.free_folder()),
     )
 
 
@@ -296,7 +296,7 @@ def set_fraction(studio: Studio, form: Mapping[str, str]) -> str:
 
 def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the choice of the audience and of the privacy models."""
-    looked = decided_on(studio, "goal")
+    looked = inspect_with_roles(studio, "goal")
     if isinstance(looked, Waiting):
         return looked
     plan = studio.plan
@@ -309,8 +309,8 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         goals=GOALS,
         sensitive=sensitive,
         missing=missing,
-        sentences=promises_of(studio, plan),
-        same=same_release(studio, plan),
+        sentences=explain_models(studio, plan),
+        same=build_equivalents(studio, plan),
     )
 
 
@@ -323,9 +323,9 @@ def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
     return "/coarser"
 
 
-def meaning_of(studio: Studio, form: Mapping[str, str]) -> list[str]:
+def explain_goal(studio: Studio, form: Mapping[str, str]) -> list[str]:
     """Explain what the goal of a form promises to one person, without storing it."""
-    return promises_of(studio, Plan(**{**vars(studio.plan), **_with_goal(studio.plan, form)}))
+    return explain_models(studio, Plan(**{**vars(studio.plan), **_with_goal(studio.plan, form)}))
 
 
 def _with_goal(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
@@ -346,8 +346,8 @@ def history(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the list of changes."""
     plan = studio.plan
     shown = plan if plan.source else Plan(shown="FILE.csv")
-    own = same_release(studio, plan) if plan.decided else None
-    looking = same.of_inspecting(shown, output=studio.places.free_folder())
+    own = build_equivalents(studio, plan) if plan.decided else None
+    looking = same.of_inspecting(shown, output=studio.paths.free_folder())
     return page("history.html.j2", studio, step="history", same=own or looking)
 
 
@@ -361,4 +361,4 @@ def go_back(studio: Studio, form: Mapping[str, str]) -> str:
 
 def spec_text(studio: Studio) -> str:
     """Write the spec file of the current plan."""
-    return same.spec_of(studio.plan, output=studio.places.free_folder()) + "\n"
+    return same.spec_of(studio.plan, output=studio.paths.free_folder()) + "\n"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from shoal._core.temporary import sweep_temporary_folders
 from shoal.errors import UsageError
-from shoal.studio.allowed_paths import Places
+from shoal.studio.allowed_paths import AllowedPaths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -133,12 +133,12 @@ def studio_of(*, home: Path, table: Path | None, allowed: Sequence[Path], max_up
     """Create a studio without a server; see `serve`."""
     from shoal.studio import screens
     from shoal.studio.state import Studio
-    from shoal.studio.work import Workshop
+    from shoal.studio.worker import Worker
 
-    places = Places(home=home, allowed=tuple(allowed))
-    studio = Studio(places=places, workshop=Workshop(), max_upload=max_upload)
+    paths = AllowedPaths(home=home, allowed=tuple(allowed))
+    studio = Studio(paths=paths, worker=Worker(), max_upload=max_upload)
     if table is not None:
-        screens.opened(studio, places.table(str(table)))
+        screens.opened(studio, paths.table(str(table)))
     return studio
 
 

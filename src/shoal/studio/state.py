@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.studio.plan import History, Plan
-from shoal.studio.refusing import FieldError, Sent
+from shoal.studio.rejected_forms import FieldError, SubmittedForm
 
 if TYPE_CHECKING:
-    from shoal.studio.allowed_paths import Places
-    from shoal.studio.work import Job, Outcome, Workshop
+    from shoal.studio.allowed_paths import AllowedPaths
+    from shoal.studio.worker import Job, Outcome, Worker
 
 __all__ = ["OrderedRelease", "OrderedWork", "Studio", "UnprovedChange", "Waiting"]
 
@@ -59,7 +59,7 @@ class OrderedWork:
     """The title shown to users."""
     folder: str | None
     """The folder of the release that the job makes; None if it makes none."""
-    sent: Sent
+    sent: SubmittedForm
     """The form that requested it."""
 
 
@@ -67,7 +67,7 @@ class OrderedWork:
 class UnprovedChange:
     """A change that is kept only if the next screen can be shown, because its job may find an error."""
 
-    sent: Sent
+    sent: SubmittedForm
     """The form that requested it."""
     before: Mapping[str, Any]
     """The decisions before the change; see `Studio.decisions`."""
@@ -79,9 +79,9 @@ class UnprovedChange:
 class Studio:
     """The state of one studio."""
 
-    places: Places
+    paths: AllowedPaths
     """The paths that may be read and written."""
-    workshop: Workshop
+    worker: Worker
     """The worker that runs jobs."""
     stop: Callable[[], None] = lambda: None
     """Stops the server."""
@@ -133,7 +133,7 @@ class Studio:
 
     def forget_unused(self) -> None:
         """Remove the uploaded tables that no plan of the history uses."""
-        self.places.forget_but({plan.source for _, plan in self.history.steps})
+        self.paths.forget_but({plan.source for _, plan in self.history.steps})
 
     def outcome(
         self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
@@ -141,12 +141,12 @@ class Studio:
         """Return the outcome of a job; start the job if it has not run, and return a `Waiting` until it ends."""
         # Three cases: finished, refused because a lasting job runs, started.
         key = self._key(work, arguments)
-        found = self.workshop.outcome(key)
+        found = self.worker.outcome(key)
         if found is not None:
             return found
-        if not self.workshop.start(key, title, work, arguments):
-            return Waiting(step="publish", job=self.workshop.job, back="/publish")
-        return Waiting(step=step, job=self.workshop.job, back=back)
+        if not self.worker.start(key, title, work, arguments):
+            return Waiting(step="publish", job=self.worker.job, back="/publish")
+        return Waiting(step=step, job=self.worker.job, back=back)
 
     def facts(self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str) -> Any:
         """Return the value that a job returned, or a `Waiting` until it ends.
@@ -161,7 +161,7 @@ class Studio:
         if isinstance(found, Waiting):
             return found
         if found.error is not None:
-            self.workshop.forget(self._key(work, arguments))
+            self.worker.forget(self._key(work, arguments))
             raise FieldError(found.error, field=found.parameter)
         return found.facts
 
@@ -181,7 +181,7 @@ class Studio:
         # Only files that the job itself listed are served, and never through a symbolic link.
         if self.publication is None or side not in ("public", "private"):
             return None
-        done = self.workshop.outcome(self.publication.key)
+        done = self.worker.outcome(self.publication.key)
         if done is None or done.error is not None:
             return None
         folder = self.publication.folder
@@ -191,6 +191,6 @@ class Studio:
 
     def close(self) -> None:
         """End the worker and the server, and remove uploaded files."""
-        self.workshop.close()
-        self.places.close()
+        self.worker.close()
+        self.paths.close()
         self.stop()

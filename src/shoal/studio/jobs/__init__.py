@@ -1,22 +1,32 @@
 """Jobs that the worker process runs: calls of public functions that return plain values."""
 
 from shoal.studio.jobs.attacks import attack, intersect
-from shoal.studio.jobs.ledgers import look_at_ledger, publish_next, start_series, take_back, verify_series
-from shoal.studio.jobs.tables import compare, compare_ways, look, measure, preview, publish, rungs, sheets, warm_up
+from shoal.studio.jobs.ledgers import list_series, publish_next, start_series, take_back, verify_series
+from shoal.studio.jobs.tables import (
+    compare,
+    compare_algorithms,
+    inspect_table,
+    list_coarsenings,
+    measure_risk,
+    preview,
+    publish,
+    sheets,
+    warm_up,
+)
 from shoal.studio.jobs.trees import shape
 
 __all__ = [
     "attack",
     "compare",
-    "compare_ways",
+    "compare_algorithms",
     "intersect",
-    "look",
-    "look_at_ledger",
-    "measure",
+    "inspect_table",
+    "list_series",
+    "measure_risk",
     "preview",
     "publish",
     "publish_next",
-    "rungs",
+    "list_coarsenings",
     "shape",
     "sheets",
     "start_series",

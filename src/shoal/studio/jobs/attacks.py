@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError
-from shoal.studio.jobs.tables import opened_as_meant
+from shoal.studio.jobs.tables import read_parsed
 from shoal.studio.requests import arguments_in
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _sentences(facts: Mapping[str, Any]) -> list[str]:
 
 def _people(asked: Mapping[str, Any], progress: Progress) -> pl.DataFrame:
     """Read a table with parsed dates and numbers, without the records that the release drops."""
-    frame: pl.DataFrame = opened_as_meant(asked, progress)[0]
+    frame: pl.DataFrame = read_parsed(asked, progress)[0]
     sensitive = asked.get("sensitive")
     if asked.get("missing_sensitive") == "drop" and sensitive:
         frame = frame.drop_nulls(sensitive)
@@ -184,7 +184,7 @@ def _named(people: pl.DataFrame, identifier: str) -> tuple[pl.DataFrame, str]:
 
 def _told(name: str, attacked: Callable[[], Any]) -> dict[str, Any]:
     """Run an attack; return its figures and sentences, or the error message if it failed."""
-    from shoal.studio.voice import SCREENS
+    from shoal.studio.audience import SCREENS
 
     try:
         found = attacked()

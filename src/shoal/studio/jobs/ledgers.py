@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shoal._core.progress import Progress
 
-__all__ = ["look_at_ledger", "publish_next", "start_series", "take_back", "verify_series"]
+__all__ = ["list_series", "publish_next", "start_series", "take_back", "verify_series"]
 
 
-def look_at_ledger(*, ledger: str, stamp: Sequence[int], progress: Progress) -> dict[str, Any]:
+def list_series(*, ledger: str, stamp: Sequence[int], progress: Progress) -> dict[str, Any]:
     """List the series of a ledger with their releases.
 
     `stamp` is unused here: it makes the key of the job differ if the file has changed.

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "compare",
-    "compare_ways",
-    "look",
-    "measure",
-    "opened_as_meant",
+    "compare_algorithms",
+    "inspect_table",
+    "measure_risk",
+    "read_parsed",
     "preview",
     "publish",
-    "rungs",
+    "list_coarsenings",
     "sheets",
     "warm_up",
 ]
@@ -35,11 +35,11 @@ def warm_up() -> None:
     import shoal.verbs.tune  # noqa: F401
 
 
-def look(
+def inspect_table(
     *, source: str, demo: str | None, reading: Mapping[str, Any], show_values: bool, progress: Progress
 ) -> dict[str, Any]:
     """Inspect a table; write it first if it is the bundled demo table."""
-    from shoal.studio.voice import SCREENS
+    from shoal.studio.audience import SCREENS
     from shoal.verbs.inspect import inspect
 
     if demo is not None and not Path(source).exists():
@@ -59,7 +59,7 @@ def sheets(*, source: str, progress: Progress) -> list[str]:
     return sheet_names(source)
 
 
-def measure(
+def measure_risk(
     *,
     source: str,
     quasi_identifiers: Sequence[str],
@@ -99,7 +99,7 @@ def _sentences(found: Any) -> dict[str, str]:
     return {name: sentence for name, sentence in told if sentence is not None}
 
 
-def rungs(
+def list_coarsenings(
     *,
     content: Mapping[str, Any],
     trees: Mapping[str, Sequence[str]],
@@ -113,7 +113,7 @@ def rungs(
     from shoal.verbs.tune import ladder_of
 
     # Coarsenings are offered for the original columns, independent of the current choice.
-    frame, names = opened_as_meant(arguments_in({**content, "coarsen": {}}), progress)
+    frame, names = read_parsed(arguments_in({**content, "coarsen": {}}), progress)
     found: dict[str, list[list[Any]]] = {}
     roots: set[str] = set()
     for place, name in enumerate(names):
@@ -150,7 +150,7 @@ def preview(
     from shoal.verbs.tune import coarsening_losses
 
     asked = arguments_in(content)
-    frame, names = opened_as_meant(asked, progress)
+    frame, names = read_parsed(asked, progress)
     made = asked.get("coarsen") or {}
     # Class sizes before and after, as measured by `risk` with a threshold of 1 / k.
     person = asked.get("person")
@@ -175,7 +175,7 @@ def preview(
     return told
 
 
-def opened_as_meant(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
+def read_parsed(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
     """Read the table of a request with parsed dates and numbers; return it and its quasi-identifiers."""
     from shoal.pipeline.input import convert_text, open_data
     from shoal.table import roles
@@ -200,7 +200,7 @@ def compare(
     """Make and measure a release for each of several levels of protection, without writing any."""
     from shoal._core.figures import svg_file
     from shoal.models import KAnonymity, LDiversity
-    from shoal.studio.voice import SCREENS
+    from shoal.studio.audience import SCREENS
     from shoal.verbs.tradeoff import tradeoff
 
     asked = arguments_in(content)
@@ -227,20 +227,20 @@ def compare(
     }
 
 
-def compare_ways(
+def compare_algorithms(
     *,
     content: Mapping[str, Any],
     progress: Progress,
 ) -> dict[str, Any]:
     """Make and verify a release with each suitable algorithm, without writing any; return the loss of each."""
-    from shoal.studio.voice import SCREENS
-    from shoal.verbs.compare import compare as compare_algorithms
+    import shoal.verbs.compare as verb
+    from shoal.studio.audience import SCREENS
 
     asked = arguments_in({name: value for name, value in content.items() if name != "algorithm"})
     # A comparison runs in memory and chooses its own algorithms.
     for name in ("algorithm", "engine", "memory"):
         asked.pop(name, None)
-    found = compare_algorithms(asked.pop("data"), progress=progress, **asked)
+    found = verb.compare(asked.pop("data"), progress=progress, **asked)
     # Algorithms that failed are listed with the reason.
     cells = [row["algorithm"] for row in found.measured]
     return {
@@ -268,7 +268,7 @@ def publish(
     """Make, verify and write a release; return its full certificate and the loss of each column."""
     from shoal._messages import set_audience
     from shoal.report import About, distributions
-    from shoal.studio.voice import SCREENS
+    from shoal.studio.audience import SCREENS
     from shoal.verbs.anonymize import anonymize
 
     # `save` verifies the written files once more before they appear.

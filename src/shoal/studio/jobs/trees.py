@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
-from shoal.studio.jobs.tables import opened_as_meant
+from shoal.studio.jobs.tables import read_parsed
 from shoal.studio.requests import arguments_in
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def shape(
     from shoal.verbs.tune import coarsening_losses
 
     asked = arguments_in(content)
-    frame, _ = opened_as_meant(asked, progress)
+    frame, _ = read_parsed(asked, progress)
     values = frame.get_column(column)
     sensitive = asked.get("sensitive")
     other = frame.get_column(sensitive if isinstance(sensitive, str) else sensitive[0]) if sensitive else None

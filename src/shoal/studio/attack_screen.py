@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import jobs, same
-from shoal.studio.looking import decided_on, mark_of, named_in, what_was_asked
 from shoal.studio.pages import page
 from shoal.studio.requests import arguments_in
+from shoal.studio.screen_inputs import collect_results, hash_names, inspect_with_roles, select_name
 from shoal.studio.state import Studio, Waiting
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ _LARGEST_CERTIFICATE = 20_000_000
 
 def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the screen; attacks run only on request, because each takes as long as a release."""
-    looked = decided_on(studio, "attack")
+    looked = inspect_with_roles(studio, "attack")
     if isinstance(looked, Waiting):
         return looked
     plan = studio.plan
-    done = what_was_asked(
+    done = collect_results(
         studio, None if studio.attack is None else _found, None if studio.together is None else _together
     )
     if isinstance(done, Waiting):
@@ -51,12 +51,12 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         together=together,
         known=ATTACKS,
         named=plan.names_of("direct_identifier"),
-        of=mark_of(plan.names_of("direct_identifier")),
+        of=hash_names(plan.names_of("direct_identifier")),
         sensitive=plan.names_of("sensitive"),
         asked=studio.attack or {"identifier": "", "others": "", "learn": "yes"},
         asked_together=studio.together or {"releases": [], "tables": [], "identifier": ""},
         releases=_releases(studio),
-        tables=[one.name for one in studio.places.listed()],
+        tables=[one.name for one in studio.paths.listed()],
         written=_written(studio),
         note=_PLAIN if _is_written_otherwise(looked) else "",
         same=_same(studio),
@@ -76,7 +76,7 @@ def _written(studio: Studio) -> Path | None:
     made = studio.publication
     if made is None or made.plan != studio.plan:
         return None
-    done = studio.workshop.outcome(made.key)
+    done = studio.worker.outcome(made.key)
     return None if done is None or done.error is not None or not made.folder.is_dir() else made.folder
 
 
@@ -89,7 +89,7 @@ def _found(studio: Studio) -> Any:
         "content": studio.plan.work,
         "folder": None if folder is None else str(folder),
         "identifier": asked.get("identifier", ""),
-        "others": str(studio.places.table(others)) if others else "",
+        "others": str(studio.paths.table(others)) if others else "",
         "learn": asked.get("learn") == "yes",
     }
     return studio.facts("attack", "Attacking the release", jobs.attack, arguments, back="/attack")
@@ -97,9 +97,9 @@ def _found(studio: Studio) -> Any:
 
 def _together(studio: Studio) -> Any:
     asked: Mapping[str, Any] = studio.together or {}
-    home = studio.places.home
+    home = studio.paths.home
     # A release without a table of its own was made from the open one.
-    tables = [str(studio.places.table(one)) if one else studio.plan.source for one in asked["tables"]]
+    tables = [str(studio.paths.table(one)) if one else studio.plan.source for one in asked["tables"]]
     arguments = {
         "content": studio.plan.work,
         "releases": [str(home / one) for one in asked["releases"]],
@@ -112,11 +112,11 @@ def _together(studio: Studio) -> Any:
 def set_attack(studio: Studio, form: Mapping[str, str]) -> str:
     """Request attacks on the release."""
     plan = studio.plan
-    identifier = named_in(form, plan.names_of("direct_identifier")) or ""
+    identifier = select_name(form, plan.names_of("direct_identifier")) or ""
     # Validate now, so that the error appears at the form and not when the job runs.
     others = form.get("others", "").strip()
     if others:
-        studio.places.table(others)
+        studio.paths.table(others)
     arguments_in(plan.work)  # raises an error if the plan is invalid
     studio.attack = {"identifier": identifier, "others": others, "learn": "yes" if form.get("learn") else "no"}
     return "/attack"
@@ -131,13 +131,13 @@ def set_together(studio: Studio, form: Mapping[str, str]) -> str:
         raise UsageError("The releases of the folder have changed since that page was made. Load it again.")
     if not 2 <= len(chosen) <= _MOST_TOGETHER:
         raise UsageError(f"Choose two releases or more, at most {_MOST_TOGETHER}.")
-    identifier = named_in(form, studio.plan.names_of("direct_identifier"))
+    identifier = select_name(form, studio.plan.names_of("direct_identifier"))
     if identifier is None:
         raise UsageError("Say which column names each person: without one nobody is known to be the same.")
     tables = [form.get(f"table-{at}", "") for at in chosen]
     for one in tables:
         if one:
-            studio.places.table(one)
+            studio.paths.table(one)
     studio.together = {"releases": [known[at] for at in chosen], "tables": tables, "identifier": identifier}
     return "/attack"
 
@@ -145,7 +145,7 @@ def set_together(studio: Studio, form: Mapping[str, str]) -> str:
 def _releases(studio: Studio) -> list[dict[str, Any]]:
     """List the releases of the start folder that have the quasi-identifiers and sensitive columns of the plan."""
     plan, found = studio.plan, []
-    for folder in studio.places.folders():
+    for folder in studio.paths.folders():
         path = folder / "certificate.json"
         if folder.name.endswith(".private") or not path.is_file() or path.stat().st_size > _LARGEST_CERTIFICATE:
             continue
@@ -163,7 +163,7 @@ def _releases(studio: Studio) -> list[dict[str, Any]]:
 def _same(studio: Studio) -> same.Same | None:
     # Commands name the written release, or the folder into which it would be written.
     folder = _written(studio)
-    named = studio.places.free_folder() if folder is None else folder.name
+    named = studio.paths.free_folder() if folder is None else folder.name
     try:
         return same.of_attacking(
             studio.plan,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import jobs, same
 from shoal.studio.explanations import COMPARED
-from shoal.studio.looking import decided_on, what_was_asked
 from shoal.studio.pages import page
-from shoal.studio.refusing import FieldError
+from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in
+from shoal.studio.screen_inputs import collect_results, inspect_with_roles
 from shoal.studio.state import Studio, Waiting
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ _USUAL = "3, 5, 10, 20, 50"
 
 def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the screen; a comparison runs only on request, because each level takes as long as a release."""
-    looked = decided_on(studio, "compare")
+    looked = inspect_with_roles(studio, "compare")
     if isinstance(looked, Waiting):
         return looked
     plan = studio.plan
-    done = what_was_asked(studio, None if studio.levels is None else _found, _ways if studio.ways else None)
+    done = collect_results(studio, None if studio.levels is None else _found, _ways if studio.ways else None)
     if isinstance(done, Waiting):
         return done
     found, ways = done
@@ -61,7 +61,7 @@ def _ways(studio: Studio) -> Any:
     # The chosen algorithm does not affect the comparison, so choosing one does not repeat it.
     content = {name: value for name, value in studio.plan.work.items() if name != "algorithm"}
     arguments = {"content": content}
-    return studio.facts("compare", "Comparing algorithms", jobs.compare_ways, arguments, back="/compare")
+    return studio.facts("compare", "Comparing algorithms", jobs.compare_algorithms, arguments, back="/compare")
 
 
 def compare_algorithms(studio: Studio, form: Mapping[str, str]) -> str:
@@ -114,7 +114,7 @@ def _drawing(found: Mapping[str, Any]) -> dict[str, Any]:
 def _same(studio: Studio, levels: Mapping[str, str]) -> same.Same | None:
     try:
         k, l = (_numbers(name, levels[name]) for name in ("k", "l"))
-        return same.of_comparing(studio.plan, k=k, l=l, output=studio.places.free_folder())
+        return same.of_comparing(studio.plan, k=k, l=l, output=studio.paths.free_folder())
     except ShoalError:
         return None
 

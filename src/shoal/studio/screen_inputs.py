@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEMO",
-    "check_mark",
-    "decided_on",
-    "k_of",
-    "looked_at",
-    "mark_of",
-    "named_in",
-    "promises_of",
-    "same_release",
-    "sheets_of",
-    "what_was_asked",
+    "check_form",
+    "inspect_with_roles",
+    "parse_k",
+    "inspect_table",
+    "hash_names",
+    "select_name",
+    "explain_models",
+    "build_equivalents",
+    "list_sheets",
+    "collect_results",
 ]
 
 DEMO = "patients.csv"
 """File name of the bundled demo table, which is synthetic."""
 
 
-def looked_at(studio: Studio, step: str) -> Any:
+def inspect_table(studio: Studio, step: str) -> Any:
     """Return the inspection of the table, or a `Waiting` for what must come first."""
     plan = studio.plan
     if not plan.source:
         return Waiting(path="/")
     # A workbook with several sheets is inspected once one of them is chosen.
-    sheets = sheets_of(studio, step)
+    sheets = list_sheets(studio, step)
     if isinstance(sheets, Waiting):
         return sheets
     if len(sheets) > 1 and not plan.reading.get("sheet"):
@@ -53,10 +53,10 @@ def looked_at(studio: Studio, step: str) -> Any:
         "reading": plan.read_arguments,
         "show_values": studio.values_shown,
     }
-    return studio.facts(step, f"Looking at {plan.shown}", jobs.look, arguments, back="/")
+    return studio.facts(step, f"Looking at {plan.shown}", jobs.inspect_table, arguments, back="/")
 
 
-def sheets_of(studio: Studio, step: str) -> Any:
+def list_sheets(studio: Studio, step: str) -> Any:
     """List the sheets of the open workbook, or return a `Waiting`; the list is empty for other files."""
     plan = studio.plan
     if not plan.source.lower().endswith(WORKBOOKS) or "://" in plan.source:
@@ -64,15 +64,15 @@ def sheets_of(studio: Studio, step: str) -> Any:
     return studio.facts(step, f"Opening {plan.shown}", jobs.sheets, {"source": plan.source}, back="/")
 
 
-def decided_on(studio: Studio, step: str) -> Any:
+def inspect_with_roles(studio: Studio, step: str) -> Any:
     """Inspect the table for a screen that needs roles; redirect to the screen of columns if there are none."""
-    looked = looked_at(studio, step)
+    looked = inspect_table(studio, step)
     if not isinstance(looked, Waiting) and not studio.plan.decided:
         return Waiting(path="/columns")
     return looked
 
 
-def what_was_asked(studio: Studio, *asked: Callable[[Studio], Any] | None) -> list[Any] | Waiting:
+def collect_results(studio: Studio, *asked: Callable[[Studio], Any] | None) -> list[Any] | Waiting:
     """Return the results of several jobs, None for each that was not requested; or the first `Waiting`."""
     found: list[Any] = []
     for work in asked:
@@ -83,12 +83,12 @@ def what_was_asked(studio: Studio, *asked: Callable[[Studio], Any] | None) -> li
     return found
 
 
-def mark_of(names: Sequence[str]) -> str:
+def hash_names(names: Sequence[str]) -> str:
     """Hash a list of names. Form fields number the names, so the hash shows whether a page is outdated."""
     return hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]
 
 
-def check_mark(form: Mapping[str, str], names: Sequence[str]) -> None:
+def check_form(form: Mapping[str, str], names: Sequence[str]) -> None:
     """Check that a form was made for these columns.
 
     Raises
@@ -96,11 +96,11 @@ def check_mark(form: Mapping[str, str], names: Sequence[str]) -> None:
     UsageError
         If it was made for others.
     """
-    if form.get("of", "") != mark_of(names):
+    if form.get("of", "") != hash_names(names):
         raise UsageError("That page was made for other columns: another window has changed them since. Load it again.")
 
 
-def named_in(form: Mapping[str, str], names: Sequence[str], *, field: str = "identifier") -> str | None:
+def select_name(form: Mapping[str, str], names: Sequence[str], *, field: str = "identifier") -> str | None:
     """Return the name that a form selects by number; None if it selects none of them.
 
     Raises
@@ -109,12 +109,12 @@ def named_in(form: Mapping[str, str], names: Sequence[str], *, field: str = "ide
         If the form was made for other columns.
     """
     # Columns are numbered in forms because their names may contain any character.
-    check_mark(form, names)
+    check_form(form, names)
     given = form.get(field, "")
     return names[int(given)] if given.isdecimal() and len(given) < 6 and int(given) < len(names) else None
 
 
-def promises_of(studio: Studio, plan: Plan) -> list[str]:
+def explain_models(studio: Studio, plan: Plan) -> list[str]:
     """Explain in sentences what the models of a plan promise to one person."""
     from shoal.report import promise
     from shoal.request.request import Request
@@ -123,15 +123,15 @@ def promises_of(studio: Studio, plan: Plan) -> list[str]:
     return [promise(model, plan.names_of("sensitive")) for model in Request(**asked).requirement.to_list()]
 
 
-def same_release(studio: Studio, plan: Plan) -> same.Same | None:
+def build_equivalents(studio: Studio, plan: Plan) -> same.Same | None:
     """Build the equivalent commands of the release; None if the plan is still invalid."""
     try:
-        return same.of_publishing(plan, output=studio.places.free_folder())
+        return same.of_publishing(plan, output=studio.paths.free_folder())
     except ShoalError:
         return None
 
 
-def k_of(plan: Plan) -> int:
+def parse_k(plan: Plan) -> int:
     """Parse the requested k of a plan; 5 if the typed text is not a number."""
     given = plan.privacy.get("k", "")
     return max(int(given), 1) if given.isdecimal() else 5

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.words import percent
 from shoal.errors import UsageError
 from shoal.studio import jobs, same
-from shoal.studio.looking import decided_on, promises_of, same_release
 from shoal.studio.pages import page
 from shoal.studio.plan import COUNTED, RECORDS, SEVERAL, Plan
 from shoal.studio.requests import arguments_in
+from shoal.studio.screen_inputs import build_equivalents, explain_models, inspect_with_roles
 from shoal.studio.state import OrderedRelease, Studio, Waiting
 from shoal.studio.words import CONCERNS, FILES, ROLES, visible
 
@@ -28,9 +28,9 @@ def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the summary of all decisions before the release is made."""
     plan = studio.plan
     # A release in progress takes precedence.
-    if studio.publication is not None and studio.workshop.job is not None and studio.workshop.job.lasting:
-        return Waiting(step="publish", job=studio.workshop.job, back="/publish")
-    looked = decided_on(studio, "publish")
+    if studio.publication is not None and studio.worker.job is not None and studio.worker.job.lasting:
+        return Waiting(step="publish", job=studio.worker.job, back="/publish")
+    looked = inspect_with_roles(studio, "publish")
     if isinstance(looked, Waiting):
         return looked
     return page(
@@ -38,10 +38,10 @@ def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         studio,
         step="publish",
         folder=_wished(studio),
-        home=studio.places.home,
+        home=studio.paths.home,
         roles=[(role, plan.names_of(role.name)) for role in ROLES],
-        sentences=promises_of(studio, plan),
-        same=same_release(studio, plan),
+        sentences=explain_models(studio, plan),
+        same=build_equivalents(studio, plan),
         ended=_ended(studio, query),
         last=_last(studio),
         rows=looked["rows"],
@@ -51,15 +51,15 @@ def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 def _wished(studio: Studio) -> str:
     """Propose the name of a folder: the chosen one if the last release failed, else an unused one."""
     made = studio.publication
-    done = None if made is None else studio.workshop.outcome(made.key)
-    return studio.places.free_folder(
+    done = None if made is None else studio.worker.outcome(made.key)
+    return studio.paths.free_folder(
         "release" if made is None or (done is not None and not done.error) else made.folder.name
     )
 
 
 def _last(studio: Studio) -> str | None:
     """Return the folder name of the last release; None if there is none."""
-    done = None if studio.publication is None else studio.workshop.outcome(studio.publication.key)
+    done = None if studio.publication is None else studio.worker.outcome(studio.publication.key)
     return (
         studio.publication.folder.name
         if studio.publication is not None and done is not None and not done.error
@@ -74,7 +74,7 @@ def _ended(studio: Studio, query: Mapping[str, str]) -> str | None:
     # The address states whether the visitor comes from a release that ended.
     if query.get("ended") == "cancelled":
         return "Stopped. Nothing was written."
-    done = studio.workshop.outcome(studio.publication.key)
+    done = studio.worker.outcome(studio.publication.key)
     return None if done is None or query.get("ended") != "failed" else done.error
 
 
@@ -83,14 +83,14 @@ def publish(studio: Studio, form: Mapping[str, str]) -> str:
     plan = studio.plan
     if not plan.decided:
         return "/columns"
-    folder = studio.places.folder(form.get("folder", ""))
+    folder = studio.paths.folder(form.get("folder", ""))
     content = plan.work
     arguments_in(content)  # raises an error if the plan is invalid
     studio.count += 1
     # Each release has its own key: the outcome of an earlier one must not stand in for it.
     key = f"publish:{studio.count}"
     arguments = {"content": content, "folder": str(folder)}
-    started = studio.workshop.start(key, f"Making the release “{folder.name}”", jobs.publish, arguments, lasting=True)
+    started = studio.worker.start(key, f"Making the release “{folder.name}”", jobs.publish, arguments, lasting=True)
     if not started:
         raise UsageError("Another release is being made. Wait for it, or stop it.")
     studio.publication = OrderedRelease(key=key, folder=folder, plan=plan)
@@ -103,10 +103,10 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     if made is None:
         return Waiting(path="/publish")
     # In progress, discarded, or failed: another screen is shown.
-    job = studio.workshop.job
+    job = studio.worker.job
     if job is not None and job.key == made.key:
         return Waiting(step="publish", job=job, back="/publish")
-    done = studio.workshop.outcome(made.key)
+    done = studio.worker.outcome(made.key)
     if done is None:
         return Waiting(path="/publish")
     if done.error is not None:
@@ -165,7 +165,7 @@ def _protected(facts: Mapping[str, Any], plan: Plan) -> str:
 
 def cancel(studio: Studio, form: Mapping[str, str]) -> str:
     """Cancel the current job."""
-    stopped = studio.workshop.cancel()
+    stopped = studio.worker.cancel()
     made = studio.publication
     if stopped is not None and made is not None and stopped.key == made.key:
         if made.folder.exists():  # the release was complete already, which cannot be undone
@@ -178,7 +178,7 @@ def cancel(studio: Studio, form: Mapping[str, str]) -> str:
         name = stopped.key.partition(":")[0]
         if name == jobs.compare.__name__:
             studio.levels = None
-        elif name == jobs.compare_ways.__name__:
+        elif name == jobs.compare_algorithms.__name__:
             studio.ways = False
         elif name == jobs.attack.__name__:
             studio.attack = None

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
 from shoal.studio import jobs
-from shoal.studio.looking import check_mark, decided_on, k_of, mark_of, same_release
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan, ShapedTree
-from shoal.studio.refusing import FieldError
+from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in
+from shoal.studio.screen_inputs import build_equivalents, check_form, hash_names, inspect_with_roles, parse_k
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import PROPOSALS, coarsening_in_words
 
@@ -42,7 +42,7 @@ _AFTER = {"next": "/publish", "compare": "/compare"}
 
 def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the choice of coarsenings, with their effect on the size of groups."""
-    looked = decided_on(studio, "coarser")
+    looked = inspect_with_roles(studio, "coarser")
     if isinstance(looked, Waiting):
         return looked
     plan = studio.plan
@@ -50,7 +50,7 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     plain = Plan(**{**vars(plan), "coarsen": {}}).work
     made = {name: [tree.path, tree.name] for name, tree in plan.trees.items() if Path(tree.path).is_file()}
     arguments = {"content": plain, "trees": made}
-    offered = studio.facts("coarser", "Finding what fits each column", jobs.rungs, arguments, back="/goal")
+    offered = studio.facts("coarser", "Finding what fits each column", jobs.list_coarsenings, arguments, back="/goal")
     if isinstance(offered, Waiting):
         return offered
     seen = _seen(studio, "coarser")
@@ -64,17 +64,17 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="coarser",
         offered=_with_own(offered, plan),
         seen=seen,
-        of=mark_of(plan.names_of("quasi_identifier")),
+        of=hash_names(plan.names_of("quasi_identifier")),
         most=_with_most_values(offered, plan),
-        k=k_of(plan),
-        same=same_release(studio, plan),
+        k=parse_k(plan),
+        same=build_equivalents(studio, plan),
     )
 
 
 def _seen(studio: Studio, step: str) -> Any:
     """Measure the classes before and after coarsening, and the information loss."""
     plan = studio.plan
-    arguments = {"content": plan.work, "k": k_of(plan)}
+    arguments = {"content": plan.work, "k": parse_k(plan)}
     return studio.facts(step, "Counting the groups", jobs.preview, arguments, back="/goal")
 
 
@@ -96,7 +96,7 @@ def _with_own(offered: Mapping[str, list[list[Any]]], plan: Plan) -> dict[str, l
 def set_coarser(studio: Studio, form: Mapping[str, str]) -> str:
     """Apply the coarsenings of a form."""
     names = studio.plan.names_of("quasi_identifier")
-    check_mark(form, names)
+    check_form(form, names)
     coarsen = dict(studio.plan.coarsen)
     for place, name in enumerate(names):
         coarsen[name] = form.get(f"coarsen-{place}", coarsen.get(name, ""))
@@ -117,7 +117,7 @@ def _coarsen(studio: Studio, coarsen: Mapping[str, str]) -> bool:
         # Files of hierarchies made in the studio need no check of their location.
         own = before.trees.get(name)
         if words != before.coarsen.get(name, "") and not (own is not None and words.startswith(f"level:{own.name}:")):
-            studio.places.check_named(words)
+            studio.paths.check_named(words)
     arguments_in(Plan(**{**vars(before), "coarsen": coarsen}).work)  # raises an error if the plan is invalid
     told = [
         f"{name}: {coarsening_in_words(words)}"
@@ -139,7 +139,7 @@ def picture_of_coarsening(studio: Studio, number: str) -> str | None:
 
 def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the editor of a hierarchy: proposals, the loss of each level, and groups formed by hand."""
-    looked = decided_on(studio, "coarser")
+    looked = inspect_with_roles(studio, "coarser")
     if isinstance(looked, Waiting):
         return looked
     plan = studio.plan
@@ -159,7 +159,7 @@ def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="coarser",
         name=name,
         place=place,
-        of=mark_of(names),
+        of=hash_names(names),
         proposals=[one for one in PROPOSALS if kind in one.kinds],
         sensitive=plan.names_of("sensitive"),
         found=found,
@@ -169,8 +169,8 @@ def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         find=query.get("find", ""),
         shown=name in studio.columns_shown,
         now=plan.coarsen.get(name, ""),
-        k=k_of(plan),
-        same=same_release(studio, plan),
+        k=parse_k(plan),
+        same=build_equivalents(studio, plan),
     )
 
 
@@ -189,7 +189,7 @@ def _found(studio: Studio, name: str, tree: ShapedTree, query: Mapping[str, str]
         "column": name,
         "steps": [dict(one) for one in tree.steps],
         "path": tree.path,
-        "k": k_of(plan),
+        "k": parse_k(plan),
         "show": name in studio.columns_shown,
         "level": int(given) if given.isdecimal() and len(given) < 4 else 1,
         "find": query.get("find", "")[:100],
@@ -212,7 +212,7 @@ def _tree(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...]) -> Sh
     # Commands refer to the file by name only, so names must differ between columns.
     taken = {one.name for other, one in studio.plan.trees.items() if other != name}
     called = next(one for one in _names_for(plain) if one not in taken)
-    return ShapedTree(steps=steps, path=str(studio.places.kept_beside(key, called)))
+    return ShapedTree(steps=steps, path=str(studio.paths.kept_beside(key, called)))
 
 
 def _names_for(plain: str) -> list[str]:
@@ -222,7 +222,7 @@ def _names_for(plain: str) -> list[str]:
 def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
     """Propose a hierarchy, join some of its nodes, or add a level."""
     names = studio.plan.names_of("quasi_identifier")
-    check_mark(form, names)
+    check_form(form, names)
     place = _place(form.get("column", ""), len(names))
     name = names[place]
     level = form.get("level", "1") if re.fullmatch(r"\d{1,3}", form.get("level", "1")) else "1"
@@ -260,7 +260,7 @@ def _shaped(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...], tol
 def show_shape(studio: Studio, form: Mapping[str, str]) -> str:
     """Show or hide the values of one column."""
     names = studio.plan.names_of("quasi_identifier")
-    check_mark(form, names)
+    check_form(form, names)
     place = _place(form.get("column", ""), len(names))
     if form.get("show") == "yes":
         studio.columns_shown.add(names[place])
@@ -272,7 +272,7 @@ def show_shape(studio: Studio, form: Mapping[str, str]) -> str:
 def use_level(studio: Studio, form: Mapping[str, str]) -> str:
     """Coarsen a column to a level of its hierarchy, or by a coarsening typed in the syntax of the command line."""
     names = studio.plan.names_of("quasi_identifier")
-    check_mark(form, names)
+    check_form(form, names)
     place = _place(form.get("column", ""), len(names))
     name = names[place]
     words = form.get("words", "").strip()
@@ -290,7 +290,7 @@ def add_file(studio: Studio, column: str, content: bytes) -> str:
     place = _place(column, len(names))
     name = names[place]
     key = hashlib.sha256(content).hexdigest()[:16]
-    path = studio.places.kept_beside(f"from-{key}", "hierarchy.csv")
+    path = studio.paths.kept_beside(f"from-{key}", "hierarchy.csv")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     _shaped(studio, name, ({"do": "file", "path": str(path)},), f"{name}: a hierarchy from a file")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import OutputError, ShoalError, UsageError
 from shoal.studio import jobs, same
-from shoal.studio.looking import decided_on, mark_of, named_in
 from shoal.studio.pages import page
-from shoal.studio.refusing import FieldError, Sent, refused_page
+from shoal.studio.rejected_forms import FieldError, SubmittedForm, refused_page
+from shoal.studio.screen_inputs import hash_names, inspect_with_roles, select_name
 from shoal.studio.state import OrderedWork, Studio, Waiting
 
 if TYPE_CHECKING:
@@ -26,20 +26,20 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
     """Render the open ledger: its series, their releases, and the actions on them."""
     # A requested job in progress takes precedence.
     ordered = studio.ordered
-    if ordered is not None and studio.workshop.job is not None and studio.workshop.job.key == ordered.key:
-        return Waiting(step="series", job=studio.workshop.job, back="/series")
+    if ordered is not None and studio.worker.job is not None and studio.worker.job.key == ordered.key:
+        return Waiting(step="series", job=studio.worker.job, back="/series")
     plan, looked = studio.plan, None
     if plan.source and plan.decided:
-        looked = decided_on(studio, "series")
+        looked = inspect_with_roles(studio, "series")
         if isinstance(looked, Waiting):
             return looked
-    ended = None if ordered is None else studio.workshop.outcome(ordered.key)
+    ended = None if ordered is None else studio.worker.outcome(ordered.key)
     found = problem = None
     if studio.ledger:
         try:
             found = _ledger(studio)
         except ShoalError as error:  # the outcome of the last job is shown even if the ledger cannot be read
-            from shoal.studio.voice import SCREENS
+            from shoal.studio.audience import SCREENS
 
             problem = error.render(SCREENS)
         if isinstance(found, Waiting):
@@ -52,17 +52,17 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
         problem=problem,
         ended=ended,
         ordered=ordered,
-        written=ordered is not None and ordered.folder is not None and (studio.places.home / ordered.folder).exists(),
-        ledgers=studio.places.ledgers(),
+        written=ordered is not None and ordered.folder is not None and (studio.paths.home / ordered.folder).exists(),
+        ledgers=studio.paths.ledgers(),
         named=plan.identifiers,
-        of=mark_of(plan.identifiers),
+        of=hash_names(plan.identifiers),
         sensitive=plan.names_of("sensitive"),
         quasi=plan.names_of("quasi_identifier"),
         others=plan.names_of("insensitive"),
-        folder=studio.places.free_folder(),
+        folder=studio.paths.free_folder(),
         m=_m_of(plan.privacy),
         usual=_USUAL,
-        home=studio.places.home,
+        home=studio.paths.home,
         same=_same(studio, found),
     )
     # The form of a failed job keeps the submitted values.
@@ -76,19 +76,19 @@ def _m_of(privacy: Mapping[str, str]) -> str:
 
 
 def _ledger(studio: Studio) -> Any:
-    path = studio.places.ledger(studio.ledger)
+    path = studio.paths.ledger(studio.ledger)
     if not path.is_file():
         raise UsageError("There is no such ledger in this folder any longer.")
     # The state of the file is part of the key, so a changed ledger is read again.
     stamp = path.stat()
     arguments = {"ledger": str(path), "stamp": [stamp.st_mtime_ns, stamp.st_size]}
-    return studio.facts("series", f"Opening {studio.ledger}", jobs.look_at_ledger, arguments, back="/series")
+    return studio.facts("series", f"Opening {studio.ledger}", jobs.list_series, arguments, back="/series")
 
 
 def open_ledger(studio: Studio, form: Mapping[str, str]) -> str:
     """Open a ledger in the folder of the studio."""
     name = form.get("ledger", "").strip()
-    if not studio.places.ledger(name).is_file():
+    if not studio.paths.ledger(name).is_file():
         raise UsageError("There is no such ledger in this folder. Look at its name, or start a series.")
     studio.ledger, studio.ordered = name, None
     return "/series"
@@ -103,7 +103,7 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
             "on the screen Columns what its columns are."
         )
     # Validate the fields in the order of the form.
-    identifier, m = named_in(form, plan.identifiers), form.get("m", "").strip()
+    identifier, m = select_name(form, plan.identifiers), form.get("m", "").strip()
     if identifier is None:
         raise FieldError(
             "Choose the column that names each person (not a visit), the same in every release. It is never published.",
@@ -115,7 +115,7 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
         )
     ledger = form.get("ledger", "").strip()
     try:
-        path = studio.places.ledger(ledger)
+        path = studio.paths.ledger(ledger)
     except UsageError as error:
         raise FieldError(*error.args, field="ledger") from error
     arguments = {
@@ -127,7 +127,7 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
         "sensitive": plan.names_of("sensitive"),
         "direct_identifiers": [one for one in same.left_out_of_series(plan) if one != identifier],
     }
-    sent = Sent(path="/series/start", form=form)
+    sent = SubmittedForm(path="/series/start", form=form)
     _order(studio, f"Starting the series “{arguments['name']}”", jobs.start_series, arguments, sent=sent)
     studio.ledger = ledger
     return "/series"
@@ -137,9 +137,9 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
     """Publish the next release of a series, verify the series, or roll its last release back."""
     if not studio.ledger:
         raise UsageError(_CLOSED)
-    ledger, series = str(studio.places.ledger(studio.ledger)), form.get("series", "")
+    ledger, series = str(studio.paths.ledger(studio.ledger)), form.get("series", "")
     common = {"ledger": ledger, "series": series}
-    do, sent = form.get("do", ""), Sent(path="/series", form=form)
+    do, sent = form.get("do", ""), SubmittedForm(path="/series", form=form)
     if do == "publish":
         plan = studio.plan
         if not plan.source:
@@ -147,7 +147,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
                 "Open the table of today first: everybody who is to be in the release, a line for each person."
             )
         try:
-            folder = studio.places.folder(form.get("folder", ""))
+            folder = studio.paths.folder(form.get("folder", ""))
         except OutputError as error:
             raise FieldError(*error.args, field="folder") from error
         arguments = {
@@ -185,13 +185,13 @@ def _order(
     work: Callable[..., Any],
     arguments: Mapping[str, Any],
     *,
-    sent: Sent,
+    sent: SubmittedForm,
     folder: str | None = None,
 ) -> None:
     """Start a lasting job on a series, which no other job replaces."""
     studio.count += 1
     key = f"series:{studio.count}"
-    if not studio.workshop.start(key, title, work, arguments, lasting=True):
+    if not studio.worker.start(key, title, work, arguments, lasting=True):
         raise UsageError("A release is being made. Wait for it, or stop it.")
     studio.ordered = OrderedWork(key=key, title=title, folder=folder, sent=sent)
 
@@ -205,7 +205,7 @@ def _same(studio: Studio, found: Mapping[str, Any] | None) -> same.Same | None:
             series=names[0] if names else "admissions",
             m=found["series"][0]["m"] if names and found else int(_m_of(studio.plan.privacy)),
             started=bool(names),
-            output=studio.places.free_folder(),
+            output=studio.paths.free_folder(),
         )
     except ShoalError:
         return None

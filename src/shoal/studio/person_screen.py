@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal.studio import same
-from shoal.studio.looking import looked_at, mark_of, named_in
 from shoal.studio.pages import page
 from shoal.studio.plan import COUNTED, LINKED, ONE_EACH, PERSONS, RECORDS, SEVERAL, Plan
-from shoal.studio.refusing import FieldError
+from shoal.studio.rejected_forms import FieldError
+from shoal.studio.screen_inputs import hash_names, inspect_table, select_name
 from shoal.studio.state import Studio, Waiting
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _ORDERED = ("number", "date")
 
 def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the question, with the evidence found in the table."""
-    found = looked_at(studio, "persons")
+    found = inspect_table(studio, "persons")
     if isinstance(found, Waiting):
         return found
     names = [one["name"] for one in found["columns"]]
@@ -38,18 +38,18 @@ def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         names=names,
         ordering=[place for place, one in enumerate(found["columns"]) if one["kind"] in _ORDERED],
         missing=any(one["missing"] for one in found["columns"]),
-        of=mark_of(names),
-        same=same.of_inspecting(studio.plan, output=studio.places.free_folder()),
+        of=hash_names(names),
+        same=same.of_inspecting(studio.plan, output=studio.paths.free_folder()),
     )
 
 
 def answer(studio: Studio, form: Mapping[str, str]) -> str:
     """Store who is a person, and how the records of a person are published."""
-    found = looked_at(studio, "persons")
+    found = inspect_table(studio, "persons")
     if isinstance(found, Waiting):
         return "/persons"
     names = [one["name"] for one in found["columns"]]
-    column = named_in(form, names, field="column") or ""
+    column = select_name(form, names, field="column") or ""
     given = form.get("answer", "")
     plain = {name: getattr(Plan(), name) for name in ("treatment", "kept_rows", "order", "unnamed_are_persons")}
     if given == PERSONS:
@@ -77,12 +77,12 @@ def _treatment(given: str, form: Mapping[str, str], names: list[str]) -> dict[st
         kept = form.get("kept_rows", "random")
         if kept not in ("random", "first", "last"):
             raise FieldError("Choose which record of a person is published.", field="kept_rows")
-        order = named_in(form, names, field="order") or ""
+        order = select_name(form, names, field="order") or ""
         if kept != "random" and not order:
             raise FieldError(f"Choose the column that shows which record is the {kept}.", field="order")
         return {"treatment": ONE_EACH, "kept_rows": kept, "order": order if kept != "random" else ""}
     if given == LINKED:
-        return {"treatment": LINKED, "order": named_in(form, names, field="linked_order") or ""}
+        return {"treatment": LINKED, "order": select_name(form, names, field="linked_order") or ""}
     return {"treatment": COUNTED}
 
 

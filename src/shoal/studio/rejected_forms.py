@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from shoal._messages import Part
 
-__all__ = ["FieldError", "Sent", "refused_page"]
+__all__ = ["FieldError", "SubmittedForm", "refused_page"]
 
 _BESIDE = Markup('<span class="wrong beside" id="refused" role="alert">{}</span>')
 """Error message behind the invalid field."""
@@ -49,7 +49,7 @@ class FieldError(UsageError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sent:
+class SubmittedForm:
     """A submitted form."""
 
     path: str
@@ -97,7 +97,7 @@ class _Form:
     options: list[tuple[_Tag, _Tag]] = field(default_factory=list)
     """Options of lists, each paired with its list."""
 
-    def is_the_one(self, sent: Sent) -> bool:
+    def is_the_one(self, sent: SubmittedForm) -> bool:
         """Check whether this is the submitted form; forms with the same address differ in their hidden fields."""
         hidden = [one for one in self.fields if one.kind == "hidden"]
         same = all(sent.form.get(one.field, one.value) == one.value for one in hidden)
@@ -158,14 +158,14 @@ class _Reader(HTMLParser):
         return self._lines[line - 1] + column
 
 
-def refused_page(page: str, sent: Sent, message: str | None, *, named: str | None = None) -> str:
+def refused_page(page: str, sent: SubmittedForm, message: str | None, *, named: str | None = None) -> str:
     """Insert submitted values and an error message into a page.
 
     Parameters
     ----------
     page : str
         The rendered page that contains the form.
-    sent : Sent
+    sent : SubmittedForm
         The submitted form. If the page has no such form, for example because the columns have changed, nothing is
         filled in.
     message : str, optional

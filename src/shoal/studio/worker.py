@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, place_of
-from shoal.studio.voice import SCREENS
+from shoal.studio.audience import SCREENS
 from shoal.studio.words import work_in_words
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-__all__ = ["Job", "Outcome", "Workshop"]
+__all__ = ["Job", "Outcome", "Worker"]
 
 Work = Callable[..., Any]
 """A module-level function that takes `progress` and plain values as keywords, and returns plain values."""
@@ -76,7 +76,7 @@ class Job:
         }
 
 
-class Workshop:
+class Worker:
     """Runs one job at a time in another process, and caches the latest outcomes."""
 
     def __init__(self) -> None:
@@ -207,10 +207,10 @@ def _serve(pipe: Connection) -> None:
             work, arguments = pipe.recv()
         except EOFError:
             return
-        pipe.send(_done(work, arguments, _Telling(pipe)))
+        pipe.send(_done(work, arguments, _ProgressSender(pipe)))
 
 
-def _done(work: Work, arguments: Mapping[str, Any], progress: _Telling) -> tuple[str, Any]:
+def _done(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender) -> tuple[str, Any]:
     from shoal._core.progress import interruptible
 
     try:
@@ -230,7 +230,7 @@ def _done(work: Work, arguments: Mapping[str, Any], progress: _Telling) -> tuple
         return "failed", (f"{told} Nothing was published.", None)
 
 
-class _Telling:
+class _ProgressSender:
     """Sends progress through a pipe, at a limited rate."""
 
     def __init__(self, pipe: Connection) -> None:
