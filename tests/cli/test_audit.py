@@ -150,3 +150,19 @@ def test_attacks_show_all_their_options(shoal: Any, name: str) -> None:
     found = shoal("attack", name, "--help-all")
     assert found.code == 0, found.err
     assert "--hierarchy" in found.out
+
+
+def test_lists_are_not_taken_for_one_value(shoal: Any, tmp_path: Path) -> None:
+    """All lists differ, and everybody has `a`."""
+    rows = "".join(f"{20 + row // 4},a;{row % 4}\n" for row in range(16))
+    (tmp_path / "table.csv").write_text(f"age,codes\n{rows}")
+    roles = ("--qi", "age", "--sensitive", "codes", "--list", "codes=;")
+    assert shoal("anonymize", tmp_path / "table.csv", *roles, "-k", 4, "-o", tmp_path / "out").code == 0
+    found = shoal("audit", tmp_path / "out", "-k", 4)
+    assert found.code == 0, found.err
+    assert "It satisfies k-anonymity, k = 4." in found.out
+    assert "Warning: l = 1." in found.out
+    assert "confidence above" not in found.out
+    refused = shoal("audit", tmp_path / "out", "-l", 2)
+    assert refused.code == 2
+    assert "checks no model" in " ".join(refused.err.split())

@@ -161,7 +161,9 @@ def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None, noun: st
     for name, value in achieved.items():
         if name == "linked":
             continue
-        if name == "closeness":
+        if name == "lists":
+            lines.extend((f"l ({part}, values of lists)", number(one)) for part, one in value["l"].items())
+        elif name == "closeness":
             for one in value:
                 lines.extend((f"t ({part}, {one['distance']} distance)", number(t)) for part, t in one["t"].items())
         elif isinstance(value, dict):
@@ -196,12 +198,17 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
         company = achieved["k"] - 1
         others = "one other" if company == 1 else f"{number(company)} others"
         remarks.append(f"Every record shares its quasi-identifiers with at least {others}.")
+    confidence = achieved.get("alpha")
+    # Single values of lists are counted, not whole lists.
+    if diversity is not None and achieved.get("lists"):
+        diversity = min(achieved["lists"]["l"].values())
+        confidence = 1 / diversity
     if diversity == 1:
         remarks.append(
             "Warning: l = 1. In some group all records have the same sensitive value: it is certain for each of them."
         )
     elif diversity is not None:
-        most = _share(achieved["alpha"])
+        most = _share(confidence)
         remarks.append(f"No record can be linked to a sensitive value with a confidence above {most}.")
     remarks += [f"Warning: {one['text']}" for one in facts.get("warnings", ())]
     return [plain(remark) for remark in remarks]

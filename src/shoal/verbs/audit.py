@@ -15,7 +15,7 @@ from shoal._core.validation import OneOf, validate
 from shoal._messages import Suggestion
 from shoal.disclosure_risk import Reidentification, make_people_counter, measure_persons, reidentification
 from shoal.engines import chosen_engine, count_and_place_cells, persons_in_pieces
-from shoal.errors import ColumnError, DataError, ParameterError
+from shoal.errors import ColumnError, DataError, ParameterError, UnsupportedError
 from shoal.findings import alike_warnings, persons_beside, repeated_person, sure_of_persons
 from shoal.metrics import published_star_counts
 from shoal.models import Requirement, collect_models
@@ -241,7 +241,9 @@ def audit(
     opened = convert_text(opened, values, requirement, dates=dates, decimal=decimal)
     frame = opened.frame[list(schema.published)]
     people = _people(frame, schema, requirement, table, hierarchies, cells)
-    judged_rows = _judge(opened, replace(schema, linked=linked), requirement, people, star=star, places=places)
+    lists = {} if linked else _find_lists(table.certificate, schema, requirement)
+    roles_of = replace(schema, linked=linked)
+    judged_rows = _judge(opened, roles_of, requirement, people, star=star, places=places, lists=lists)
     repeated = repeated_person(() if schema.units else persons)
     return replace(judged_rows, warnings=(*_alike(frame, opened.counts), *repeated, *judged_rows.warnings))
 
@@ -254,6 +256,7 @@ def _judge(
     *,
     star: str,
     places: NDArray[np.int64] | None,
+    lists: Mapping[str, str],
 ) -> Audit:
     """Measure the groups, then check the models against the same groups.
 
@@ -271,6 +274,8 @@ def _judge(
         The symbol of a suppressed cell.
     places : int64 array, optional
         The first row of each cell in the table.
+    lists : mapping of str to str
+        The separator of each sensitive column whose cells are lists of values.
 
     Returns
     -------
@@ -300,7 +305,12 @@ def _judge(
         bundles, failures, sizes = _judge_bundles(frame, owners.to_series(), schema, models, (times, places))
         achieved = replace(achieved, bundles=bundles)
         risk, alone = reidentification(Counter(sizes.tolist()), k=k), int((sizes == 1).sum())
-    elif requirement is not None:
+    elif lists:
+        # Each row by itself, because a list is counted for its record.
+        rows = frame[np.repeat(np.arange(frame.height), times)]
+        known = {"quasi_identifiers": schema.quasi_identifiers, "sensitive": schema.sensitive}
+        achieved = replace(achieved, bundles=find_bundles(rows, pseudonym=None, **known, lists=lists))
+    if requirement is not None and not schema.linked:
         failures = find_failures(
             frame, schema.quasi_identifiers, requirement, people, times=times, places=places, units=owners
         )
@@ -327,6 +337,24 @@ def _alike(frame: pl.DataFrame, times: NDArray[np.int64] | None) -> Iterator[Rem
     for column in frame:
         for remark in alike_warnings(column, pl.Series(multiplicities(len(column), times))):
             yield replace(remark, advice=Fact("publisher_writes_alike"))
+
+
+def _find_lists(certificate: Mapping[str, Any], schema: Schema, requirement: Requirement | None) -> Mapping[str, str]:
+    """Return the separator of each sensitive column whose cells are lists, as the certificate declares.
+
+    Raises
+    ------
+    UnsupportedError
+        If a model of sensitive values is requested, which would take each list for one value.
+    """
+    lists = (certificate.get("parameters") or {}).get("lists") or {}
+    lists = {name: separator for name, separator in lists.items() if name in schema.sensitive}
+    if lists and requirement is not None and any(model.needs_sensitive for model in requirement.models):
+        raise UnsupportedError(
+            "The release has lists of sensitive values, of which an audit measures l and t, but checks no model. Leave "
+            "out the models of sensitive values."
+        )
+    return lists
 
 
 def _is_linked(certificate: Mapping[str, Any]) -> bool:
