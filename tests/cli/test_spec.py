@@ -112,6 +112,7 @@ sensitive = ["disease"]
 direct_identifiers = ["name"]
 insensitive = ["visit_id"]
 person = ["patient"]
+since_first = ["visit_id"]
 units = ["household"]
 
 [privacy]
@@ -192,6 +193,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "direct_identifiers": ["name"],
     "insensitive": ["visit_id"],
     "person": ["patient"],
+    "since_first": ["visit_id"],
     "units": ["household"],
     "k": 10,
     "l": 4,

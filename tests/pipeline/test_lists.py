@@ -133,6 +133,16 @@ def test_what_lists_do_not_serve_is_refused(
         shoal.anonymize(path, **{**ROLES, "direct_identifiers": ["pcode"], "l": 2} | changed)
 
 
+@pytest.mark.parametrize("verb", [shoal.compare, shoal.tune, shoal.tradeoff])
+@pytest.mark.parametrize("name", ["lists", "since_first", "link"])
+def test_only_anonymize_does_it(verb: Any, name: str) -> None:
+    """Other verbs would take whole cells, rows and dates, and report figures of something else."""
+    asked = {"lists": {"codes": ";"}, "since_first": ["age"], "link": True}
+    roles = {**ROLES, "lists": None, "person": "pcode", name: asked[name]}
+    with pytest.raises(ParameterError, match=f"{verb.__name__} does not"):
+        verb(patients(5, 30).with_row_index("pcode"), **roles, **({} if verb is shoal.tradeoff else {"k": 2}))
+
+
 def test_a_plan_of_lists_is_not_applied() -> None:
     release = shoal.anonymize(patients(5, 30), **ROLES, l=2, seed=1)
     with pytest.raises(UnsupportedError, match="lists of values"):

@@ -93,9 +93,10 @@ def streaming_obstacle(request: Request, *, of_frame: bool = False) -> Parameter
     fetched = "data.toArrow() in place of the frame" if of_frame else ""
     whole = Suggestion("engine", "memory", python=fetched)
     # Options that need individual rows.
-    if request.link or request.lists:
+    if request.link or request.lists or request.since_first:
         return ParameterError(
-            "Rows are not linked, and lists are not split, if a table is read in pieces. Read it as a whole with ",
+            "Rows are not linked, lists not split and days not counted if a table is read in pieces. Read it as a "
+            "whole with ",
             whole,
             ".",
         )

@@ -12,7 +12,7 @@ from shoal.engines.choice import streaming_obstacle
 from shoal.findings import columns_of_units, persons_of, unprotected_persons
 from shoal.io import collect_in_memory
 from shoal.pipeline.memory_budget import MemoryBudget
-from shoal.pipeline.units import find_missing_units
+from shoal.pipeline.units import count_days_since_first, find_missing_units
 from shoal.release.row_store import MemoryRows
 from shoal.release.run_rows import RunRows, rows_of_runs
 from shoal.verification import check_same_rows
@@ -54,8 +54,10 @@ class InMemory:
         return tuple(self.opened.frame.columns)
 
     def serving(self, request: Request) -> InMemory:
-        """Return the table, with lists as text, and with normalized text if requested."""
+        """Return the table, with lists as text, and with relative dates and normalized text if requested."""
         opened = self.opened.with_lists_as_text(request.lists) if request.lists else self.opened
+        if request.since_first:
+            opened = count_days_since_first(opened, request)
         if request.normalize:
             opened = opened.normalized(request.schema.quasi_identifiers + request.schema.sensitive)
         return self if opened is self.opened else InMemory(opened=opened)

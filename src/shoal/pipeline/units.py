@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shoal.request.request import Request
 
 __all__ = [
+    "count_days_since_first",
     "assign_units",
     "find_missing_units",
     "keep_rows",
@@ -126,7 +127,8 @@ def rank_rows(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
     """
     assert request.order is not None
     column = frame.get_column(request.order)
-    named = {name: form for name, form in (request.dates or {}).items() if name == column.name}
+    formats = {} if column.dtype.is_numeric() else request.dates or {}
+    named = {name: form for name, form in formats.items() if name == column.name}
     parsed = understand(column.to_frame(), [column.name], dates=named, decimal=request.decimal).frame[column.name]
     if not (parsed.dtype.is_numeric() or parsed.dtype.is_temporal()):
         raise DataError(
@@ -138,6 +140,31 @@ def rank_rows(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
 
     places = parsed.rank("dense").cast(pl.Int64)
     return places.fill_null(-1 if request.kept_rows == "last" else len(places) + 1).to_numpy()
+
+
+def count_days_since_first(opened: OpenedData, request: Request) -> OpenedData:
+    """Replace dates by whole days since the first date of the person in any of the columns `Request.since_first`.
+
+    Raises
+    ------
+    DataError
+        If a column has no dates.
+    """
+    import polars as pl
+
+    names = list(request.since_first)
+    named = {name: form for name, form in (request.dates or {}).items() if name in names}
+    given = pl.DataFrame([opened.frame.get_column(name) for name in names])
+    parsed = understand(given, names, dates=named, decimal=request.decimal).frame
+    for column in parsed:
+        if column.dtype not in (pl.Date, pl.Datetime):
+            raise DataError(f"The column '{column.name}' (since_first) has no dates.")
+    # Columns are numbered, because Polars takes some names for patterns.
+    dates = pl.DataFrame({str(place): column.cast(pl.Date) for place, column in enumerate(parsed)})
+    owners = pl.Series("owner", _encode(opened.frame, request.schema.units[0]).codes)
+    first = dates.with_columns(owners).select(pl.min_horizontal(dates.columns).min().over("owner")).to_series()
+    days = [(column - first).dt.total_days().alias(name) for column, name in zip(dates, names, strict=True)]
+    return replace(opened, frame=opened.frame.with_columns(days))
 
 
 def mark_first_rows(units: Sequence[NDArray[np.integer]], rows: NDArray[np.integer]) -> NDArray[np.bool_]:

@@ -563,6 +563,12 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
                 "to the end of a month or of years."
             ).format(number=number(parameters["shared_by"]))
         )
+    if parameters.get("since_first"):
+        said.append(
+            _("{columns}: days since the first of these dates of the person.").format(
+                columns=listed(parameters["since_first"])
+            )
+        )
     # Columns that were coarsened together share an entry.
     coarse = [listed(name.split(",")) for name in parameters["coarsen"]]
     if coarse:

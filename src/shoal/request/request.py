@@ -31,7 +31,7 @@ __all__ = ["Request"]
 
 _LEAST_SHARED = 3
 """With only two people who share a value, each would know that the other has it."""
-_LISTS = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "person", "units")
+_LISTS = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "person", "units", "since_first")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -52,7 +52,7 @@ class Request(RequestFields):
 
     def __post_init__(self) -> None:
         validate_declared("Request", self)
-        if self.rows_per_person is not None and self.person is None:
+        if (self.rows_per_person is not None or self.since_first) and self.person is None:
             raise ParameterError("Name the column that identifies persons with ", Suggestion("person"), ".")
         if self.rows_per_person is not None and self.link:
             raise ParameterError(
@@ -79,17 +79,16 @@ class Request(RequestFields):
         return replace(roles(*named, self.person, self.units), linked=self.link)
 
     def check_unlinked(self, verb: str) -> None:
-        """Refuse linked rows for a verb whose candidates share one table: pseudonyms belong to one release.
+        """Refuse what only `anonymize` does: pseudonyms, for example, belong to one release.
 
         Raises
         ------
         ParameterError
-            If the rows of a person are to be published together.
+            If rows are to be linked, lists to be split, or days to be counted.
         """
-        if self.link:
-            raise ParameterError(
-                f"{verb} does not link rows. Leave out ", Suggestion("link", True), ", or use anonymize."
-            )
+        for name, task in (("link", "link rows"), ("lists", "split lists"), ("since_first", "count days")):
+            if getattr(self, name):
+                raise ParameterError(f"{verb} does not {task}. Leave out ", Suggestion(name), ", or use anonymize.")
 
     @cached_property
     def models(self) -> PrivacyModel | Sequence[PrivacyModel]:
@@ -157,6 +156,8 @@ class Request(RequestFields):
             facts["link"] = True
         if self.lists:
             facts["lists"] = dict(self.lists)
+        if self.since_first:
+            facts["since_first"] = list(self.since_first)
         if self.rows_per_person is not None:
             facts |= {"rows_per_person": self.rows_per_person, "kept_rows": self.kept_rows}
         return {**facts, "normalize": True} if self.normalize else facts
@@ -323,6 +324,9 @@ class Request(RequestFields):
                 Suggestion("person"),
                 ".",
             )
+        for name in self.since_first:
+            if name not in schema.published:
+                raise ColumnError(f"The column '{name}' (since_first) is not published.")
         for name in self.lists or ():
             if name not in schema.sensitive:
                 raise ColumnError(f"The column '{name}' is not sensitive: only sensitive columns may hold lists.")

@@ -201,6 +201,7 @@ def compare(
     ['hilbert', 'mondrian']
     """
     request = request_of(compare, request, options)
+    request.check_unlinked("compare")
     _ = request.models  # reject invalid models before the table is read
     validate("compare", {"loss": loss}, {"loss": OneOf(tuple(METRICS))})
     # Read and parse the table once; every algorithm gets the same rows.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal._messages import Suggestion
-from shoal.errors import DataError, ParameterError
+from shoal.errors import DataError, ParameterError, UnsupportedError
 from shoal.pipeline.input import open_data
 from shoal.pipeline.input_hash import compute_input_hash
 from shoal.table import encode, roles
@@ -84,6 +84,12 @@ def provenance(
         salt = _salt(folder)
     if len(salt) != 64 or not set(salt) <= set("0123456789abcdef"):
         raise ParameterError.refusing("provenance", "salt", "64 hexadecimal digits, as salt.txt has them")
+    parameters = facts.get("parameters") or {}
+    if parameters.get("since_first") or parameters.get("link"):
+        raise UnsupportedError(
+            "The hash of a release with pseudonyms, or with days since a first date, cannot be computed again: it "
+            "depends on whose the records are."
+        )
     # Encode the columns of the release exactly as it was made, and hash them again.
     schema = roles(
         columns.get("quasi_identifiers", ()), columns.get("sensitive", ()), insensitive=columns.get("insensitive", ())
@@ -91,7 +97,8 @@ def provenance(
     opened = open_data(data, delimiter=delimiter, encoding=encoding)
     schema.check_known(opened.frame.columns)
     # The hash was computed after normalization, so the table is normalized in the same way.
-    if (facts.get("parameters") or {}).get("normalize"):
+    opened = opened.with_lists_as_text(parameters.get("lists") or {})
+    if parameters.get("normalize"):
         opened = opened.normalized(schema.quasi_identifiers + schema.sensitive)
     frame = opened.frame[list(schema.published)]
     return compare_digest(compute_input_hash(frame, encode(frame, schema), salt)[0], source["sha256"])
