@@ -8,9 +8,9 @@ from shoal._core.language import gettext as _
 from shoal._core.words import number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence, Set
 
-__all__ = ["promise_of_lists", "promise_to_linked_persons", "share_text"]
+__all__ = ["promise_of_lists", "promise_to_linked_persons", "records_of_persons", "share_text"]
 
 
 def share_text(share: object) -> str:
@@ -86,3 +86,54 @@ def promise_of_lists(request: Mapping[str, Any], what: str) -> str:
         "Of the records with the same published quasi-identifiers, at most {share} have any one value of {what}, alone "
         "or among others."
     ).format(share=share_text(request.get("alpha") or 1 / request["l"]), what=what)
+
+
+def records_of_persons(requested: Sequence[Mapping[str, Any]], *, alone: bool) -> list[str]:
+    """Explain the limits for persons with several records, given the requested models, in sentences."""
+    whose = {request.get("of") for request in requested}
+    said = [_what_records_tell(whose, alone=alone)]
+    if "lists" in whose:
+        said.append(_("A record may have several sensitive values: whoever knows some of them may find the others."))
+    if any(request.get("of") == "records" and "sampling_fraction" in request for request in requested):
+        said.append(
+            _(
+                "Estimates of people of the population take each record for another person's: where persons have "
+                "several, fewer people than estimated fit a record, and more are alone."
+            )
+        )
+    if alone:
+        said.append(
+            _(
+                "A record that did not show whose it is was taken for another person's: of a person with several of "
+                "them more may be learned than is said here."
+            )
+        )
+    if "linked_persons" not in whose and whose & {"persons", "records"}:
+        said.append(
+            _(
+                "Figures of how easily a record is found are about one record: somebody who picks any record of a "
+                "group picks one of a person with several records there more often."
+            )
+        )
+    return said
+
+
+def _what_records_tell(whose: Set[str | None], *, alone: bool) -> str:
+    if "linked_persons" in whose:
+        return _(
+            "The records of a person are linked: whoever knows some sensitive values of a person, such as two of the "
+            "diagnoses, may find the others."
+        )
+    if "one_record_each" in whose and not alone:
+        return _("No person has more than one record in it, so that what is said of records holds for persons.")
+    if "records" in whose:
+        return _(
+            "What is said of sensitive values is about one record of a person: all records of a person together may "
+            "tell more, up to all that they say."
+        )
+    if "persons" in whose:
+        return _("Persons may have several records, and it does not limit what all records of a person tell together.")
+    return _(
+        "Each record is taken for another person: of a person with several records more may be learned than is said "
+        "here, up to all that they say."
+    )

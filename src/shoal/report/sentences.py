@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import gettext as _
 from shoal._core.language import marked, ngettext, percentage
 from shoal._core.words import factor, listed, number, percent
-from shoal.report.linked_promises import promise_of_lists, promise_to_linked_persons, share_text
+from shoal.report.linked_promises import (
+    promise_of_lists,
+    promise_to_linked_persons,
+    records_of_persons,
+    share_text,
+)
 from shoal.table import PSEUDONYM
 
 if TYPE_CHECKING:
@@ -447,7 +452,7 @@ def reservations(
             "It protects against someone who knows {known}. Whoever knows more of a person than that may learn more "
             "than is said here; which columns an adversary can know is the publisher's judgement."
         ).format(known=known),
-        *_records_of_persons(requested, alone=missing_person == "own"),
+        *records_of_persons(requested, alone=missing_person == "own"),
     ]
     linked = any(request.get("of") == "linked_persons" for request in requested)
     insensitive = [name for name in insensitive if not (linked and name == PSEUDONYM)]
@@ -486,57 +491,6 @@ def reservations(
         ),
         _("It does not hide that somebody is in the table, and it is no differential privacy."),
     ]
-
-
-def _records_of_persons(requested: Sequence[Mapping[str, Any]], *, alone: bool) -> list[str]:
-    """Explain the limits for persons with several records, given the requested models, in sentences."""
-    whose = {request.get("of") for request in requested}
-    said = [_what_records_tell(whose, alone=alone)]
-    if "lists" in whose:
-        said.append(_("A record may have several sensitive values: whoever knows some of them may find the others."))
-    if any(request.get("of") == "records" and "sampling_fraction" in request for request in requested):
-        said.append(
-            _(
-                "Estimates of people of the population take each record for another person's: where persons have "
-                "several, fewer people than estimated fit a record, and more are alone."
-            )
-        )
-    if alone:
-        said.append(
-            _(
-                "A record that did not show whose it is was taken for another person's: of a person with several of "
-                "them more may be learned than is said here."
-            )
-        )
-    if "linked_persons" not in whose and whose & {"persons", "records"}:
-        said.append(
-            _(
-                "Figures of how easily a record is found are about one record: somebody who picks any record of a "
-                "group picks one of a person with several records there more often."
-            )
-        )
-    return said
-
-
-def _what_records_tell(whose: Set[str | None], *, alone: bool) -> str:
-    if "linked_persons" in whose:
-        return _(
-            "The records of a person are linked: whoever knows some sensitive values of a person, such as two of the "
-            "diagnoses, may find the others."
-        )
-    if "one_record_each" in whose and not alone:
-        return _("No person has more than one record in it, so that what is said of records holds for persons.")
-    if "records" in whose:
-        return _(
-            "What is said of sensitive values is about one record of a person: all records of a person together may "
-            "tell more, up to all that they say."
-        )
-    if "persons" in whose:
-        return _("Persons may have several records, and it does not limit what all records of a person tell together.")
-    return _(
-        "Each record is taken for another person: of a person with several records more may be learned than is said "
-        "here, up to all that they say."
-    )
 
 
 def reading(parameters: Mapping[str, Any]) -> list[str]:
