@@ -358,7 +358,7 @@ def gap_sentence(cost: Mapping[str, Any]) -> str:
     """Describe the distance of a release's cost from its lower bound, from the certificate's "cost"."""
     word, cells, _records, least = counted(cost)
     if cost.get("optimal"):
-        return _("This is proved optimal: no release that meets the same request on this table costs less.")
+        return _optimum_sentence(cost)
     if cells is None or least is None:
         return _("No lower bound on the cost is known for this request.")
     # Whole sentences are translated, so each case has its own.
@@ -390,6 +390,16 @@ def gap_sentence(cost: Mapping[str, Any]) -> str:
     near = _ratio(cells / least) if least else ""
     told = said.format(cells=number(cells), least=number(least), ratio=near)
     return told if in_stars or cells <= least or least == 0 else told + _loss_sentence(cost)
+
+
+def _optimum_sentence(cost: Mapping[str, Any]) -> str:
+    """Describe a proven optimum: of stars it is one of all costs, of recoded cells it is not one of the loss."""
+    stars = cost.get("stars")
+    recoded = cost.get("recoded_cells", stars)
+    if not recoded or recoded == stars == (cost.get("lower_bound") or {}).get("stars", stars):
+        return _("This is proved optimal: no release that meets the same request on this table costs less.")
+    said = _("Its {cells} recoded cells are the fewest that any release with the same request can have.")
+    return said.format(cells=number(recoded)) + _loss_sentence(cost)
 
 
 def _loss_sentence(cost: Mapping[str, Any]) -> str:
