@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import re
 import signal
 import warnings
 from collections.abc import Iterator
@@ -38,6 +39,46 @@ SLOW = (
     "test_starting.py",
 )
 """Folders and files of which no test is fast: searches for optima, and what starts processes, Spark or a browser."""
+
+
+TOGETHER = {
+    **{word: word for word in ("spark", "postgresql", "browser", "house", "language", "kernels")},
+    "crash": "postgresql",
+}
+"""Words of tests, and what one process runs: tests that share a session, a server, or the syntax trees of all modules."""
+SPREAD = ("docs/test_pages.py", "test_benchmarks.py", "test_published_files.py", "test_traps.py")
+"""Files that take longest: their tests are run last, by any process, so that all processes end together."""
+
+
+def scope_of(nodeid: str) -> str:
+    """Name what one process runs with a test: the tests of a word of `TOGETHER`, its file, or only itself."""
+    path, _, rest = nodeid.partition("::")
+    words = re.split(r"[\W_]+", f"{Path(path).stem} {rest.rpartition('[')[2]}")
+    together = next((TOGETHER[word] for word in TOGETHER if word in words), None)
+    if together is None and path.removeprefix("tests/") in SPREAD:
+        return nodeid
+    return together or (path if path.startswith("tests/") else "doctests")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Distribute tests by file, so that its fixtures are made and its kernels are loaded once.
+
+    pytest 9.2 ignores the ids by which xdist 3.8 knows groups.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope_of(nodeid)
+
+        def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+            # What is complete is removed, since xdist would count it again after each test.
+            for scope in [scope for scope, tests in workload.items() if all(tests.values())]:
+                del workload[scope]
+            return int(super()._pending_of(workload))
+
+    return ByFile(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

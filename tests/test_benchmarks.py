@@ -647,6 +647,8 @@ def test_every_algorithm_is_compared_with_hierarchies_and_without(benchmarks, se
     part = benchmarks.comparison
     monkeypatch.setattr(part, "_REQUESTS", {"k = 5": [shoal.KAnonymity(5)]})
     monkeypatch.setattr(part, "_WARM_UP_ROWS", 40)
+    monkeypatch.setattr("shoal.algorithms.bounds.loss._WORK_OF_PRICES", 10**4)  # bounds are not shown
+    monkeypatch.setattr("shoal.algorithms.bounds.loss._WORK_OF_LISTING", 10**4)
     there = replace(settings, adult=tmp_path / "adult.csv")
     with monkeypatch.context() as patch:
         patch.setattr(part, "ALGORITHMS", {name: part.ALGORITHMS[name] for name in ("mondrian", "tp+")})
