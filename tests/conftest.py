@@ -45,7 +45,7 @@ TOGETHER = {
     **{word: word for word in ("spark", "postgresql", "browser", "house", "language", "kernels")},
     "crash": "postgresql",
 }
-"""Words of tests, and what one process runs: tests that share a session, a server, or the syntax trees of all modules."""
+"""Words of tests, and the name of what one process runs: tests that share a session, a server, or all syntax trees."""
 SPREAD = ("docs/test_pages.py", "test_benchmarks.py", "test_published_files.py", "test_traps.py")
 """Files that take longest: their tests are run last, by any process, so that all processes end together."""
 
