@@ -8,7 +8,7 @@ from json import loads
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli.asking import engine_ready, folder_of, request_in, saving_of, source_of
-from shoal.cli.command import takes
+from shoal.cli.command import RELEASE, takes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,22 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["anonymize", "publish", "save"]
 
 
-@takes(
-    "input",
-    "columns",
-    "model",
-    "method",
-    "engine",
-    "recoding",
-    "preferences",
-    "algorithms",
-    "output",
-    "report",
-    "forms",
-    "reading",
-    "spec",
-    "json",
-)
+@takes(*RELEASE, "engine")
 def anonymize(terminal: Terminal, words: Words) -> None:
     """Make a release of a table that satisfies a privacy requirement, with a certificate and a report.
 

@@ -23,8 +23,13 @@ if TYPE_CHECKING:
 
     from shoal.request.words import Word
 
-__all__ = ["Command", "Group", "argument", "command_of", "option", "takes"]
+__all__ = ["RELEASE", "Command", "Group", "argument", "command_of", "option", "takes", "word"]
 
+RELEASE = (
+    *("input", "columns", "model", "method", "recoding", "preferences", "algorithms"),
+    *("output", "report", "forms", "reading", "spec", "json"),
+)
+"""The words of a command that makes releases; see `takes`."""
 _FEW = 20
 """Commands with at most this many options always show all of them."""
 _ALWAYS_WHOLE = 8
@@ -52,6 +57,8 @@ class Declared:
     """The panel of the help that lists it."""
     min: float | None = None
     max: float | None = None
+    word: str = ""
+    """The word of a request that declares the option, if one does; everything else is then empty."""
 
     def parameter(self, name: str, kind: Any, default: Any = None, *, required: bool = False) -> click.Parameter:
         """Build the click parameter.
@@ -103,6 +110,11 @@ def option(
     return Declared(flags=flags, metavar=metavar, help=help, panel=panel, min=min, max=max)
 
 
+def word(key: str) -> Declared:
+    """Declare an option that is a word of a request, for a command without one; the parameter has the same name."""
+    return Declared(word=key)
+
+
 def argument(*, metavar: str | None = None, help: str = "") -> Declared:  # noqa: A002
     """Declare an argument in the annotation of a parameter; see `Declared`."""
     return Declared(metavar=metavar, help=help)
@@ -123,9 +135,17 @@ class Option(click.Option):
 class Command(click.Command):
     """A command that shows everyday options with --help, and all options with --help-all."""
 
-    def __init__(self, *declared: Any, words: tuple[str, ...] = (), panel: str = "Commands", **more: Any) -> None:
+    def __init__(
+        self,
+        *declared: Any,
+        words: tuple[str, ...] = (),
+        order: tuple[str, ...] = (),
+        panel: str = "Commands",
+        **more: Any,
+    ) -> None:
         super().__init__(*declared, **more)
         self.words = words
+        self.order = order
         self.panel = panel
 
     @cached_property
@@ -135,7 +155,11 @@ class Command(click.Command):
         own = {str(one.name): one for one in self.params}
         shared = [] if not self.words else [one for one in _of_words(self.words) if one.name not in own]
         # The input of a request precedes its options, like the arguments of the command itself.
-        found: list[click.Parameter] = sorted([*self.params, *shared], key=lambda one: isinstance(one, click.Option))
+        places = {name: place for place, name in enumerate(self.order)}
+        found: list[click.Parameter] = sorted(
+            [*self.params, *shared],
+            key=lambda one: (isinstance(one, click.Option), places.get(str(one.name), len(places))),
+        )
         if sum(isinstance(one, click.Option) for one in found) > _ALWAYS_WHOLE:
             show: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
             found.append(Option(["--help-all"], help="Show all options, and exit.", **show))
@@ -226,13 +250,12 @@ def command_of(function: Callable[..., Any], name: str | None = None) -> Command
     """
     # Click's context is passed only to functions that ask for it.
     wants_context = "context" in inspect.signature(function).parameters
-    parameters = list(_annotated(function))
 
     def callback(**given: Any) -> Any:
         values = {key: _listed(value) for key, value in given.items()}
         return function(**values, **({"context": click.get_current_context()} if wants_context else {}))
 
-    return _command(function, name, callback, parameters)
+    return _command(function, name, callback)
 
 
 def takes(*names: str) -> Callable[[Callable[..., None]], Command]:
@@ -254,9 +277,8 @@ def takes(*names: str) -> Callable[[Callable[..., None]], Command]:
     """
 
     def made(function: Callable[..., None]) -> Command:
-        parameters = list(_annotated(function))
         # The function receives its own options by name, all others as words.
-        own = {str(one.name) for one in parameters}
+        own = set(_annotations(function))
 
         def callback(**given: Any) -> None:
             from shoal.request.words import Words
@@ -268,7 +290,7 @@ def takes(*names: str) -> Callable[[Callable[..., None]], Command]:
             context.obj.json = bool(words.get("json"))
             function(context.obj, words, **{key: values[key] for key in own})
 
-        return _command(function, None, callback, parameters, words=names)
+        return _command(function, None, callback, names)
 
     return made
 
@@ -277,22 +299,33 @@ def _command(
     function: Callable[..., Any],
     name: str | None,
     callback: Callable[..., Any],
-    parameters: list[click.Parameter],
     words: tuple[str, ...] = (),
 ) -> Command:
-    called = name or function.__name__.replace("_", "-")
-    return Command(called, callback=callback, params=parameters, help=inspect.getdoc(function), words=words)
+    called, declared = name or function.__name__.replace("_", "-"), _annotations(function)
+    defaults = {name: one.default for name, one in inspect.signature(function).parameters.items()}
+    # Options that are words are made when the command runs, like those of a request.
+    parameters = [
+        one.parameter(name, kind, None if needed else defaults[name], required=needed)
+        for name, (kind, one) in declared.items()
+        if not one.word
+        for needed in [defaults[name] is inspect.Parameter.empty]
+    ]
+    words += tuple(one.word for _, one in declared.values() if one.word)
+    own: dict[str, Any] = {"callback": callback, "params": parameters, "help": inspect.getdoc(function)}
+    return Command(called, words=words, order=tuple(declared), **own)
 
 
-def _annotated(function: Callable[..., Any]) -> Iterator[click.Parameter]:
+def _annotations(function: Callable[..., Any]) -> dict[str, tuple[Any, Declared]]:
+    """Return the type and the declaration of each parameter that is an option or an argument."""
     # Type hints are resolved with placeholders for types that are not imported at run time.
     kinds: Mapping[str, Any] = get_type_hints(function, include_extras=True, localns={"Terminal": Any, "Words": Any})
-    for name, one in inspect.signature(function).parameters.items():
-        notes = get_args(kinds.get(name, one.annotation))[1:]
+    found = {}
+    for name, kind in kinds.items():
+        typed, *notes = get_args(kind) or (kind,)
         declared = next((note for note in notes if isinstance(note, Declared)), None)
         if declared is not None:
-            needed = one.default is one.empty
-            yield declared.parameter(name, get_args(kinds[name])[0], None if needed else one.default, required=needed)
+            found[name] = typed, declared
+    return found
 
 
 def _of_words(names: tuple[str, ...]) -> Iterator[click.Parameter]:
@@ -303,13 +336,13 @@ def _of_words(names: tuple[str, ...]) -> Iterator[click.Parameter]:
         if name == "spec":
             spec = option("--spec", metavar="FILE.toml", help=_SPEC, panel="Files")
             yield spec.parameter("spec", Path | None)
-        yield from (_of_word(word) for key, word in WORDS.items() if name in (key, word.group))
+        yield from (_of_word(one) for key, one in WORDS.items() if name in (key, one.group))
 
 
-def _of_word(word: Word) -> click.Parameter:
-    kind = bool if word.switch else list[str] if word.many else int if word.kind is int else str
-    declared = Declared(flags=word.flags, metavar=word.declared.metavar, help=word.declared.help, panel=word.panel)
-    return declared.parameter(word.key, kind | None)
+def _of_word(one: Word) -> click.Parameter:
+    kind = bool if one.switch else list[str] if one.many else int if one.kind is int else str
+    declared = Declared(flags=one.flags, metavar=one.declared.metavar, help=one.declared.help, panel=one.panel)
+    return declared.parameter(one.key, kind | None)
 
 
 def _listed(value: Any) -> Any:

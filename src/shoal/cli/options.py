@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from shoal.cli.command import argument, option
+from shoal.cli.command import argument, option, word
 
 __all__ = [
     "Algorithms",
@@ -29,10 +29,8 @@ __all__ = [
     "Star",
     "TunedLoss",
 ]
-_COLUMNS = "Columns"
 METHOD_PANEL = "Method"
 _FILES = "Files"
-_NAMES = "Separated by commas, or the option repeated. Put a name with a comma in double quotes."
 OUT_HELP = "Folder for the release: all of it may be published. Private files go to OUT.private in the same place."
 """The help of -o for every command that writes a release."""
 # Arguments and outputs of several commands.
@@ -56,67 +54,19 @@ Page = Annotated[
     Path | None,
     option("--output", "-o", metavar="OUT", help="Write a page: the file OUT.html, or the folder OUT."),
 ]
-Force = Annotated[
-    bool | None,
-    option("--force/--no-force", help="Replace OUT and OUT.private if they exist.", panel=_FILES),
-]
-Format = Annotated[
-    str | None,
-    option(
-        "--format",
-        metavar="FORMAT",
-        help="Format of the release: csv, parquet, xlsx or ods; by default that of the input.",
-        panel=_FILES,
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    option(
-        "--delimiter",
-        metavar="CHARACTER",
-        help="The delimiter of a CSV input. Default: detected.",
-        panel=_FILES,
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    option("--encoding", metavar="NAME", help="The encoding of a CSV input. Default: detected.", panel=_FILES),
-]
-SpreadsheetSafe = Annotated[
-    bool | None,
-    option(
-        "--spreadsheet-safe/--no-spreadsheet-safe",
-        help="Quote cells that a spreadsheet would run as a formula.",
-        panel=_FILES,
-    ),
-]
+Force = Annotated[bool | None, word("force")]
+Format = Annotated[str | None, word("format")]
+Delimiter = Annotated[str | None, word("delimiter")]
+Encoding = Annotated[str | None, word("encoding")]
+SpreadsheetSafe = Annotated[bool | None, word("spreadsheet_safe")]
 Json = Annotated[
     bool | None,
     option("--json", help="Print exactly one JSON object on standard output.", panel=_FILES),
 ]
 # Options about columns, for commands without a request.
-QuasiIdentifiers = Annotated[
-    list[str] | None,
-    option(
-        "--qi",
-        metavar="NAMES",
-        help=f"Quasi-identifiers: columns that an adversary may know. {_NAMES}",
-        panel=_COLUMNS,
-    ),
-]
-Sensitive = Annotated[
-    list[str] | None,
-    option(
-        "--sensitive",
-        metavar="NAMES",
-        help="Sensitive attributes: columns that must not be linked to a person.",
-        panel=_COLUMNS,
-    ),
-]
-Star = Annotated[
-    str | None,
-    option("--star", metavar="SYMBOL", help="The symbol of a suppressed cell. Default: *.", panel=_COLUMNS),
-]
+QuasiIdentifiers = Annotated[list[str] | None, word("quasi_identifiers")]
+Sensitive = Annotated[list[str] | None, word("sensitive")]
+Star = Annotated[str | None, word("star")]
 # Options about the method.
 Algorithms = Annotated[
     list[str] | None,
@@ -158,12 +108,4 @@ Seconds = Annotated[
     str | None,
     option("--seconds", metavar="NUMBER", help="The time limit of the search. Default: 30.", panel=METHOD_PANEL),
 ]
-Seed = Annotated[
-    int | None,
-    option(
-        "--seed",
-        metavar="NUMBER",
-        help="Makes the release reproducible. Default: randomness from the operating system.",
-        panel=METHOD_PANEL,
-    ),
-]
+Seed = Annotated[int | None, word("seed")]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from shoal._core.figures import check_picture_name
 from shoal.cli.anonymize import save
 from shoal.cli.asking import folder_of, request_in, source_of
-from shoal.cli.command import option, takes
+from shoal.cli.command import RELEASE, option, takes
 from shoal.cli.console import Terminal, path_line, plain, warning_lines
 from shoal.errors import OutputError, UsageError
 from shoal.request.texts import as_number
@@ -76,21 +76,7 @@ Page = Annotated[
 ]
 
 
-@takes(
-    "input",
-    "columns",
-    "model",
-    "method",
-    "recoding",
-    "preferences",
-    "algorithms",
-    "output",
-    "report",
-    "forms",
-    "reading",
-    "spec",
-    "json",
-)
+@takes(*RELEASE)
 def tradeoff(
     terminal: Terminal,
     words: Words,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.cli import options
 from shoal.cli.anonymize import save
 from shoal.cli.asking import folder_of, request_in, source_of
-from shoal.cli.command import takes
+from shoal.cli.command import RELEASE, takes
 from shoal.cli.console import Terminal, path_line, plain, warning_lines
 from shoal.request.texts import as_number
 
@@ -27,21 +27,7 @@ _SHOWN = 12
 """Settings that the table shows at most."""
 
 
-@takes(
-    "input",
-    "columns",
-    "model",
-    "method",
-    "recoding",
-    "preferences",
-    "algorithms",
-    "output",
-    "report",
-    "forms",
-    "reading",
-    "spec",
-    "json",
-)
+@takes(*RELEASE)
 def tune(
     terminal: Terminal,
     words: Words,
