@@ -31,7 +31,7 @@ __all__ = [
     "collect_results",
 ]
 
-DEMO = "patients.csv"
+DEMO = "visits.csv"
 """File name of the bundled demo table, which is synthetic."""
 
 
