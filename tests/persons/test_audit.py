@@ -43,7 +43,9 @@ def test_a_release_with_the_column_of_its_original() -> None:
     beside = made.data.with_columns(patient=data["patient"].gather(made.rows))
     found = shoal.audit(beside, **ASKED, k=5)
     assert found.failures == ()
-    assert found.persons == tuple(made.certificate.persons)
+    assert found.persons == tuple(
+        {name: figure for name, figure in one.items() if name != "risk_before"} for one in made.certificate.persons
+    )
 
 
 def test_the_command_line(tmp_path: Path) -> None:
@@ -162,3 +164,37 @@ def test_the_page_counts_persons(tmp_path: Path) -> None:
     page = (tmp_path / "page" / "report.html").read_text()
     assert "The figures of risk count persons: 60" in page
     assert SECRET not in page + called.output
+
+
+class TestReports:
+    def pages(self, folder: Path, **more: Any) -> tuple[str, str]:
+        shoal.anonymize(sixty(), **ASKED, k=5, seed=1, **more).save(folder / "out")
+        return (folder / "out" / "report.html").read_text(), (folder / "out.private" / "report.html").read_text()
+
+    def test_the_stewards_page_counts_persons(self, tmp_path: Path) -> None:
+        public, private = self.pages(tmp_path)
+        assert "Of 60 persons in the file, 60 could be found" in private
+        assert "a person is found: the highest probability" in private
+        # Whose the records are does not follow from the published table.
+        assert "persons in the file" not in public
+        assert "a person is found" not in public
+
+    def test_both_pages_of_linked_rows_count_bundles(self, tmp_path: Path) -> None:
+        for page in self.pages(tmp_path, link=True):
+            assert "60 persons are in" in page
+            assert "a person is found: the highest probability" in page
+            assert "a record is found" not in page
+
+    def test_the_risk_before_is_that_of_the_original(self) -> None:
+        for seed in range(30):
+            frame = few_visits(seed)
+            most = frame["u"].value_counts()["count"].max()
+            if 2 * int(most) > frame.height:  # type: ignore[arg-type]
+                continue
+            made = shoal.anonymize(frame.drop("s"), quasi_identifiers=["a", "b"], person="u", k=2, seed=1)
+            (figures,) = made.certificate.persons
+            rows, owners = frame["a", "b"].rows(), frame["u"].to_list()
+            expected = risk_of_persons(distinct_persons(rows, owners, rows), owners)
+            assert figures["risk_before"]["highest"] == float(max(expected.values()))
+            assert figures["risk_before"]["average"] == pytest.approx(float(sum(expected.values()) / len(expected)))
+            assert figures["risk"]["highest"] <= 0.5

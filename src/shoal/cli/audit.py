@@ -173,7 +173,8 @@ def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None, noun: st
             lines.append((name, number(value)))
     if risk is not None:
         above = f"{percent(risk['records_above'])} of the {noun} above {percent(risk['threshold'])}"
-        lines.append(("risk", f"{found({'after': risk})}; {above}, {percent(risk['sample_uniques'])} alone"))
+        said = found({"after": risk}, f"a {noun[:-1]}")
+        lines.append(("risk", f"{said}; {above}, {percent(risk['sample_uniques'])} alone"))
     return lines
 
 

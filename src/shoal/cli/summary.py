@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli.console import folder_lines, lines_of, plain
+from shoal.report.person_risk import risk_figures
 from shoal.report.sentences import (
     achieved_for,
     counted,
@@ -45,6 +46,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     word, changed, touched, _ = counted(cost)
     share = (changed or 0) / cells if cells else 0
     lost = f", {percent(cost['gcp'])} of the information (normalized certainty penalty)" if word != "stars" else ""
+    figures_of_risk, whose = risk_figures(certificate)
     reached = dict.fromkeys(achieved_for(request, achieved) for request in requested)
     facts = [
         ("asked", "; ".join(model_title(request) for request in requested)),
@@ -58,7 +60,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
             "cost",
             f"{number(changed)} {word}, {percent(share)} of the cells, in {number(touched)} records{lost}",
         ),
-        ("risk", found(certificate["risk"])),
+        ("risk", found(figures_of_risk, "a record" if whose == "records" else "a person")),
         ("bound", gap_sentence(cost)),
         (
             "method",

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shoal._version import __version__
 from shoal.disclosure_risk import measure_persons, reidentification
+from shoal.disclosure_risk.reidentification import reidentification_of_persons
 from shoal.findings import (
     exact_ends,
     how_to_coarsen,
@@ -26,7 +29,6 @@ from shoal.table import KEYED
 from shoal.verification import scale_of_names
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
@@ -91,6 +93,7 @@ def certify_release(
             k=request.requirement.k,
             times=prepared.counts[entries],
         )
+        _add_risk_before(figures, prepared)
         # Warnings about the release, then about the original table.
         warnings = (
             *_find_published_warnings(published, prepared.counts[entries], prepared, achieved),
@@ -146,6 +149,16 @@ def _measure_risk(prepared: PreparedTable, achieved: Achieved) -> dict[str, dict
     before, k = prepared.original.classes.sizes_counted, prepared.request.requirement.k
     sizes = {"before": before, "after": achieved.sizes_counted}
     return {when: reidentification(counted, k=k).to_dict() for when, counted in sizes.items()}
+
+
+def _add_risk_before(figures: Sequence[dict[str, Any]], prepared: PreparedTable) -> None:
+    """Add to the figures of each kind of unit the risk of its units in the original rows."""
+    if not prepared.table.quasi_identifiers:
+        return
+    for one, column in zip(figures, prepared.table.units, strict=False):
+        pairs = np.unique(np.column_stack((prepared.original.classes.of_rows, column.codes)).astype(np.int64), axis=0)
+        risk = reidentification_of_persons(pairs[:, 0], pairs[:, 1], k=prepared.request.requirement.k)
+        one["risk_before"] = risk.to_dict()
 
 
 def _find_published_warnings(

@@ -46,18 +46,20 @@ def render_audit(facts: Mapping[str, Any], *, title: str, remarks: Sequence[str]
         ],
         failures=[(sentences.model_title(one["model"]), one) for one in facts.get("failures", ())],
         most=_GROUPS,
-        risk_rows=_risk_rows(facts["risk"]),
+        risk_rows=_risk_rows(facts["risk"], of_persons="unique_persons" in facts),
     )
 
 
-def _risk_rows(risk: Mapping[str, Any] | None) -> list[tuple[str, float, float]]:
+def _risk_rows(risk: Mapping[str, Any] | None, *, of_persons: bool) -> list[tuple[str, float, float]]:
     from shoal.report.page import ATTACKERS
+    from shoal.report.person_risk import PERSON_ATTACKERS
 
     # Without quasi-identifiers there is no risk of linking.
     if risk is None:
         return []
     above = sentences.percent(risk["threshold"])
-    return [(does.format(above), risk[name], risk[name]) for name, does in ATTACKERS]
+    outcomes = PERSON_ATTACKERS if of_persons else ATTACKERS
+    return [(does.format(above), risk[name], risk[name]) for name, does in outcomes]
 
 
 def render_attack(facts: Mapping[str, Any], *, title: str, said: Sequence[str], attack: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shoal.report.person_risk import risk_figures
 from shoal.report.sentences import (
     achieved_for,
     counted,
@@ -143,12 +144,13 @@ def card_of_certificate(certificate: Mapping[str, Any]) -> str:
     word, changed, touched, _ = counted(cost)
     cells = rows * len(certificate["input"]["quasi_identifiers"])
     share = percent((changed or 0) / cells if cells else 0)
+    figures_of_risk, whose = risk_figures(certificate)
     figures = [
         *_asked(certificate),
         ("groups", number(certificate["achieved"]["groups"])),
         ("cost", f"{number(changed)} {word}, {share} of the cells, in {number(touched)} rows"),
         ("loss", f"{percent(cost['gcp'])} of the information (global certainty penalty)"),
-        ("risk", found(certificate["risk"])),
+        ("risk", found(figures_of_risk, "a record" if whose == "records" else "a person")),
         ("bound", gap_sentence(cost)),
         ("algorithm", f"{certificate['algorithm']}: {certificate['reason']}"),
         ("time", f"{certificate['seconds']['total']:.2f} s"),
@@ -207,7 +209,8 @@ def card_of_audit(facts: Mapping[str, Any]) -> str:
     ]
     # Risk needs quasi-identifiers, so an audit may have none.
     if facts["risk"] is not None:
-        figures += _risk_after({"risk": {"after": facts["risk"]}})
+        noun = "a record" if facts.get("unique_persons") is None else "a person"
+        figures.append(("risk", found({"after": facts["risk"]}, noun)))
     fails = list(facts.get("violations", ()))
     return card(
         f"Audit of {number(facts['rows'])} rows",
@@ -235,7 +238,8 @@ def _warned(certificate: Mapping[str, Any]) -> list[str]:
 
 
 def _risk_after(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
-    said = found({when: figures for when, figures in certificate["risk"].items() if when == "after"})
+    figures, whose = risk_figures(certificate)
+    said = found({"after": figures["after"]} if figures else {}, "a record" if whose == "records" else "a person")
     return [("risk", said)] if said else []
 
 

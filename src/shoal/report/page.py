@@ -13,6 +13,7 @@ from shoal.errors import OutputError
 from shoal.findings import WARNINGS
 from shoal.metrics import METRICS
 from shoal.report import sentences
+from shoal.report.person_risk import PERSON_ATTACKERS, bundle_sentence, risk_figures
 from shoal.report.templating import template
 from shoal.verification.published_folder import COUNTERFEITS
 from shoal.wording import sentences as in_words
@@ -240,21 +241,27 @@ def _risk(
 
     In a series the original has as many rows as persons; the release has counterfeits in addition.
     """
-    measured = certificate.get("risk") or {}
+    measured, whose = risk_figures(certificate)
     explained = [one for one in MEASURES if one.name in EXPLAINED]
     told = {}
     # Each measure explains its figure for the original and for the release.
-    for when, figures in measured.items():
+    of_persons: dict[str, Any] = {}
+    if whose == "persons":
+        of_persons = {"unit": certificate["persons"][0]["unit"], "units": certificate["persons"][0]["units"]}
+    for when, figures in measured.items() if whose != "bundles" else ():
         alone = figures["sample_uniques"]
         of_rows = people if when == "before" and people is not None else rows
         facts = {"rows": of_rows, "columns": known, "prosecutor": figures, "sample_uniques": alone}
-        told[when] = [one.sentence(facts) for one in explained]
-    shown = list(_risk_rows(certificate, measured, sureness)) if measured else []
+        told[when] = [one.sentence({**facts, **of_persons}) for one in explained]
+    if whose == "bundles":
+        told["after"] = [bundle_sentence(certificate)]
+    shown = list(_risk_rows(certificate, measured, sureness, whose)) if measured else []
     return {
         "risk": measured,
         "risk_rows": shown,
         "both": "before" in measured,
         "found": told,
+        "of_persons": whose != "records",
         "explained": explained,
         "sensitive_shown": _SENSITIVE_SHOWN,
         "warned": _by_kind(certificate.get("warnings") or ()),
@@ -287,13 +294,21 @@ ATTACKERS = (
 
 
 def _risk_rows(
-    certificate: Mapping[str, Any], measured: Mapping[str, Mapping[str, Any]], sureness: Sequence[Sureness]
+    certificate: Mapping[str, Any],
+    measured: Mapping[str, Mapping[str, Any]],
+    sureness: Sequence[Sureness],
+    whose: str = "records",
 ) -> Iterator[tuple[str, float, float]]:
     """Yield outcomes of attacks with their probabilities before and after."""
     after = measured["after"]
     before = measured.get("before", after)
-    for name, does in ATTACKERS:
-        yield _(does).format(sentences.percent(after["threshold"])), before[name], after[name]
+    for name, does in ATTACKERS if whose == "records" else PERSON_ATTACKERS:
+        if name in after:
+            above = sentences.percent(after["threshold"]) if "threshold" in after else ""
+            yield _(does).format(above), before[name], after[name]
+    if whose == "bundles":
+        # Shares of records would understate what is known of linked persons; the promises state l of persons.
+        return
     # Of many sensitive columns those with the highest confidence are shown, in the order of the release.
     worst = sorted(sureness, key=lambda one: (-one.highest_after, -one.average_after))[:_SENSITIVE_SHOWN]
     for one in sureness:

@@ -337,7 +337,7 @@ def _cautious(letter: str, value: object) -> str:
     return number((floor if letter in ("k", "l", "e") else ceil)(value * 1000) / 1000)
 
 
-def found(risk: Mapping[str, Mapping[str, Any]]) -> str:
+def found(risk: Mapping[str, Mapping[str, Any]], what: str = "a record") -> str:
     """Describe the risk of re-identification from a certificate's `risk`; empty if nothing was measured.
 
     Examples
@@ -349,7 +349,7 @@ def found(risk: Mapping[str, Mapping[str, Any]]) -> str:
         return ""
     # The release first, then the original for comparison.
     highest, average = (percent(risk["after"][name]) for name in ("highest", "average"))
-    said = f"a record is found with a probability of at most {highest}, on average {average}"
+    said = f"{what} is found with a probability of at most {highest}, on average {average}"
     before = risk.get("before")
     return f"{said}; before, of {percent(before['highest'])} and {percent(before['average'])}" if before else said
 
