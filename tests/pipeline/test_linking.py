@@ -104,6 +104,13 @@ def test_each_person_keeps_one_pseudonym_and_true_cells() -> None:
     assert release.data["disease"].to_list() == came["disease"].to_list()
 
 
+@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+def test_columns_of_persons_stay_constant(recoding: Any) -> None:
+    """Hence a published table can be divided into one of persons and one of rows."""
+    release = shoal.anonymize(visits(7, 60), **ROLES, link=True, k=3, recoding=recoding, seed=1)
+    assert release.data.select("pseudonym", "age", "gender").unique().height == 60
+
+
 def test_rows_are_linked_in_the_order_of_a_column() -> None:
     table = pl.DataFrame(
         {
