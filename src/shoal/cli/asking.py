@@ -130,12 +130,13 @@ def _check_named(words: Words, source: str | None, named: Sequence[str]) -> None
 def _columns_to_choose_from(words: Words, source: str | None) -> str:
     """Return the end of an error message that lists the columns of the table and names the next step."""
     from shoal.io.readers import STANDARD_INPUT, read_table
+    from shoal.request.request_fields import fields_in
 
     # Read the columns of the table, unless it cannot be read or is standard input.
     source = source or words.get("input")
     if source is None or source == STANDARD_INPUT:
         return " shoal inspect INPUT proposes a role for each column."
-    reading = {name: words.get(name) for name in ("delimiter", "encoding", "sheet")}
+    reading = {name: words.get(name) for name in fields_in("reading")}
     try:
         found = read_table(source, **reading).frame.columns
     except UsageError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,38 +52,42 @@ def coarsenings_of(texts: Mapping[str, str]) -> dict[str | tuple[str, ...], Coar
 
 def _coarsening_of(words: str) -> Coarsening:
     kind, _, value = words.partition(":")
-    makers = _makers()
-    if kind not in makers:
+    if kind not in KINDS:
         near = did_you_mean(kind, KINDS) or f"There are {', '.join(KINDS.values())}."
         raise UsageError(f"'{kind}' is not a coarsening. {near}")
     # These two kinds have no parameter, all others need one.
     if bool(value) == (kind in ("zip3", "any")):
         raise UsageError(f"The coarsening '{kind}' has the form {KINDS[kind]}.")
-    return makers[kind](value)
+    if kind == "level":
+        return _level(value)
+    if kind == "regions":
+        return _regions(value)
+    made, parameter = _classes()[kind]
+    if not parameter:
+        return made()
+    if kind == "cuts":
+        return made(**{parameter: [as_number(_FLAG, cut) for cut in value.split(",")]})
+    return made(**{parameter: value if kind == "date" else as_number(_FLAG, value)})
 
 
-def _makers() -> dict[str, Callable[[str], Coarsening]]:
+def _classes() -> dict[str, tuple[type[Coarsening], str]]:
+    """Return the class and the parameter of each kind that has no file; the parameter is empty if there is none."""
     from shoal.grouping import Labels, Ordered, Points
 
-    def number(text: str) -> Any:
-        return as_number(_FLAG, text)
-
     return {
-        "prefix": lambda text: Prefix(number(text)),
-        "bins": lambda text: Bins(number(text)),
-        "cuts": lambda text: Bins(cuts=[number(cut) for cut in text.split(",")]),
-        "quantiles": lambda text: Bins(quantiles=number(text)),
-        "date": DatePart,
-        "level": _level,
-        "round": lambda text: Round(number(text)),
-        "top": lambda text: TopCode(number(text)),
-        "bottom": lambda text: BottomCode(number(text)),
-        "labels": lambda text: Labels(k=number(text)),
-        "ordered": lambda text: Ordered(k=number(text)),
-        "points": lambda text: Points(k=number(text)),
-        "regions": _regions,
-        "zip3": lambda _: ThreeDigitZip(),
-        "any": lambda _: OneValue(),
+        "prefix": (Prefix, "n"),
+        "bins": (Bins, "width"),
+        "cuts": (Bins, "cuts"),
+        "quantiles": (Bins, "quantiles"),
+        "date": (DatePart, "part"),
+        "round": (Round, "to"),
+        "top": (TopCode, "at"),
+        "bottom": (BottomCode, "at"),
+        "labels": (Labels, "k"),
+        "ordered": (Ordered, "k"),
+        "points": (Points, "k"),
+        "zip3": (ThreeDigitZip, ""),
+        "any": (OneValue, ""),
     }
 
 
@@ -126,41 +131,24 @@ def in_words(coarsening: Coarsening, *, file: str = "") -> str | None:
     >>> in_words(Bins(10)), in_words(Bins(cuts=[18, 65])), in_words(Bins(10, start=5))
     ('bins:10', 'cuts:18,65', None)
     """
-    from shoal.grouping import Labels, Ordered, Points
-
-    words: str | None = None
-    # Only parameters with an equivalent in the syntax match; all others keep their defaults.
-    match coarsening:
-        case Bins(width=width, start=0) if width is not None:
-            words = f"bins:{_number(width)}"
-        case Bins(cuts=cuts) if cuts is not None:
-            words = "cuts:" + ",".join(map(_number, cuts))
-        case Bins(quantiles=quantiles) if quantiles is not None:
-            words = f"quantiles:{quantiles}"
-        case DatePart(part=part, format=None, earliest=None):
-            words = f"date:{part}"
-        case Level(level=level):
-            words = f"level:{file}:{level}" if file else None
-        case Prefix(n=n, digits=None):
-            words = f"prefix:{n}"
-        case Round(to=to):
-            words = f"round:{_number(to)}"
-        case TopCode(at=at, label=None):
-            words = f"top:{_number(at)}"
-        case BottomCode(at=at, label=None):
-            words = f"bottom:{_number(at)}"
-        case Labels(k=k, labels="members", seed=0):
-            words = f"labels:{k}"
-        case Ordered(k=k):
-            words = f"ordered:{k}"
-        case Points(k=k, geographic=None):
-            words = f"points:{k}"
-        case ThreeDigitZip() if coarsening == ThreeDigitZip():
-            words = "zip3"
-        case OneValue() if coarsening == OneValue():
-            words = "any"
-    return words
+    if isinstance(coarsening, Level):
+        return f"level:{file}:{coarsening.level}" if file else None
+    given: Any = coarsening
+    own: Any = type(coarsening)
+    for kind, (made, name) in _classes().items():
+        if own is not made or (name and getattr(given, name) is None):
+            continue
+        # Only this parameter has an equivalent in the syntax; all others must have their defaults.
+        words = f"{kind}:{_text(getattr(given, name))}" if name else kind
+        again = _coarsening_of(words)
+        if replace(given, **({name: getattr(again, name)} if name else {})) == again:
+            return words
+    return None
 
 
-def _number(value: object) -> str:
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence):
+        return ",".join(map(_text, value))
     return number_text(exact_fraction(value))  # type: ignore[arg-type]

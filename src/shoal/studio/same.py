@@ -75,10 +75,9 @@ def of_risk(plan: Plan, *, suda: int | None, output: str) -> Same:
         options.append((flag("suda"), str(suda)))
         arguments["suda"] = suda
     # `risk` reads the raw table, so it takes no date formats or decimal sign.
-    for name in ("delimiter", "encoding", "sheet"):
-        if plan.reading.get(name):
-            options.append((flag(name), plan.reading[name]))
-            arguments[name] = plan.reading[name]
+    for name, value in _reading(plan).items():
+        options.append((flag(name), value))
+        arguments[name] = value
     return Same(
         command=_first(plan) + _command(["shoal", "risk", plan.shown], options),
         spec=spec_of(plan, output=output),
@@ -185,18 +184,22 @@ def of_attacking(
 
 def _people_in_python(plan: Plan) -> list[str]:
     """Write the lines of Python that read the table with parsed dates and numbers."""
-    reading = {name: repr(plan.reading[name]) for name in ("delimiter", "encoding", "sheet") if plan.reading.get(name)}
-    said = {"dates": repr(dict(plan.dates))} if plan.dates else {}
-    if plan.reading.get("decimal"):
-        said["decimal"] = repr(plan.reading["decimal"])
-    arguments = "".join(f", {name}={value}" for name, value in reading.items())
-    forms = "".join(f", {name}={value}" for name, value in said.items())
+    said = {"dates": dict(plan.dates), "decimal": plan.reading.get("decimal")}
+    arguments = "".join(f", {name}={value!r}" for name, value in _reading(plan).items())
+    forms = "".join(f", {name}={value!r}" for name, value in said.items() if value)
     return [
         "from shoal.io import read, understand",
         "",
         f"people = read({plan.shown!r}{arguments})",
         f"people = understand(people, {plan.names_of('quasi_identifier')!r}{forms}).frame",
     ]
+
+
+def _reading(plan: Plan) -> dict[str, str]:
+    """Return the options of reading a raw table that the user set."""
+    from shoal.request.request_fields import fields_in
+
+    return {name: plan.reading[name] for name in fields_in("reading") if plan.reading.get(name)}
 
 
 def left_out_of_series(plan: Plan) -> list[str]:

@@ -73,6 +73,7 @@ def measure_risk(
     """Measure the disclosure risk of the original table."""
     from shoal._core.validation import number_in
     from shoal.errors import ParameterError
+    from shoal.request.request_fields import fields_in
     from shoal.verbs.risk import risk
 
     fraction: Any = number_in(sampling_fraction) if sampling_fraction else None
@@ -86,7 +87,7 @@ def measure_risk(
         sampling_fraction=fraction,
         suda=suda,
         progress=progress,
-        **{name: value for name, value in reading.items() if name in ("delimiter", "encoding", "sheet")},
+        **{name: value for name, value in reading.items() if name in fields_in("reading")},
     )
     return {**found.to_dict(), "sentences": {**_sentences(found)}}
 
@@ -178,10 +179,11 @@ def preview(
 def read_parsed(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
     """Read the table of a request with parsed dates and numbers; return it and its quasi-identifiers."""
     from shoal.pipeline.input import convert_text, open_data
+    from shoal.request.request_fields import fields_in
     from shoal.table import roles
 
     progress("read", 0, 1)
-    reading = {name: asked.get(name) for name in ("delimiter", "encoding", "sheet")}
+    reading = {name: asked.get(name) for name in fields_in("reading")}
     # Read the file, check the names of columns, then parse dates and numbers as a release does.
     opened = open_data(asked["data"], **reading)
     schema = roles(asked["quasi_identifiers"], asked.get("sensitive"))
