@@ -212,7 +212,7 @@ def test_a_change_of_another_window_is_not_taken_back_by_an_error_elsewhere(brow
 
 def test_a_release_that_was_not_made_keeps_the_name_of_its_folder(browser):
     browser.decided()
-    browser.send("/goal", {"k": "121", "recoding": "generalization"})
+    browser.studio.history.change("A goal for another table", privacy={"k": "121"})
     answer = browser.send("/publish", {"folder": "made"})
     assert "The release was not made" in answer.text
     assert 'name="folder" value="made"' in answer.text
@@ -328,3 +328,34 @@ def test_a_form_is_found_by_its_hidden_fields_and_an_old_one_gets_nothing():
     old = refused_page(page, SubmittedForm(path="/a", form={"of": "3", "x": "typed"}), "wrong")
     assert "typed" not in old
     assert old.index("wrong") < old.index("before")
+
+
+def test_a_goal_that_no_release_can_meet_is_refused_on_its_screen(browser, home):
+    lines = (home / "patients.csv").read_text().splitlines()
+    same = [line.rpartition(",")[0] + ",common" for line in lines[1:81]]
+    (home / "patients.csv").write_text("\n".join([lines[0], *same, *lines[81:]]) + "\n")
+    browser.decided()
+    before = dict(browser.studio.plan.privacy)
+    answer = browser.send("/goal", {"k": "3", "l": "2"})
+    assert answer.status_code == 422
+    assert "For whom is it, and how safe must it be?" in answer.text
+    assert "No release can satisfy" in answer.text
+    assert "common" not in answer.text
+    assert browser.studio.plan.privacy == before
+    assert browser.send("/goal", {"k": "3", "l": "1"}).url.path == "/coarser"
+
+
+def test_a_person_with_too_many_records_is_noticed_on_the_goal(browser, home):
+    rows = ["who,age,disease", *(f"p{row if row < 20 else 0},{20 + row % 7},d{row % 5}" for row in range(60))]
+    (home / "patients.csv").write_text("\n".join(rows) + "\n")
+    browser.sure = False
+    browser.enter()
+    browser.send("/open", {"path": "patients.csv"})
+    browser.send("/persons", {"answer": "counted", "column": "0"})
+    roles = {"role-1": "quasi_identifier", "role-2": "sensitive"}
+    browser.send("/columns", {**roles, "do": "next"})
+    answer = browser.send("/goal", {"k": "5"})
+    assert answer.status_code == 422
+    assert "No release can satisfy" in answer.text
+    browser.send("/persons", {"answer": "one", "column": "0"})
+    assert browser.send("/goal", {"k": "5"}).url.path == "/coarser"

@@ -216,7 +216,10 @@ def test_a_bad_file_is_looked_at_again_when_it_changed(browser, home):
 
 def test_a_goal_that_cannot_be_met_says_so_and_writes_nothing(browser, home):
     browser.decided()
-    browser.send("/goal", {"k": "121", "recoding": "generalization"})
+    answer = browser.send("/goal", {"k": "121", "recoding": "generalization"})
+    assert answer.status_code == 422
+    assert "120" in answer.text
+    browser.studio.history.change("A goal for another table", privacy={"k": "121"})
     answer = browser.send("/publish", {"folder": "made"})
     assert "The release was not made" in answer.text
     assert "120" in answer.text

@@ -49,6 +49,10 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     # The offers depend on the original columns, so choosing one of them does not compute them again.
     plain = Plan(**{**vars(plan), "coarsen": {}}).work
     made = {name: [tree.path, tree.name] for name, tree in plan.trees.items() if Path(tree.path).is_file()}
+    # A goal that no release can meet is refused on the screen Goal.
+    met = studio.facts("coarser", "Checking the goal", jobs.check_goal, {"content": plain}, back="/goal")
+    if isinstance(met, Waiting):
+        return met
     arguments = {"content": plain, "trees": made}
     offered = studio.facts("coarser", "Finding what fits each column", jobs.list_coarsenings, arguments, back="/goal")
     if isinstance(offered, Waiting):

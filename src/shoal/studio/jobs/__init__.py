@@ -3,6 +3,7 @@
 from shoal.studio.jobs.attacks import attack, intersect
 from shoal.studio.jobs.ledgers import list_series, publish_next, start_series, take_back, verify_series
 from shoal.studio.jobs.tables import (
+    check_goal,
     compare,
     compare_algorithms,
     inspect_table,
@@ -17,6 +18,7 @@ from shoal.studio.jobs.trees import shape
 
 __all__ = [
     "attack",
+    "check_goal",
     "compare",
     "compare_algorithms",
     "intersect",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from shoal._core.progress import Progress
 
 __all__ = [
+    "check_goal",
     "compare",
     "compare_algorithms",
     "inspect_table",
@@ -174,6 +175,30 @@ def preview(
     told["loss"] = coarsening_losses(frame.select(names), quasi_identifiers=names, coarsen=made)
     told["pictures"] = {columns: draw() for columns, draw in coarser.pictures.items()}
     return told
+
+
+def check_goal(*, content: Mapping[str, Any], progress: Progress) -> bool:
+    """Check that a table can meet the goal of a request, which coarser columns do not change.
+
+    Raises
+    ------
+    InfeasibleError
+        If no release of the table can.
+    """
+    from shoal._core.progress import Clock
+    from shoal.pipeline.input import open_data
+    from shoal.pipeline.prepare import interpret, prepare
+    from shoal.request.request import Request
+
+    progress("read", 0, 1)
+    asked = arguments_in(content)
+    request = Request(**{name: value for name, value in asked.items() if name != "data"})
+    reading = {name: asked.get(name) for name in ("delimiter", "encoding", "sheet")}
+    opened = open_data(asked["data"], **reading)
+    request = request.resolve(opened.frame.columns)
+    opened = interpret(opened, request, dates=request.dates, decimal=request.decimal)
+    prepare(opened, request, Clock(("coarsen", "encode"), progress))
+    return True
 
 
 def read_parsed(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
