@@ -67,3 +67,12 @@ def test_other_columns_are_refused(changed: dict[str, Any], error: type[Exceptio
     stays().write_csv(tmp_path / "stays.csv")
     with pytest.raises(error, match=says):
         shoal.anonymize(tmp_path / "stays.csv", **{**ROLES, "since_first": ["in"]} | changed)
+
+
+def test_a_plan_does_not_publish_the_dates() -> None:
+    """A plan has the forms of quasi-identifiers, not the days of another column."""
+    request = {**ROLES, "quasi_identifiers": ["out"], "insensitive": ["in"], "since_first": ["in", "out"]}
+    made = shoal.anonymize(stays(), **request)
+    assert made.data["in"].dtype == pl.Int64
+    with pytest.raises(UnsupportedError, match="days since a first date cannot be applied"):
+        shoal.apply(made.plan, stays())

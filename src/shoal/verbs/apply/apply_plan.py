@@ -130,10 +130,10 @@ def apply(
     # Read the table with the formats of the plan's table.
     with clock.step("read"):
         plan = _opened_plan(plan)
-        if plan.parameters.get("link") or plan.parameters.get("lists"):
+        if any(plan.parameters.get(name) for name in ("link", "lists", "since_first")):
             raise UnsupportedError(
-                "A plan of linked rows or of lists of values cannot be applied: new persons need groups of their own. "
-                "Publish the table with anonymize."
+                "A plan of linked rows, of lists of values or of days since a first date cannot be applied. Publish the "
+                "table with anonymize."
             )
         opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
         present = tuple(name for name in plan.schema.direct_identifiers if name in opened.frame.columns)
