@@ -132,8 +132,8 @@ def apply(
         plan = _opened_plan(plan)
         if any(plan.parameters.get(name) for name in ("link", "lists", "since_first")):
             raise UnsupportedError(
-                "A plan of linked rows, of lists of values or of days since a first date cannot be applied. Publish the "
-                "table with anonymize."
+                "A plan of linked rows, of lists of values or of days since a first date cannot be applied. Publish "
+                "the table with anonymize."
             )
         opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
         present = tuple(name for name in plan.schema.direct_identifiers if name in opened.frame.columns)
