@@ -198,3 +198,16 @@ class TestReports:
             assert figures["risk_before"]["highest"] == float(max(expected.values()))
             assert figures["risk_before"]["average"] == pytest.approx(float(sum(expected.values()) / len(expected)))
             assert figures["risk"]["highest"] <= 0.5
+
+
+def test_inspection_measures_the_risk_of_proposed_persons(tmp_path: Path) -> None:
+    data = sixty().with_columns(pl.col("patient").str.replace(f"{SECRET} ", "P"))
+    found = shoal.inspect(data)
+    assert [column.name for column in found.columns if column.role == "person"] == ["patient"]
+    assert (found.risk["unit"], found.risk["units"], found.risk["smallest_class"]) == ("patient", 60, 1)
+    assert found.risk["sample_uniques"] == 1.0
+    data.write_csv(tmp_path / "t.csv")
+    called = CliRunner().invoke(app, ["inspect", str(tmp_path / "t.csv"), "-o", str(tmp_path / "page")])
+    assert called.exit_code == 0, called.output
+    assert "100% of the persons are alone" in " ".join(called.stdout.split())
+    assert "of the persons share the proposed" in next((tmp_path / "page").glob("*.html")).read_text()

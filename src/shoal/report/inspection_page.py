@@ -85,11 +85,12 @@ def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
         return ["No column is taken for a quasi-identifier: nobody could be recognized by what is published."]
     # Many columns are not repeated in the sentence.
     known = listed(risk["quasi_identifiers"]) if len(risk["quasi_identifiers"]) <= 12 else "the quasi-identifiers above"
+    what = "record" if risk.get("unit") is None else "person"
     # Zero is a statement of its own, followed by the next interesting figure.
     alone = (
-        f"{percent(risk['sample_uniques'])} of the records are alone"
+        f"{percent(risk['sample_uniques'])} of the {what}s are alone"
         if risk["sample_uniques"]
-        else f"no record is alone, the smallest group has {number(risk['smallest_class'])} records"
+        else f"no {what} is alone, the smallest group has {number(risk['smallest_class'])} {what}s"
     )
     below = percent(risk["below_k"]) if risk["below_k"] else "none"
     groups = (
@@ -98,9 +99,14 @@ def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
     )
     # The prosecutor's risk, for an adversary who knows that the person is in the table.
     chance = (
-        f"On average that leads to the right record with a probability of {percent(risk['average'])} for somebody who "
+        f"On average that leads to the right {what} with a probability of {percent(risk['average'])} for somebody who "
         "is known to be in the table, if all columns were published as they are."
     )
+    if risk.get("unit") is not None:
+        whose = (
+            f"These figures count {number(risk['units'])} persons, whom '{risk['unit']}' identifies by the proposal."
+        )
+        return [groups, chance, whose]
     return [groups, chance]
 
 

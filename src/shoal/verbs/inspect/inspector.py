@@ -26,6 +26,7 @@ from shoal.disclosure_risk import (
     sample_uniques,
     small_classes,
 )
+from shoal.disclosure_risk.person_rows import PersonRows
 from shoal.errors import DataError
 from shoal.findings import Remark, is_one_each, repeated_person
 from shoal.findings.finding_kinds import MOST_QUASI, OWN_VALUE
@@ -38,7 +39,7 @@ from shoal.verbs.inspect.counting import CountedColumn, counted
 from shoal.verbs.inspect.inspected_column import InspectedColumn
 from shoal.verbs.inspect.inspection import Inspection
 from shoal.verbs.inspect.kinds import kind_of
-from shoal.verbs.inspect.proposals import QUASI, SENSITIVE, propose
+from shoal.verbs.inspect.proposals import PERSON, QUASI, SENSITIVE, propose
 
 if TYPE_CHECKING:
     from shoal.disclosure_risk import Combination, PersonEvidence, PossibleIdentifier
@@ -136,7 +137,7 @@ def inspect(
         rows=frame.height,
         columns=tuple(inspected),
         combinations=_combinations(columns, inspected, told),
-        risk=_risk(quasi, k),
+        risk=_risk(quasi, k, _person_in(columns, inspected)),
         warnings=tuple(_warnings(inspected, columns, meant, persons)),
         persons=persons,
         encoding=opened.encoding,
@@ -256,19 +257,38 @@ def _combinations(
     return rank_combinations(able, size=2, work=_WORK, progress=progress) if able else ()
 
 
-def _risk(quasi: Sequence[CountedColumn], k: int) -> dict[str, Any]:
-    """Compute the risk of re-identification by some columns in their original form."""
+def _person_in(columns: Sequence[CountedColumn], inspected: Sequence[InspectedColumn]) -> CountedColumn | None:
+    """Return the column that is proposed to identify persons with several rows, if there is one."""
+    found = [column for column, facts in zip(columns, inspected, strict=True) if facts.role == PERSON]
+    return found[0] if len(found) == 1 else None
+
+
+def _risk(quasi: Sequence[CountedColumn], k: int, person: CountedColumn | None) -> dict[str, Any]:
+    """Compute the risk of re-identification by some columns in their original form.
+
+    If a column identifies persons, shares are of the persons, who have the highest risk of any of their rows, and a
+    class has the size of its different persons.
+    """
     names = [column.name for column in quasi]
     if not quasi:
         return {"quasi_identifiers": names, "classes": 1, "smallest_class": None}
     # The prosecutor knows all proposed quasi-identifiers.
-    frequencies = count_frequencies([column.encoded for column in quasi])
+    encoded = [column.encoded for column in quasi]
+    counted_by: dict[str, Any] = {}
+    if person is None:
+        frequencies = count_frequencies(encoded)
+    else:
+        rows = PersonRows.of(encoded, pl.Series(person.encoded.codes))
+        frequencies = count_frequencies([column.gather(rows.first_rows) for column in encoded])
+        frequencies = rows.at_risk(frequencies, frequencies.sample)
+        counted_by = {"unit": person.name, "units": rows.persons}
     prosecutor = prosecutor_risk(frequencies.sample, frequencies.rows_of, Fraction(1, max(k, 1)))
     return {
         "quasi_identifiers": names,
+        **counted_by,
         "k": k,
         "classes": frequencies.classes,
-        "smallest_class": int(frequencies.rows_of.min()),
+        "smallest_class": int(frequencies.sample.min()),
         "sample_uniques": sample_uniques(frequencies.sample, frequencies.rows_of),
         "below_k": small_classes(frequencies.sample, frequencies.rows_of, [k])[k],
         "highest": prosecutor.highest,
