@@ -241,7 +241,7 @@ def audit(
     opened = convert_text(opened, values, requirement, dates=dates, decimal=decimal)
     frame = opened.frame[list(schema.published)]
     people = _people(frame, schema, requirement, table, hierarchies, cells)
-    lists = {} if linked else _find_lists(table.certificate, schema, requirement)
+    lists = _find_lists(table.certificate, schema, requirement)
     roles_of = replace(schema, linked=linked)
     judged_rows = _judge(opened, roles_of, requirement, people, star=star, places=places, lists=lists)
     repeated = repeated_person(() if schema.units else persons)
@@ -302,7 +302,7 @@ def _judge(
     alone = None
     if schema.linked:
         assert owners is not None
-        bundles, failures, sizes = _judge_bundles(frame, owners.to_series(), schema, models, (times, places))
+        bundles, failures, sizes = _judge_bundles(frame, owners.to_series(), schema, models, (times, places), lists)
         achieved = replace(achieved, bundles=bundles)
         risk, alone = reidentification(Counter(sizes.tolist()), k=k), int((sizes == 1).sum())
     elif lists:
@@ -381,6 +381,7 @@ def _judge_bundles(
     schema: Schema,
     models: Sequence[PrivacyModel],
     counted: tuple[NDArray[np.int64] | None, NDArray[np.int64] | None],
+    lists: Mapping[str, str],
 ) -> tuple[Bundles, tuple[Failure, ...], NDArray[np.int64]]:
     """Measure the bundles of linked rows: what they achieve, the models that they fail, and their sizes.
 
@@ -393,7 +394,8 @@ def _judge_bundles(
         each = np.repeat(np.arange(frame.height), times)
         rows, first = rows[each], each if places is None else places[each]
     bundled = bundle_units(rows, _UNIT, schema.quasi_identifiers)
-    found = find_bundles(rows, pseudonym=_UNIT, quasi_identifiers=schema.quasi_identifiers, sensitive=schema.sensitive)
+    known = {"quasi_identifiers": schema.quasi_identifiers, "sensitive": schema.sensitive}
+    found = find_bundles(rows, pseudonym=_UNIT, **known, lists=lists)
     failures = find_failing_bundles(rows, bundled, sensitive=schema.sensitive, models=models)
     if first is not None:
         failures = tuple(replace(one, first_rows=first[one.first_rows - 1] + 1) for one in failures)
