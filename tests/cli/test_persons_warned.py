@@ -45,3 +45,20 @@ def test_persons_with_several_records_are_warned_of(shoal: Any, visits: Path, co
     assert [one["code"] for one in uncounted.json["warnings"]] == ["uncounted_persons"]
     wrong = shoal(*words, "--id", "pcode", "--person", "visit", "-k", 5, "--json")
     assert [(one["code"], one["column"]) for one in wrong.json["warnings"]] == [("repeated_person", "pcode")]
+
+
+def test_a_plan_that_names_no_persons_is_warned_of(shoal: Any, visits: Path, tmp_path: Path) -> None:
+    once = pl.read_csv(visits).unique("pcode", maintain_order=True)
+    once.write_csv(tmp_path / "once.csv")
+    words = "--qi", "age,gender,zip", "--sensitive", "disease", "--id", "visit,pcode", "-k", 5
+    made = shoal("anonymize", tmp_path / "once.csv", *words, "--recoding", "generalization", "-o", tmp_path / "first")
+    assert made.code == 0, made.err
+    plan = tmp_path / "first.private/plan.json"
+    applied = shoal("apply", plan, visits, "-o", tmp_path / "second")
+    assert applied.code == 0, applied.err
+    said = " ".join(applied.out.split())
+    assert "The column 'pcode' repeats" in said
+    assert "Name the column of persons, shoal anonymize --person pcode: " in said
+    refused = shoal("apply", plan, visits, "-o", tmp_path / "third", "--strict")
+    assert refused.code == 1
+    assert not (tmp_path / "third").exists()

@@ -235,8 +235,11 @@ def _count_persons(column: str | None) -> Fact:
     """Return what can be done about persons with several records, who are named by a column or by none."""
     if column is None:
         return Fact("one_record_each")
-    named = Suggestion("person", shlex.quote(column), python=f"person={column!r}")
-    return Fact("count_persons", person=named, one=Suggestion("rows_per_person", 1))
+    # A plan is applied to rows as it is: only the release that it comes from can name persons.
+    flag, first = f"--person {shlex.quote(column)}", "shoal anonymize "
+    named = Suggestion("person", shlex.quote(column), python=f"person={column!r}", command=f"{first}{flag}")
+    one = Suggestion("rows_per_person", 1, command=f"{first}--rows-per-person 1")
+    return Fact("count_persons", person=named, one=one)
 
 
 def persons_of(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> tuple[PersonEvidence, ...]:
