@@ -754,6 +754,7 @@ def test_attacks_are_measured_beside_their_baselines(benchmarks, settings, monke
 
 def test_patterns_are_measured_from_the_greedy_choice_to_the_proof(benchmarks, settings, monkeypatch, tmp_path):
     part = benchmarks.patterns
+    monkeypatch.setattr(part, "_limit", lambda _: 1.0)
     without = part.measure(settings)
     speed, over_k = without.figures.values()
     assert [row[:2] for row in speed["rows"]] == [["300", "greedy"], ["300", "improved"]]
@@ -779,7 +780,6 @@ def test_patterns_are_measured_from_the_greedy_choice_to_the_proof(benchmarks, s
     monkeypatch.setattr(part, "_LARGER_SAMPLE", 90)
     assert part._LIMIT_SECONDS <= 600, "ten minutes are allowed"
     monkeypatch.setattr(part, "_LIMIT_SECONDS", 20.0)
-    monkeypatch.setattr(part, "_QUALITY_SECONDS", 2.0)
     monkeypatch.setattr(part, "_speed", lambda *_: None)
     whole = part.measure(replace(settings, adult=adult, quick=False))
     assert [row[0] for row in whole.figures[list(whole.figures)[-1]]["rows"]] == [60, 90]
