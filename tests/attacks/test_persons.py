@@ -20,6 +20,7 @@ from shoal.attacks import (
     background_knowledge_attack,
     homogeneity_attack,
     inference_attack,
+    linking_attack,
     similarity_attack,
     skewness_attack,
 )
@@ -138,3 +139,37 @@ def test_errors() -> None:
     linked = frame.with_columns(pseudonym=1)
     with pytest.raises(ParameterError, match="linked"):
         homogeneity_attack(linked, targets=drawn(1), certificate=declared, **ASKED)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_links_count_distinct_persons(seed: int) -> None:
+    frame = drawn(seed)
+    others = drawn(seed + 1_000).with_columns(pl.col("u") + 4)
+    population = pl.concat([frame, others])["u", "age"]
+    release = frame.select(pl.col("shown").alias("age"), "s")
+    covers = {"[0, 1]": (0, 1), "[2, 3]": (2, 3)}
+    fits = [{owner for owner, age in population.rows() if age in covers[shown]} for shown in frame["shown"]]
+    linked, best = set(), defaultdict(float)
+    for owner, candidates in zip(frame["u"], fits, strict=True):
+        linked |= {owner} if candidates == {owner} else set()
+        best[owner] = max(best[owner], 1 / len(candidates))
+    found = linking_attack(release, population, identifier="u", person="u", truth=frame["u"], quasi_identifiers=["age"])
+    assert (found.attempts, found.successes) == (frame["u"].n_unique(), len(linked))
+    assert found["people"] == population["u"].n_unique()
+    assert found["expected_matches"] == pytest.approx(sum(best.values()))
+    outside = {owner for candidates in fits if len(candidates) == 1 for owner in candidates} - set(frame["u"])
+    assert found.control is not None
+    assert found.control.successes == len(outside)
+    said = " ".join(found.sentences())
+    assert f"Of {found.attempts} persons of the release" in said
+
+
+def test_links_of_the_sixty() -> None:
+    release = sixty().drop("patient")
+    found = linking_attack(
+        release, sixty(), identifier="patient", person="patient", truth=sixty()["patient"], quasi_identifiers=QI,
+        sensitive="disease",
+    )  # fmt: skip
+    assert (found.attempts, found.successes, found["people"], found["values"]) == (60, 60, 60, None)
+    with pytest.raises(ParameterError, match="persons"):
+        linking_attack(release, sixty(), identifier="zip", person="patient", quasi_identifiers=QI)

@@ -209,16 +209,17 @@ def _similarity(facts: Facts) -> list[str]:
 
 
 def _linking(facts: Facts) -> list[str]:
+    things = "persons" if facts.get("of") == "persons" else "rows"
     # Without a known owner of each row, a link to the wrong person cannot be distinguished from a right one.
     right = "to the right person" if facts["verified"] else "to one person (whether the right one is not known)"
     said = [
         (
-            f"Of {number(facts['attempts'])} rows of the release, {_some(facts['successes'])} {_within(facts)} are "
+            f"Of {number(facts['attempts'])} {things} of the release, {_some(facts['successes'])} {_within(facts)} are "
             f"linked {right} by somebody who knows {_knowing(facts)} of {_people(facts['people'])}."
         ),
         (
             f"Picking one of the people whom each row may be about is expected to be right for "
-            f"{number(round(facts['expected_matches'], 1))} rows; picking anybody, for "
+            f"{number(round(facts['expected_matches'], 1))} {things}; picking anybody, for "
             f"{number(round(facts['baseline']['rate'] * facts['attempts'], 1))}."
         ),
     ]

@@ -26,6 +26,7 @@ from shoal.attacks.compatible_rows import (
     join_compatible,
     summarize_compatible,
 )
+from shoal.attacks.persons import number_attacked, rate_of_persons
 from shoal.attacks.published_table import (
     PublishedTable,
     Reading,
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
 
 __all__ = ["linking_attack"]
 
+_MAX_PERSONS_PER_PASS = 64
+"""Persons of several rows whose candidates are found in one pass over the tree."""
+
 
 def linking_attack(
     release: Any,
@@ -71,6 +75,9 @@ def linking_attack(
     a candidate. Baseline: one of all N people is picked for each row, n / N matches are expected. Control, with
     `truth`: the share of the people outside the release to whom a row is linked nevertheless. Values: people of the
     release all of whose compatible rows have one sensitive value, which is their own.
+
+    If `person` is the identifier, the population and the truth may have several rows of a person: F_r counts distinct
+    persons, and a person is linked if any of the person's rows is. Values are not attacked then (`values` is None).
 
     It is assumed that the population contains all people of the release (unless `incomplete`), that its
     quasi-identifiers are correct, and that cells are true. Without `truth` the right person of a row is unknown. Then
@@ -128,14 +135,17 @@ def linking_attack(
     (1, 1.5)
     """
     table = open_published(release, reading, sensitive=False)
-    refuse_persons(table, "linking")
+    if table.person != (identifier,):
+        refuse_persons(table, "linking")
     # Check the population, and the truth if it is given.
     people = open_table(population)
     check_columns(people, (identifier, *table.names), "the population")
     if not people.height:
         raise NoRowsError("There is nobody in the population.")
-    names = _read_identifiers(people, identifier)
-    if people.height < table.rows and not incomplete:
+    names = _read_identifiers(people, identifier, repeated=bool(table.person))
+    owners = encode_column(names, names.unique(maintain_order=True))
+    names = names.unique(maintain_order=True)
+    if people.height < table.rows and not incomplete and not table.person:
         raise DataError(
             f"The population has {people.height:,} people, fewer than the {table.rows:,} rows of the release. It must "
             "hold everybody who may be meant; if it does not, say so with ",
@@ -143,6 +153,7 @@ def linking_attack(
             ".",
         )
     person = None if truth is None else _locate_persons(truth, table, names, identifier)
+    whose = None if person is None or not table.person else number_attacked(person)
     # Join, and check that the columns match.
     people = table.convert_people(people)
     understood = table.read(people)
@@ -150,7 +161,7 @@ def linking_attack(
     if problems:
         raise not_understood_error(problems)
     join = join_compatible(understood, people)
-    links = _find_links(join, progress)
+    links = _find_links(join, owners, progress)
     if not incomplete:
         _check_complete(links, table)
     elif not links.candidates.any():
@@ -162,19 +173,28 @@ def linking_attack(
     right = links.person >= 0 if person is None else (links.person >= 0) & (links.person == person)
     return AttackResult(
         attack="linking",
-        outcome=compute_rate(right),
-        baseline=Rate(successes=min(table.rows / people.height, table.rows), attempts=table.rows),
-        control=None if person is None else _compute_control(links, person, people.height),
+        outcome=rate_of_persons(right, whose),
+        baseline=_compute_baseline(table.rows if whose is None else int(whose.max()) + 1, len(names)),
+        control=None if person is None else _compute_control(links, person, len(names)),
         columns=table.names,
         figures={
-            "people": people.height,
+            "people": len(names),
             "unique_matches": int((links.person >= 0).sum()),
-            "expected_matches": _count_expected(join, links, person),
+            "expected_matches": _count_expected(join, links, person, owners, whose),
             "unmatched_rows": int((links.candidates == 0).sum()),
             "verified": person is not None,
-            **_attack_values(table, join, people, person, progress),
+            **(_NO_VALUES if table.person else _attack_values(table, join, people, person, progress)),
+            **({} if whose is None else {"of": "persons"}),
         },
     )
+
+
+_NO_VALUES: dict[str, Any] = {"values": None, "values_of_each": []}
+
+
+def _compute_baseline(attempts: int, people: int) -> Rate:
+    """Compute the expected success of picking one of all people for each attempt."""
+    return Rate(successes=min(attempts / people, attempts), attempts=attempts)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -187,22 +207,35 @@ class _Links:
     """Number of the only candidate; -1 if there is none, or more than one."""
 
 
-def _find_links(join: CompatibilityJoin, progress: Progress) -> _Links:
-    """Find the candidates of each row."""
-    here = np.bincount(join.point_of, minlength=len(join.points))
-    numbers = np.zeros(len(here), dtype=np.int64)
-    np.add.at(numbers, join.point_of, np.arange(len(join.point_of)))
+def _find_links(join: CompatibilityJoin, owners: NDArray[np.int64], progress: Progress) -> _Links:
+    """Find the candidates of each row; `owners` has the person of each row of the population."""
+    # Each person once at a point; persons of one point are added up.
+    pairs = np.unique(np.column_stack((owners, join.point_of)), axis=0)
+    several = np.bincount(pairs[:, 0])[pairs[:, 0]] > 1
+    carried = np.zeros((len(join.points), 2), dtype=np.int64)
+    np.add.at(carried, pairs[~several, 1], np.column_stack((np.ones(int((~several).sum()), int), pairs[~several, 0])))
     # If there is one candidate, the sum of the candidates' numbers is its number.
-    found = join.sum_over_people(np.column_stack([here, numbers]), progress)[join.box_of]
+    found = join.sum_over_people(carried, progress).copy()
+    # Persons of several points count once for a row that is compatible with any of them.
+    numbers, place = np.unique(pairs[several, 0], return_inverse=True)
+    points = pairs[several, 1]
+    for start in range(0, len(numbers), _MAX_PERSONS_PER_PASS):
+        some = numbers[start : start + _MAX_PERSONS_PER_PASS]
+        here = (place >= start) & (place < start + len(some))
+        carried = np.zeros((len(join.points), len(some)), dtype=np.int64)
+        carried[points[here], place[here] - start] = 1
+        fits = join.sum_over_people(carried, progress) > 0
+        found += np.column_stack((fits.sum(axis=1), fits @ some))
+    found = found[join.box_of]
     return _Links(candidates=found[:, 0], person=np.where(found[:, 0] == 1, found[:, 1], -1))
 
 
-def _read_identifiers(people: pl.DataFrame, identifier: str) -> pl.Series:
-    """Read the identifiers of the population, which must be unique."""
+def _read_identifiers(people: pl.DataFrame, identifier: str, *, repeated: bool) -> pl.Series:
+    """Read the identifiers of the population, which must be unique unless persons may have several rows."""
     import polars as pl
 
     names = people.get_column(identifier)
-    if names.null_count() or names.is_duplicated().any():
+    if names.null_count() or (not repeated and names.is_duplicated().any()):
         raise DataError(
             f"The column '{identifier}' of the population misses an identifier, or has one more than once: it must "
             f"name each person once. Name another column, or remove the repetitions."
@@ -228,7 +261,7 @@ def _locate_persons(truth: Any, table: PublishedTable, names: pl.Series, identif
             f"{int((known < 0).sum()):,} identifiers of the truth are not in the column '{identifier}' of the "
             f"population."
         )
-    if len(np.unique(known)) < len(known):
+    if len(np.unique(known)) < len(known) and not table.person:
         raise DataError("The truth names a person for more than one row of the release.")
     return np.where(found < 0, -2, found)
 
@@ -255,17 +288,38 @@ def _compute_control(links: _Links, person: NDArray[np.int64], people: int) -> R
     return compute_rate(linked[outside])
 
 
-def _count_expected(join: CompatibilityJoin, links: _Links, person: NDArray[np.int64] | None) -> float:
-    """Compute the expected number of correct links if one of the candidates is picked at random."""
+def _count_expected(
+    join: CompatibilityJoin,
+    links: _Links,
+    person: NDArray[np.int64] | None,
+    owners: NDArray[np.int64],
+    whose: NDArray[np.int64] | None,
+) -> float:
+    """Compute the expected number of correct links if one of the candidates is picked at random.
+
+    If persons are attacked (`whose`), each counts with the row of which the link is most probable.
+    """
+    chances = np.zeros(len(links.candidates))
     mine = links.candidates > 0
     if person is not None:
-        # Only rows whose own person is a candidate can be linked correctly.
+        # Only rows whose own person is a candidate can be linked correctly: by any row of the person in the population.
         at = np.flatnonzero(mine & (person >= 0))
+        order = np.argsort(owners, kind="stable")
+        starts = np.searchsorted(owners[order], person[at], side="left")
+        counts = np.searchsorted(owners[order], person[at], side="right") - starts
+        rows = np.repeat(at, counts)
+        offsets = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        points = join.points[join.point_of[order[np.repeat(starts, counts) + offsets]]]
+        boxes, ranks = join.boxes[join.box_of[rows]], join.covered.low[points]
+        covered = np.all([join.covered.covers(boxes[:, a], ranks[:, a]) for a in range(boxes.shape[1])], axis=0)
         mine = np.zeros_like(mine)
-        points = join.points[join.point_of[person[at]]]
-        boxes, ranks = join.boxes[join.box_of[at]], join.covered.low[points]
-        mine[at] = np.all([join.covered.covers(boxes[:, a], ranks[:, a]) for a in range(boxes.shape[1])], axis=0)
-    return math.fsum((1 / links.candidates[mine]).tolist())
+        mine[rows[covered]] = True
+    chances[mine] = 1 / links.candidates[mine]
+    if whose is not None:
+        best = np.zeros(int(whose.max()) + 1)
+        np.maximum.at(best, whose, chances)
+        chances = best
+    return math.fsum(chances.tolist())
 
 
 def _attack_values(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "count_together",
+    "number_attacked",
     "number_owners",
     "rate_of_persons",
     "same_candidates",
@@ -62,6 +63,18 @@ def count_together(owners: NDArray[np.int64], places: NDArray[np.int64]) -> NDAr
     pairs = np.column_stack((owners, places))
     _, which, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
     return np.asarray(counts[which.ravel()], dtype=np.int64)
+
+
+def number_attacked(person: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Assign a number, from 0, to the person of each row of a release; rows of nobody are persons of their own.
+
+    Parameters
+    ----------
+    person : int64 array
+        The person of each row in a population; negative if the row is about no person of it.
+    """
+    own = np.where(person < 0, -1 - np.arange(len(person)), person)
+    return np.unique(own, return_inverse=True)[1].astype(np.int64)
 
 
 def same_candidates(join: CompatibilityJoin) -> NDArray[np.int64]:

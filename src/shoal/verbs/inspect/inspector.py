@@ -8,6 +8,7 @@ from fractions import Fraction
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from shoal._core.facts import Fact
@@ -278,7 +279,11 @@ def _risk(quasi: Sequence[CountedColumn], k: int, person: CountedColumn | None) 
     if person is None:
         frequencies = count_frequencies(encoded)
     else:
-        rows = PersonRows.of(encoded, pl.Series(person.encoded.codes))
+        # A row without a person is one of its own.
+        owners = person.encoded.codes.astype(np.int64)
+        if person.encoded.has_missing:
+            owners = np.where(owners == person.encoded.size - 1, -1 - np.arange(len(owners)), owners)
+        rows = PersonRows.of(encoded, pl.Series(owners))
         frequencies = count_frequencies([column.gather(rows.first_rows) for column in encoded])
         frequencies = rows.at_risk(frequencies, frequencies.sample)
         counted_by = {"unit": person.name, "units": rows.persons}
