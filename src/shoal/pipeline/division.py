@@ -96,14 +96,13 @@ def divide_table(
     DataError
         If the rows cannot be divided; the message states how much memory is enough.
     """
-    assert table.counts is not None
     all_cells, cells = np.arange(table.rows, dtype=np.int64), table.rows
     each = algorithm.capabilities.bytes_of_row(len(table.quasi_identifiers))
     most, rows = budget.max_rows(cells, each), table.people
     no_rows = np.zeros(cells, dtype=np.int64)
     # All rows fit into memory: no division.
     if rows <= most:
-        return Division(set_aside=no_rows, parts=(TablePart(all_cells, table.counts),))
+        return Division(set_aside=no_rows, parts=(TablePart(all_cells, table.multiplicities),))
     # The rows do not fit, and the algorithm cannot work on parts.
     if reason is not None:
         raise budget.make_rows_error(rows, cells, reason, each)
@@ -116,7 +115,7 @@ def divide_table(
     # If more rows than fit cannot be cut into parts, keep as many as fit.
     for staying in (*more, most):
         aside = _choose_rows_to_set_aside(table, checker, form, largest, least=least, most=staying)
-        parts, uncut = _divide_into_parts(table, checker, table.counts - aside, most)
+        parts, uncut = _divide_into_parts(table, checker, table.multiplicities - aside, most)
         if not uncut:
             return Division(set_aside=aside, parts=tuple(parts))
     why = "Some rows cannot be told apart further without leaving the others too few"
@@ -207,7 +206,6 @@ def _choose_rows_to_set_aside(
     most: int,
 ) -> NDArray[np.int64]:
     """Choose how many rows of each cell are set aside, so that at most `most` rows remain if possible."""
-    assert table.counts is not None
     classes = table.classes
     of_row = classes.of_rows
     sizes = rows_by_code(of_row, classes.count, largest)
@@ -233,15 +231,14 @@ def _choose_rows_to_set_aside(
     # Nothing is set aside of a class that remains whole. The remaining rows must be acceptable together.
     aside[(stay == sizes)[of_row]] = 0
     all_cells = np.arange(table.rows, dtype=np.int64)
-    return aside if checker.accepts(TablePart(all_cells, table.counts - aside)) else np.zeros_like(aside)
+    return aside if checker.accepts(TablePart(all_cells, table.multiplicities - aside)) else np.zeros_like(aside)
 
 
 def _compute_fewest_rows(table: Table, largest: NDArray[np.int64], form: FrequencyForm | None) -> int:
     """Compute the fewest rows that must be together with the leftover rows: l times their most frequent value."""
     if form is None or not table.sensitive:
         return 0
-    assert table.counts is not None
-    over = rows_by_code(table.sensitive[0].codes, table.sensitive[0].size, table.counts - largest)
+    over = rows_by_code(table.sensitive[0].codes, table.sensitive[0].size, table.multiplicities - largest)
     return int(over.max(initial=0) * form.l.numerator // form.l.denominator)
 
 
@@ -258,11 +255,10 @@ def _prefer_critical_values(
     At most `most` rows of each class are chosen. The remaining rows then have few of these values, and can complete the
     groups of other classes.
     """
-    assert table.counts is not None
     if not table.sensitive or form.l == 1:
         return np.zeros_like(largest)
     codes = table.sensitive[0].codes
-    over = rows_by_code(codes, table.sensitive[0].size, table.counts - largest)
+    over = rows_by_code(codes, table.sensitive[0].size, table.multiplicities - largest)
     # Values that are too frequent among the leftover rows.
     critical = (over * form.l.numerator > over.sum() * form.l.denominator)[codes]
     highest = (most * form.l.denominator // form.l.numerator)[of_row]
@@ -280,10 +276,9 @@ def _find_largest_groups(table: Table, form: FrequencyForm | None) -> NDArray[np
     This is phase one of TP (Xiao, Yi, Tao 2010, Section 5.2) if the requirement has a frequency form. For any other
     requirement, all rows of a class are tried.
     """
-    assert table.counts is not None
     classes = table.classes
     if form is None or len(classes.cell_values) != table.rows:
-        return table.counts
+        return table.multiplicities
     moved = np.zeros(max(table.sensitive[0].size, 1) if table.sensitive else 1, dtype=np.int64)
     form = form.within(table.people)
     num, den = form.l.numerator, form.l.denominator

@@ -105,7 +105,7 @@ class PreparedTable:
     @property
     def counts(self) -> NDArray[np.int64]:
         """Number of rows of the input that each row of `table` represents."""
-        return np.asarray(self.table.counts)
+        return self.table.multiplicities
 
     @cached_property
     def original(self) -> Table:

@@ -15,7 +15,6 @@ from shoal.io import read_delimited, repeat_rows, write_table
 from shoal.release.row_store import MemoryRows, describe_file, read_back, verify_rows
 from shoal.release.streamed_rows import verify_counts
 from shoal.table.compressed import entries_of_rows
-from shoal.table.counts import multiplicities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -81,7 +80,7 @@ class RunRows(Unpicklable):
 
     def rows_of(self, table: Table) -> Table | None:
         """Return the table that losses are measured against, each of its cells as often as the input has it."""
-        return table.entries(np.repeat(np.arange(table.rows), multiplicities(table.rows, table.counts)), None)
+        return table.entries(np.repeat(np.arange(table.rows), table.multiplicities), None)
 
     def write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> Callable[[], Files]:
         """Write the published table as one file; see `RowStore`."""

@@ -15,6 +15,7 @@ from shoal._core.on_demand import OnDemand
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import DataError
 from shoal.table.classes import EquivalenceClasses
+from shoal.table.counts import multiplicities
 from shoal.table.natural_order import LONGEST_NUMBER, NUMBER, numeric_order
 
 if TYPE_CHECKING:
@@ -104,6 +105,11 @@ class Table(Unpicklable):
     def people(self) -> int:
         """Number of rows of the microdata that the table represents."""
         return self.rows if self.counts is None else int(self.counts.sum())
+
+    @property
+    def multiplicities(self) -> NDArray[np.int64]:
+        """Number of rows of the microdata that each row represents; 1 for each row of a table without counts."""
+        return multiplicities(self.rows, self.counts)
 
     @property
     def has_unit_counts(self) -> bool:
