@@ -11,7 +11,7 @@ from fractions import Fraction
 from shoal._core.validation import number_in
 from shoal.errors import UsageError
 
-__all__ = ["KINDS", "as_number", "columns_and_words", "levels_in", "listed_name", "names_in"]
+__all__ = ["KINDS", "as_number", "columns_and_words", "levels_in", "listed_name", "listed_names", "names_in"]
 
 _LIMIT = "--limit"
 KINDS = {
@@ -63,6 +63,17 @@ def listed_name(name: str) -> str:
     written = io.StringIO()
     csv.writer(written, lineterminator="", quoting=csv.QUOTE_ALL).writerow([name])
     return written.getvalue()
+
+
+def listed_names(names: str | Sequence[str]) -> str:
+    """Write a name, or several, as a line of CSV, the value of an option.
+
+    Examples
+    --------
+    >>> listed_names(["age", "last, first"])
+    'age,"last, first"'
+    """
+    return ",".join(map(listed_name, (names,) if isinstance(names, str) else names))
 
 
 def as_number(option: str, given: float | str) -> int | float | Fraction:

@@ -25,7 +25,7 @@ from shoal.request.coarsening_words import coarsenings_of, in_folder, in_words
 from shoal.request.model_words import MODEL_WORDS, key_of, models_of, word_of, words_of_models
 from shoal.request.notation import toml_lines
 from shoal.request.request_fields import RequestFields
-from shoal.request.texts import columns_and_words, listed_name, names_in
+from shoal.request.texts import columns_and_words, listed_names, names_in
 
 if TYPE_CHECKING:
     from shoal.algorithms import Algorithm
@@ -281,7 +281,7 @@ class Words:
                 case "about":
                     said |= {key: text for key, text in vars(value).items() if text}
                 case "coarsen":
-                    said["coarsen"] = {_listed(name): _coarsening_words(name, how) for name, how in value.items()}
+                    said["coarsen"] = {listed_names(name): _coarsening_words(name, how) for name, how in value.items()}
                 case "hierarchies":
                     said["hierarchies"] = {name: _file_of(name, tree) for name, tree in value.items()}
                 case "privacy":
@@ -328,7 +328,7 @@ class Words:
                     raise UsageError(f"{flag} takes no column with an equals sign in its name. Use a spec file.")
                 found += [(flag, f"{name}={_option_text(one)}") for name, one in value.items()]
             elif word.many and word.declared.read is None:
-                found.append((flag, ",".join(map(listed_name, value))))
+                found.append((flag, listed_names(value)))
             elif flag:
                 found += [(flag, str(one)) for one in (value if word.many else [value])]
         return found
@@ -468,16 +468,11 @@ class Words:
         return Words(said)
 
 
-def _listed(name: str | Sequence[str]) -> str:
-    """Return the key of a coarsening: the names of its columns as a line of CSV."""
-    return ",".join(map(listed_name, (name,) if isinstance(name, str) else name))
-
-
 def _coarsening_words(name: str | Sequence[str], coarsening: Coarsening) -> str:
     tree = getattr(coarsening, "hierarchy", None)
-    words = in_words(coarsening, file="" if tree is None else _file_of(_listed(name), tree))
+    words = in_words(coarsening, file="" if tree is None else _file_of(listed_names(name), tree))
     if words is None:
-        raise UsageError(f"The coarsening of {_listed(name)} has no words for commands and spec files.")
+        raise UsageError(f"The coarsening of {listed_names(name)} has no words for commands and spec files.")
     return words
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.validation import number_in
 from shoal.errors import UsageError
 from shoal.request.notation import python_call, quote_for_shell, toml_lines
-from shoal.request.texts import listed_name
+from shoal.request.texts import listed_names
 from shoal.studio.requests import arguments_in, flag
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ def of_risk(plan: Plan, *, suda: int | None, output: str) -> Same:
     """Build the equivalents of measuring the risk of the original table."""
     quasi, sensitive = plan.names_of("quasi_identifier"), plan.names_of("sensitive")
     arguments: dict[str, Any] = {"quasi_identifiers": quasi}
-    options = [(flag("columns.quasi_identifiers"), _names(quasi))]
+    options = [(flag("columns.quasi_identifiers"), listed_names(quasi))]
     if sensitive:
-        options.append((flag("columns.sensitive"), _names(sensitive)))
+        options.append((flag("columns.sensitive"), listed_names(sensitive)))
         arguments["sensitive"] = sensitive
     if plan.person:
-        options.append((flag("columns.person"), _names([plan.person])))
+        options.append((flag("columns.person"), listed_names([plan.person])))
         arguments["person"] = plan.person
     if plan.sampling_fraction:
         options.append((flag("sampling_fraction"), plan.sampling_fraction))
@@ -171,8 +171,8 @@ def of_attacking(
         options = [(flag("attack.population"), one) for one in tables]
         options.append((flag("attack.identifier"), together["identifier"]))
         options += [
-            (flag("columns.quasi_identifiers"), _names(plan.names_of("quasi_identifier"))),
-            (flag("columns.sensitive"), _names(sensitive)),
+            (flag("columns.quasi_identifiers"), listed_names(plan.names_of("quasi_identifier"))),
+            (flag("columns.sensitive"), listed_names(sensitive)),
         ]
         commands.append(_command(["shoal", "attack", "intersection", *together["releases"]], options))
     return Same(
@@ -225,9 +225,9 @@ def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, ou
     options = [
         named,
         (flag("ledger.identifier"), identifier),
-        (flag("columns.quasi_identifiers"), _names(quasi or ["COLUMN"])),
-        (flag("columns.sensitive"), _names(sensitive or ["COLUMN"])),
-        *((flag("ledger.drop"), _names(direct[1:])),) * bool(direct[1:]),
+        (flag("columns.quasi_identifiers"), listed_names(quasi or ["COLUMN"])),
+        (flag("columns.sensitive"), listed_names(sensitive or ["COLUMN"])),
+        *((flag("ledger.drop"), listed_names(direct[1:])),) * bool(direct[1:]),
         (flag("ledger.m"), str(m)),
     ]
     # A series is started only once.
@@ -291,11 +291,6 @@ def _command(words: Sequence[str], options: Sequence[tuple[str, str | None]]) ->
         else:
             line += f" {part}"
     return "\n".join([*lines, line])
-
-
-def _names(names: Sequence[str]) -> str:
-    """Join names into the value of an option: a line of CSV."""
-    return ",".join(map(listed_name, names))
 
 
 def _program(plan: Plan, function: str, arguments: Mapping[str, Any], after: Sequence[str]) -> str:

@@ -19,6 +19,8 @@ from shoal.report import TradeOffFacts
 from shoal.report.notebook import PRIVATE, card
 from shoal.report.sentences import number, percent
 from shoal.request.coarsening_words import in_words
+from shoal.request.notation import toml_lines
+from shoal.request.texts import listed_names
 from shoal.verbs.anonymize import anonymize
 from shoal.verbs.tune.tuning_chart import plot_trade_off
 
@@ -98,12 +100,12 @@ class Setting:
     @property
     def text(self) -> str:
         """The coarsenings as text, such as `age=bins:5 zip=prefix:3`."""
-        return " ".join(f"{_name(key)}={rung.text}" for key, rung in self.rungs.items()) or "untouched"
+        return " ".join(f"{listed_names(key)}={rung.text}" for key, rung in self.rungs.items()) or "untouched"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the setting and its figures as a dictionary, for JSON."""
         return {
-            "coarsen": {_name(key): rung.text for key, rung in self.rungs.items()},
+            "coarsen": {listed_names(key): rung.text for key, rung in self.rungs.items()},
             "loss": self.loss,
             "loss_of_coarsening": self.loss_of_coarsening,
             "loss_of_anonymization": self.loss_of_anonymization,
@@ -186,12 +188,11 @@ class Tuning(Unpicklable):
         """
         texts = {key: in_words(coarsening) for key, coarsening in self.always.items()}
         texts |= {key: rung.words for key, rung in self.best.rungs.items()}
-        return {_name(key): words for key, words in texts.items() if words is not None}
+        return {listed_names(key): words for key, words in texts.items() if words is not None}
 
     def to_toml(self) -> str:
         """Return the best coarsenings as a section of a spec file."""
-        lines = [f"{json.dumps(name)} = {json.dumps(words)}" for name, words in self.words.items()]
-        return "\n".join(["[coarsen]", *lines, ""])
+        return "\n".join(["[coarsen]", *toml_lines(self.words), ""])
 
     @cached_property
     def trade_off(self) -> tuple[Setting, ...]:
@@ -372,10 +373,6 @@ class Tuning(Unpicklable):
             f"Tuning(best={self.best.text!r}, loss={self.best.loss}, untouched={self.untouched.loss}, "
             f"tried={len(self.settings)} of {self.size}, ended={self.ended!r})"
         )
-
-
-def _name(key: str | tuple[str, ...]) -> str:
-    return key if isinstance(key, str) else ",".join(key)
 
 
 def trade_off_of(able: Mapping[_Key, Setting]) -> list[_Key]:
