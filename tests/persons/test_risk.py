@@ -202,3 +202,10 @@ def test_errors() -> None:
         shoal.risk(frame, quasi_identifiers=["a"], person="u", stars="wildcard", weights="w")
     with pytest.raises(DataError, match="one row of each person"):
         shoal.risk(frame, quasi_identifiers=["a"], person="u", stars="wildcard", population=frame)
+
+
+def test_linked_rows_are_for_the_audit() -> None:
+    made = shoal.anonymize(sixty(), quasi_identifiers=QI, sensitive="disease", person="patient", k=5, link=True, seed=1)
+    with pytest.raises(ParameterError, match="audit"):
+        shoal.risk(made)
+    assert shoal.risk(made, person="pseudonym").units == 60

@@ -32,7 +32,7 @@ from shoal.findings import persons_beside
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import open_assessed, open_data, open_population
 from shoal.request.hierarchies import trees_of
-from shoal.table import Schema, encode, roles
+from shoal.table import PSEUDONYM, Schema, encode, roles
 from shoal.verbs.risk_result import Risk
 from shoal.verbs.survey_columns import read_households, read_weights
 from shoal.verification import collect_meanings, number_units
@@ -166,6 +166,13 @@ def risk(
     """
     # Validate the options before the table is read.
     judge = open_assessed(data, quasi_identifiers, sensitive, star)
+    if person is None and any(one.get("of") == "linked_persons" for one in judge.certificate.get("requested", ())):
+        raise ParameterError(
+            "The rows of this release are linked, and measures of single rows would understate the risk of persons. "
+            "`audit` measures the bundles of persons; to measure rows all the same, name their pseudonyms with ",
+            Suggestion("person", PSEUDONYM),
+            ".",
+        )
     asked = _Asked.of(
         sampling_fraction=sampling_fraction,
         stars=stars,
