@@ -163,8 +163,8 @@ class TestCrashes:
 
         with monkeypatch.context() as patch:
             patch.setattr(StagedFolder, "publish", fails)
-            patch.setattr(journal, "finish", fails)
-            with pytest.raises(LedgerError, match="out of reach"), series._store.database.publishing():
+            patch.setattr(journal, "complete_interrupted", fails)
+            with pytest.raises(LedgerError, match="out of reach"), series._store.database.lock_publishers():
                 self.publish_again(series, patients, tmp_path)
         assert series.history()[-1].state == "staged"
         assert any("taken back" in sentence for sentence in place.open().recover())
@@ -175,7 +175,7 @@ class TestCrashes:
     def publish_again(series: Any, patients: Any, folder: Path) -> None:
         """Publish without the look for what was interrupted, which would fail first."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(type(series._store), "publishing", lambda _: _nothing_to_tell())
+            patch.setattr(type(series._store), "lock_for_publishing", lambda _: _nothing_to_tell())
             series.publish(patients(range(60)), folder / "q1")
 
 
@@ -207,7 +207,7 @@ def test_triggers_that_change_what_is_written(place: Any, patients: Any, when: s
             _DEFERRED.format(after),
         ]
     )
-    with series._store.database.writing() as connection:
+    with series._store.database.open_for_writing() as connection:
         for statement in statements:
             connection.exec_driver_sql(statement)
     with pytest.raises(LedgerError, match=r"a trigger or a rule|was changed by something else"):
@@ -219,7 +219,7 @@ def test_triggers_that_change_what_is_written(place: Any, patients: Any, when: s
 def test_a_copy_of_the_database_shows_no_counts(place: Any, patients: Any, tmp_path: Path) -> None:
     series = place.series()
     made = series.publish(patients(range(60)), tmp_path / "q1", seed=8_765_432_109)
-    with series._store.database.reading() as connection:
+    with series._store.database.open_for_reading() as connection:
         row = connection.exec_driver_sql("SELECT * FROM shoal_releases").one()._mapping
     assert set(row) == {"series", "number", "state", "time", "version", "content", "memory_digest", "seal"}
     held = bytes(row["content"])
@@ -300,8 +300,8 @@ def test_a_hidden_folder_that_somebody_made(
 
     with monkeypatch.context() as patch:
         patch.setattr(StagedFolder, "publish", and_moved)
-        patch.setattr(Store, "finish", fails)
-        with pytest.raises(LedgerError, match="out of reach"), series._store.database.publishing():
+        patch.setattr(Store, "complete_interrupted", fails)
+        with pytest.raises(LedgerError, match="out of reach"), series._store.database.lock_publishers():
             TestCrashes.publish_again(series, patients, tmp_path)
     if planted == "nothing":
         staged[0].mkdir()

@@ -23,7 +23,7 @@ ROLES: dict[str, Any] = {"identifier": "patient_id", "quasi_identifiers": ["age"
 def edit(place: Any, statement: str) -> None:
     """Change a ledger as somebody would who has a database client and no key."""
     ledger = place.open()
-    with ledger._store.database.writing() as connection:
+    with ledger._store.database.open_for_writing() as connection:
         connection.exec_driver_sql(statement)
 
 
@@ -43,7 +43,7 @@ class TestMaking:
         assert secret not in repr(ledger) + repr(ledger._store.key) + repr(ledger._store.secrets)
 
     def test_the_database_has_the_tables_of_format_1_and_no_others(self, place: Any) -> None:
-        with place.open()._store.database.reading() as connection:
+        with place.open()._store.database.open_for_reading() as connection:
             assert set(sa.inspect(connection).get_table_names()) == set(METADATA.tables)
             assert connection.scalar(sa.text("SELECT content FROM shoal_ledger WHERE name = 'format'")) == "1"
 
@@ -364,7 +364,7 @@ class TestDamage:
     )
     def test_other_errors_are_said_without_their_text(self, sqlite: Any, text: str, said: str) -> None:
         ledger = sqlite.open()
-        with pytest.raises(LedgerError, match=said) as raised, ledger._store.database.reading():
+        with pytest.raises(LedgerError, match=said) as raised, ledger._store.database.open_for_reading():
             raise sqlite3.OperationalError(text)
         assert "Zyzzyva" not in str(raised.value)
 
@@ -374,7 +374,7 @@ class TestBusy:
         first, second = place.open(), place.open(wait=0.05)
         series = first.start("admissions", m=3, **ROLES)
         other = second.series("admissions")
-        with first._store.publishing():
+        with first._store.lock_for_publishing():
             with pytest.raises(LedgerBusyError, match=r"Another process publishes.*Nothing was published"):
                 other.publish(patients(range(40)))
             with pytest.raises(LedgerBusyError):

@@ -68,10 +68,10 @@ def check(publication: shoal.Publication, table: pl.DataFrame, m: int) -> None:
 def remembered(series: shoal.Series) -> dict[bytes, tuple[frozenset[str], int]]:
     """Return the signature of everyone whom the ledger knows, and whether they are gone, by the hash of the id."""
     store = series._store
-    with store.database.reading() as connection:
-        held = store.read(connection, series.name)
+    with store.database.open_for_reading() as connection:
+        held = store.read_series(connection, series.name)
         assert held is not None
-        memory = read_memory(connection, held, store.keys(held), after=held.latest)
+        memory = read_memory(connection, held, store.derive_keys(held), after=held.latest)
     sets = [
         frozenset(memory.values[code] for code in memory.signatures[number]) for number in range(len(memory.signatures))
     ]
@@ -251,7 +251,7 @@ class TestWhatIsSaid:
         public = json.dumps(made.certificate.public()) + json.dumps(series.certificate())
         assert made.certificate.input["sha256"] not in public
         assert made.certificate.input["sha256"] == series.history()[-1].input_sha256
-        with series._store.database.reading() as connection:
+        with series._store.database.open_for_reading() as connection:
             held = str(connection.exec_driver_sql("SELECT * FROM shoal_releases").fetchall())
         assert made.salt not in held
         certificate = made.certificate.to_dict()

@@ -59,14 +59,14 @@ def check_overlap(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
     DataError
         If another series contains some of them; the message reports how many.
     """
-    with store.database.reading() as connection:
+    with store.database.open_for_reading() as connection:
         for name in list_series(connection):
             # Each other series that has a release.
-            other = store.read(connection, name) if name != series.name else None
+            other = store.read_series(connection, name) if name != series.name else None
             if other is None or other.latest is None:
                 continue
             # Compare exact ids, then normalized spellings.
-            keys = store.keys(other)
+            keys = store.derive_keys(other)
             persons = read_memory(connection, other, keys, after=other.latest).persons
             pseudonyms = keys.pseudonymize(ids)
             same = persons.find(pseudonyms.ids) >= 0

@@ -182,11 +182,11 @@ class Ledger(Unpicklable):
             releases=(),
         )
         store = self._store
-        keys = store.keys(series)
+        keys = store.derive_keys(series)
         series = series.with_releases((), keys)
         # Write the series and the list of series, and let the anchor expect it before the commit.
-        with store.publishing():
-            with store.database.writing() as connection:
+        with store.lock_for_publishing():
+            with store.database.open_for_writing() as connection:
                 others = list_series(connection)
                 if name in others:
                     raise LedgerError(
@@ -194,7 +194,7 @@ class Ledger(Unpicklable):
                         "name."
                     )
                 if not anew:
-                    _refuse_traces(name, store.nearby)
+                    _refuse_traces(name, store.release_folders)
                 connection.execute(SERIES.insert(), to_series_row(series))
                 write_facts(connection, store.key, store.secrets, read_facts(connection))
                 check_written(connection, series, keys)
@@ -220,8 +220,8 @@ class Ledger(Unpicklable):
             If the ledger has no series of that name.
         """
         _check_name(name)
-        with self._store.database.reading() as connection:
-            held = self._store.read(connection, name)
+        with self._store.database.open_for_reading() as connection:
+            held = self._store.read_series(connection, name)
             known = list_series(connection)
         # An unknown name may be a typing error, or a sign of an old backup.
         if held is None:
@@ -236,7 +236,7 @@ class Ledger(Unpicklable):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all series, in the order in which they were started."""
-        with self._store.database.reading() as connection:
+        with self._store.database.open_for_reading() as connection:
             return tuple(list_series(connection))
 
     @property
@@ -267,7 +267,7 @@ class Ledger(Unpicklable):
         list of str
             A sentence for each interrupted release; empty if there was none.
         """
-        with self._store.publishing() as recovered:
+        with self._store.lock_for_publishing() as recovered:
             return recovered
 
     def rotate_key(self, key_file: str | os.PathLike[str] | None = None) -> None:
@@ -288,6 +288,7 @@ class Ledger(Unpicklable):
         """
         store = self._store
         # The new key replaces the file of the old one by default.
+        # The file of the old key is replaced after the ledger is committed under the new one.
         target = store.key_path if key_file is None else Path(key_file).expanduser().absolute()
         if target is None:
             raise LedgerError(
@@ -295,7 +296,7 @@ class Ledger(Unpicklable):
                 NEW_KEY,
                 ".",
             )
-        rotate(store, target, store.anchor_for(target))
+        rotate(store, target, store.get_anchor_path(target))
 
     def accept(self, *, risk: bool, last: Mapping[str, int] | None = None) -> list[str]:
         """Accept this ledger as current although its anchor is newer or lost.

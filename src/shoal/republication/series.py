@@ -170,6 +170,7 @@ class Series(Unpicklable):
         if output is not None:
             # Keep the leftovers of a crash: they show which release did not appear.
             check_free(Path(output), force=force, remove=False)
+        # Read the table before the ledger is locked.
         clock = Clock(_STEPS, progress)
         with clock.step("read"):
             try:
@@ -178,12 +179,13 @@ class Series(Unpicklable):
                 raise NoRowsError(f"{error} {NO_ROWS_HINT}") from error
         store = self._store
         # From here to the end this process is the only publisher.
-        with store.publishing() as recovered:
-            with clock.step("ledger"), store.database.reading() as connection:
+        with store.lock_for_publishing() as recovered:
+            with clock.step("ledger"), store.database.open_for_reading() as connection:
                 series, memory = self._read_memory(connection)
-            keys = store.keys(series)
+            keys = store.derive_keys(series)
             if output is not None:
                 refuse_unknown_releases(series, Path(output).expanduser().resolve())
+            # Find out who was published before, and refuse what the publisher has not accepted.
             with clock.step("link"):
                 linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
                 warnings = tuple(describe_doubtful_ids(linked, opened.frame, self.columns))
@@ -210,9 +212,9 @@ class Series(Unpicklable):
             publication = replace(publication, notes=(*recovered, *warnings, *publication.notes))
             # In memory: note the intent, then record the release, each in a transaction of its own.
             if output is None:
-                with store.database.writing() as connection:
+                with store.database.open_for_writing() as connection:
                     token = journal.intend(connection, None, store.secrets)
-                with store.database.writing() as connection:
+                with store.database.open_for_writing() as connection:
                     recorded = journal.record(
                         connection, series, release, pieces, keys, token=token, secrets=store.secrets
                     )
@@ -221,6 +223,7 @@ class Series(Unpicklable):
                 store.confirm()
                 return publication
             clock.progress("write", 0, 1)
+            # On disk: the files and the records appear together.
             writing = PublicationFiles(publication, format=format, spreadsheet_safe=spreadsheet_safe)
             return self._write(writing, Path(output), release, pieces, series, force=force)
 
@@ -235,8 +238,8 @@ class Series(Unpicklable):
         force: bool,
     ) -> Publication:
         """Write a release and record it, both or neither; `journal` explains the order."""
-        store, keys = self._store, self._store.keys(series)
-        with store.database.writing() as connection:
+        store, keys = self._store, self._store.derive_keys(series)
+        with store.database.open_for_writing() as connection:
             token = journal.intend(connection, output.expanduser().resolve(), store.secrets)
         with staged_folder(output, writing.files, private=writing.private, force=force, check=writing.verify) as staged:
             # The record names the hidden folders, so that a crash can be resolved.
@@ -249,14 +252,14 @@ class Series(Unpicklable):
             )
             # Record the release as staged before the folder appears, and as published afterwards.
             with self._settling(staged, release):
-                with store.database.writing() as connection:
+                with store.database.open_for_writing() as connection:
                     recorded = journal.record(
                         connection, series, release, pieces, keys, token=token, secrets=store.secrets
                     )
                     settled = recorded.mark_published(keys)
                     store.expect(recorded, settled, token=token)
                 staged.publish()
-                with store.database.writing() as connection:
+                with store.database.open_for_writing() as connection:
                     journal.advance(connection, recorded, settled, keys)
                     journal.settle(connection)
             store.confirm()
@@ -270,7 +273,7 @@ class Series(Unpicklable):
         LedgerError
             If a record was changed by other software than shoal.
         """
-        with self._store.database.reading() as connection:
+        with self._store.database.open_for_reading() as connection:
             return self._read_series(connection).releases
 
     def verify(self, folders: Sequence[str | os.PathLike[str]] | None = None) -> SeriesAudit:
@@ -298,7 +301,7 @@ class Series(Unpicklable):
         """
         if isinstance(folders, str | os.PathLike):
             folders = [folders]
-        with self._store.database.reading() as connection:
+        with self._store.database.open_for_reading() as connection:
             series, memory = self._read_memory(connection)
             forgot = self._store.explain_if_outdated(connection)
         return audit_series(
@@ -306,7 +309,7 @@ class Series(Unpicklable):
             memory,
             None if folders is None else [Path(one) for one in folders],
             forgot=[] if forgot is None else [forgot],
-            nearby=self._store.nearby,
+            nearby=self._store.release_folders,
         )
 
     def certificate(self) -> dict[str, Any]:
@@ -315,9 +318,10 @@ class Series(Unpicklable):
         Releases that were taken back are omitted; only their numbers are missing. The hash of a table that readers do
         not have would let them test guesses about its content.
         """
-        with self._store.database.reading() as connection:
+        with self._store.database.open_for_reading() as connection:
             series = self._read_series(connection)
             self._store.check(connection)
+        # Only what readers may know: no private files, no options, dates without the time of day.
         fields = ("number", "state", "version", "rows", "counterfeits")
         return {
             "format": FORMAT,
@@ -371,13 +375,14 @@ class Series(Unpicklable):
                 ".",
             )
         store = self._store
-        with store.publishing():
-            with store.database.writing() as connection:
+        with store.lock_for_publishing():
+            with store.database.open_for_writing() as connection:
                 # Only the last release can be taken back, because only one earlier memory is kept.
                 series = self._read_series(connection)
                 self._check_latest(series)
-                after = journal.take_back(connection, series, store.keys(series), keep=True)
+                after = journal.take_back(connection, series, store.derive_keys(series), keep=True)
                 store.expect(after)
+            # After the commit, the anchor holds the confirmed state.
             store.confirm()
         return after.releases[-1]
 
@@ -395,10 +400,11 @@ class Series(Unpicklable):
             If the release does not stand in the ledger, for example because it was taken back.
         """
         store, number = self._store, certificate.number
-        with store.publishing():
-            with store.database.writing() as connection:
+        with store.lock_for_publishing():
+            with store.database.open_for_writing() as connection:
                 series = self._read_series(connection)
                 check_stands(series, certificate)
+                # The release gets the hashes of the new files, all others stay as they are.
                 releases = [
                     replace(
                         one,
@@ -409,7 +415,7 @@ class Series(Unpicklable):
                     else one
                     for one in series.releases
                 ]
-                keys = store.keys(series)
+                keys = store.derive_keys(series)
                 after = series.with_releases(releases, keys)
                 journal.advance(connection, series, after, keys)
                 store.expect(after)
@@ -433,7 +439,7 @@ class Series(Unpicklable):
 
     def _read_series(self, connection: sa.Connection) -> RecordedSeries:
         """Read the record of the series."""
-        series = self._store.read(connection, self.name)
+        series = self._store.read_series(connection, self.name)
         if series is None:
             raise LedgerError(f"The series '{self.name}' is no longer in the ledger. Restore the ledger from a backup.")
         return series
@@ -441,7 +447,7 @@ class Series(Unpicklable):
     def _read_memory(self, connection: sa.Connection) -> tuple[RecordedSeries, Memory]:
         """Read the record of the series, and its memory after the latest release."""
         series = self._read_series(connection)
-        return series, read_memory(connection, series, self._store.keys(series), after=series.latest)
+        return series, read_memory(connection, series, self._store.derive_keys(series), after=series.latest)
 
     @contextmanager
     def _settling(self, staged: StagedFolder, release: RecordedRelease) -> Iterator[None]:
@@ -455,7 +461,7 @@ class Series(Unpicklable):
         except BaseException as error:
             try:
                 # Resolve the release as after a crash.
-                self._store.finish(own=staged.path)
+                self._store.complete_interrupted(own=staged.path)
             except LedgerError:
                 staged.leave()  # the hidden folder shows that the release did not appear
             if not journal.is_intact(staged.target, release.files) or not isinstance(error, LedgerError | OutputError):
@@ -505,7 +511,7 @@ class Series(Unpicklable):
         # The memory after the release, and the record with its counts.
         with clock.step("remember"):
             after, counts = linked.remember(made.groups, release.number)
-            keys = self._store.keys(series)
+            keys = self._store.derive_keys(series)
             pieces = encrypt_pieces(after.to_pieces(), release.number, keys)
             digest, salt = compute_input_hash(opened.frame, linked.table)
             release = replace(

@@ -123,7 +123,7 @@ def audit_series(
 def find_unknown_releases(series: RecordedSeries, folders: Iterable[Path], nearby: Iterable[Path] = ()) -> list[Path]:
     """Find the folders next to given ones that contain a release of the series which the ledger does not know.
 
-    Releases of another series of the same name are included, unless the series was started with `anew`.
+    Releases of another series of the same name are included, unless the series was started for other people.
 
     Parameters
     ----------

@@ -27,11 +27,11 @@ def backup(place: Any) -> Callable[[], Callable[[], None]]:
     """Make a backup of a database, and return what restores it."""
 
     def made() -> Callable[[], None]:
-        with place.open()._store.database.reading() as connection:
+        with place.open()._store.database.open_for_reading() as connection:
             held = {table: connection.execute(table.select()).fetchall() for table in METADATA.sorted_tables}
 
         def restore() -> None:
-            with place.open()._store.database.writing() as connection:
+            with place.open()._store.database.open_for_writing() as connection:
                 for table in reversed(METADATA.sorted_tables):
                     connection.execute(table.delete())
                 for table in METADATA.sorted_tables:
@@ -80,7 +80,7 @@ class TestForgetting:
 
     def test_a_series_whose_rows_were_deleted(self, place: Any, series: Any, patients: Any) -> None:
         ledger = place.open()
-        with ledger._store.database.writing() as connection:
+        with ledger._store.database.open_for_writing() as connection:
             for table in reversed(METADATA.sorted_tables):
                 if table.name != "shoal_ledger":
                     connection.execute(table.delete())
@@ -286,7 +286,7 @@ class TestAccepting:
         assert (made.number, made.counts["kept"]) == (4, 60)
         assert "first published in release 2, 3: the ledger lost" in made.certificate.to_dict()["guarantee"]["text"]
         assert series.verify().problems == ()
-        with ledger._store.database.reading() as connection:
+        with ledger._store.database.open_for_reading() as connection:
             log = connection.scalar(sa.text("SELECT content FROM shoal_ledger WHERE name = 'accepted'"))
         assert "lost release 2 to 3" in log
         assert ledger.accept(risk=True) == [], "nothing was amiss"
@@ -295,7 +295,7 @@ class TestAccepting:
         place.anchor.unlink()
         told = place.open().accept(risk=True, last={"admissions": 2})
         assert "lost release 2 to 2" in told[0]
-        assert "was lost or damaged, and is made anew" in told[1]
+        assert "was lost or damaged, and is replaced by a new one" in told[1]
         assert series.publish(patients(range(60))).number == 3
         with pytest.raises(LedgerError, match="no series 'other'"):
             place.open().accept(risk=True, last={"other": 2})
@@ -339,7 +339,7 @@ def test_a_note_of_a_folder_that_somebody_forged_sweeps_nothing(
     (victim / "thesis.txt").write_text("years of work")
     forged = str(tmp_path / "precious")
     for content in (forged, json.dumps({"folder": forged, "seal": "00" * 16})):
-        with place.open()._store.database.writing() as connection:
+        with place.open()._store.database.open_for_writing() as connection:
             connection.exec_driver_sql("DELETE FROM shoal_ledger WHERE name = 'staging'")
             connection.execute(sa.text("INSERT INTO shoal_ledger VALUES ('staging', :it)"), {"it": content})
         with pytest.raises(LedgerError, match=r"note of a folder .* was changed by something else"):

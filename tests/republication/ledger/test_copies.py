@@ -75,7 +75,7 @@ def test_two_ledgers_of_the_same_people_have_nothing_in_common(tmp_path: Path, p
         with Ledger(tmp_path / name, create=True) as ledger:
             for series in ("one", "other"):
                 ledger.start(series, m=3, **ROLES).publish(patients(range(100)), seed=1, overlap="allow")
-            with ledger._store.database.reading() as connection:
+            with ledger._store.database.open_for_reading() as connection:
                 contents += connection.scalars(sa.text("SELECT content FROM shoal_memory")).all()
     pieces = [content[start : start + 16] for content in contents for start in range(len(content) - 15)]
     assert max(Counter(pieces).values()) == 1
@@ -84,7 +84,7 @@ def test_two_ledgers_of_the_same_people_have_nothing_in_common(tmp_path: Path, p
 def test_what_was_deleted_is_not_left_in_the_file(sqlite: Any, patients: Any) -> None:
     series = sqlite.series()
     series.publish(patients(range(3000)))
-    with series._store.database.reading() as connection:
+    with series._store.database.open_for_reading() as connection:
         pieces = connection.scalars(sa.text("SELECT content FROM shoal_memory")).all()
     for _ in range(2):
         series.publish(patients(range(30)))
@@ -97,7 +97,7 @@ def test_every_file_is_its_owners_alone(tmp_path: Path) -> None:
     try:
         ledger = Ledger(tmp_path / "l.db", create=True)
         ledger.start("s", m=3, **ROLES)
-        with ledger._store.database.publishing(), ledger._store.database.writing() as connection:
+        with ledger._store.database.lock_publishers(), ledger._store.database.open_for_writing() as connection:
             connection.exec_driver_sql("UPDATE shoal_series SET m = 4")
             names = {path.name for path in tmp_path.iterdir()}
             assert names >= {"l.db", "l.db-journal", "l.db.lock", "l.db.key", "l.db.anchor"}

@@ -18,7 +18,7 @@ ROLES: dict[str, Any] = {"identifier": "patient_id", "quasi_identifiers": ["age"
 
 
 def pieces(place: Any, **options: Any) -> set[bytes]:
-    with place.open(**options)._store.database.reading() as connection:
+    with place.open(**options)._store.database.open_for_reading() as connection:
         return {bytes(one) for one in connection.scalars(sa.text("SELECT content FROM shoal_memory"))}
 
 

@@ -47,8 +47,8 @@ def accept(store: Store, last: Mapping[str, int]) -> list[str]:
     list of str
         What was accepted, as sentences; empty if the ledger was current.
     """
-    with store.database.publishing():
-        with store.database.reading() as connection:
+    with store.database.lock_publishers():
+        with store.database.open_for_reading() as connection:
             check_facts(connection, store.secrets)
             # Nothing to accept if the ledger agrees with its anchor.
             unknown = set(last) - set(list_series(connection))
@@ -57,12 +57,15 @@ def accept(store: Store, last: Mapping[str, int]) -> list[str]:
             # Compare the ledger with its anchor before anything is changed.
             forgot = store.explain_if_outdated(connection)
         if forgot is None and not last:
-            return store.finish()
+            return store.complete_interrupted()
         # Read the anchor before interrupted releases are resolved, because it may expect them.
         anchored = store.anchor.read_expected_heads()
-        finished = journal.finish(store.database, store.secrets, lambda: None)  # the anchor is rewritten below
+        # The anchor is rewritten below, so it need not follow here.
+        finished = journal.complete_interrupted(
+            store.database, store.secrets, lambda: None
+        )  # the anchor is rewritten below
         # Record the lost releases of each series.
-        with store.database.writing() as connection:
+        with store.database.open_for_writing() as connection:
             before = read_heads(connection)
             numbers = {head.name: head.number for head in (anchored or {}).values()} | dict(last)
             accepted = [
@@ -71,7 +74,7 @@ def accept(store: Store, last: Mapping[str, int]) -> list[str]:
             for head in before.values():
                 accepted += _accept_series(connection, store, head.name, numbers.get(head.name))
             if anchored is None:
-                accepted.append(f"The anchor '{store.anchor.path}' was lost or damaged, and is made anew.")
+                accepted.append(f"The anchor '{store.anchor.path}' was lost or damaged, and is replaced by a new one.")
             # Log the acceptance, then let the anchor follow.
             facts = read_facts(connection)
             log = [*json.loads(facts["accepted"]), {"time": now(), "what": accepted}]
@@ -88,7 +91,7 @@ def _describe_gone(name: str, number: int) -> str:
 
 def _accept_series(connection: sa.Connection, store: Store, name: str, number: int | None) -> list[str]:
     """Record the releases of a series that were lost, up to a number, and describe the result."""
-    series = store.read(connection, name)
+    series = store.read_series(connection, name)
     if series is None:
         raise InternalError("a series vanished while its ledger was locked")
     # The ledger is level with the anchor, or ahead of it.
@@ -111,6 +114,6 @@ def _accept_series(connection: sa.Connection, store: Store, name: str, number: i
         )
         for one in range(known + 1, number + 1)
     ]
-    keys = store.keys(series)
+    keys = store.derive_keys(series)
     journal.advance(connection, series, series.with_releases([*series.releases, *lost], keys), keys)
     return [f"The series '{name}' lost release {known + 1} to {number}: the ledger does not know whom they showed."]

@@ -19,7 +19,7 @@ KEY = Suggestion("key", command="--key")
 NEW_KEY = Suggestion("key_file", command="--new-key")
 """Name the file of a new key."""
 RECOVER = Suggestion("recover", python="Ledger.recover()", command="'shoal republish recover'")
-"""Settle a publish that was interrupted."""
+"""Complete or take back a publish that was interrupted."""
 RISK = Suggestion("risk", True, python="accept(risk=True)", command="--risk")
 """Accept the risk of a ledger that is not the newest."""
 START = Suggestion("start", python="Ledger.start", command="shoal republish init")
@@ -27,4 +27,4 @@ START = Suggestion("start", python="Ledger.start", command="shoal republish init
 TAKE_BACK = Suggestion(
     "unpublished", True, python="rollback(unpublished=True)", command="shoal republish rollback --unpublished"
 )
-"""Take a release back that nobody outside has seen."""
+"""Take back a release that no reader has seen."""

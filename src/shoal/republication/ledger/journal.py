@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "advance",
     "check_written",
-    "finish",
+    "complete_interrupted",
     "intend",
     "record",
     "get_recorded_digests",
@@ -264,8 +264,10 @@ def take_back(connection: sa.Connection, series: RecordedSeries, keys: SeriesKey
     return after
 
 
-def finish(database: Database, secrets: Secrets, judged: Callable[[], object], *, own: Path | None = None) -> list[str]:
-    """Complete or take back the releases that a crash interrupted; only for the only publisher.
+def complete_interrupted(
+    database: Database, secrets: Secrets, confirm: Callable[[], object], *, own: Path | None = None
+) -> list[str]:
+    """Complete or take back the releases that a crash interrupted. The caller holds the publishers' lock.
 
     Parameters
     ----------
@@ -273,10 +275,10 @@ def finish(database: Database, secrets: Secrets, judged: Callable[[], object], *
         The database of the ledger.
     secrets : Secrets
         The secrets of the ledger.
-    judged : callable
-        Called when the database has recorded the outcome and the intent still stands, so that the anchor can follow.
+    confirm : callable
+        Called when the database has recorded the outcome and the intent still exists, so that the anchor can follow.
     own : Path, optional
-        The hidden folder of the caller, who gave up writing it.
+        A hidden folder that the caller was writing and has given up.
 
     Returns
     -------
@@ -286,14 +288,14 @@ def finish(database: Database, secrets: Secrets, judged: Callable[[], object], *
     Raises
     ------
     LedgerBusyError
-        If a living process still writes a release, because a lock failed to keep it apart. Nothing is taken back.
+        If a running process still writes a release, because a lock failed to keep it apart. Nothing is taken back.
     """
-    with database.writing() as connection:
+    with database.open_for_writing() as connection:
         intended = _read_intent(connection, secrets)
         folder = None if intended is None else intended[0]
         sentences = _resolve_interrupted(connection, secrets, folder, own)
     # Let the anchor follow before the proof is removed.
-    judged()
+    confirm()
     if intended is None:
         return sentences
     # Sweep only now: a hidden folder is the proof that a release did not appear, until the ledger has recorded it.
@@ -304,7 +306,7 @@ def finish(database: Database, secrets: Secrets, judged: Callable[[], object], *
         )
     with (
         suppress(LedgerError),
-        database.writing() as connection,
+        database.open_for_writing() as connection,
     ):  # the note does no harm, and the next start removes it
         settle(connection)
     return sentences
@@ -335,18 +337,18 @@ def _settle_release(connection: sa.Connection, series: RecordedSeries, keys: Ser
     """Record the outcome of the interrupted latest release of a series, and describe it."""
     last = series.releases[-1]
     folder = Path(last.folder or "")
-    whole = is_intact(folder, last.files)
+    complete = is_intact(folder, last.files)
     what = f"Release {last.number} of the series '{series.name}' was interrupted"
     # The folder never appeared: take the release back.
-    if not whole and _never_appeared(last):
+    if not complete and _never_appeared(last):
         take_back(connection, series, keys, keep=False)
         return f"{what} before its folder '{folder}' appeared. It was taken back; the ledger is as it was before."
     advance(connection, series, series.mark_published(keys), keys)
-    if whole:
+    if complete:
         return f"{what} when its folder '{folder}' had just appeared, complete. It is published."
     return (
         f"{what}, and nothing shows that its folder '{folder}' did not appear: it may have been moved or changed "
-        "since. It counts as published, for the next release must fit it if anybody has seen it. Only if nobody "
+        "since. It counts as published, because the next release must fit it if anybody has seen it. Only if no reader "
         f"outside has, take it back with {phrase(TAKE_BACK)}."
     )
 

@@ -45,7 +45,7 @@ def rotate(store: Store, key_file: Path, anchor_file: Path) -> None:
     LedgerError
         If the key file is another existing file, or the ledger is damaged.
     """
-    with store.publishing():
+    with store.lock_for_publishing():
         if key_file != store.key_path and key_file.exists():
             raise LedgerError(f"There is a file '{key_file}' already. Name another place for the new key.")
         key, secrets = LedgerKey.new(), store.secrets.renew()
@@ -58,7 +58,7 @@ def rotate(store: Store, key_file: Path, anchor_file: Path) -> None:
         except OSError as error:
             raise LedgerError(f"The key file '{key_file}' cannot be made: {error.strerror}.") from None
         # Renew all series in one transaction, and prepare the anchor before its commit.
-        with store.database.writing() as connection:
+        with store.database.open_for_writing() as connection:
             for name in list_series(connection):
                 _renew(connection, store, name, secrets)
             write_facts(connection, key, secrets, read_facts(connection))
@@ -76,18 +76,18 @@ def rotate(store: Store, key_file: Path, anchor_file: Path) -> None:
 
 def _renew(connection: sa.Connection, store: Store, name: str, secrets: Secrets) -> None:
     """Encrypt and seal a series with other secrets."""
-    series = store.read(connection, name)
+    series = store.read_series(connection, name)
     if series is None:
         raise InternalError("a series vanished while its ledger was locked")
-    old, new = store.keys(series), secrets.derive_series_keys(series.uid)
+    old, new = store.derive_keys(series), secrets.derive_series_keys(series.uid)
     releases = []
     for release in series.releases:
         # Only the last two releases have a memory.
         pieces = decrypt_pieces(connection, series, release, old)
         if pieces:
-            anew = encrypt_pieces(pieces, release.number, new)
-            release = replace(release, memory_digest=compute_digest(anew, new))  # noqa: PLW2901
-            for place, piece in enumerate(anew):
+            renewed = encrypt_pieces(pieces, release.number, new)
+            release = replace(release, memory_digest=compute_digest(renewed, new))  # noqa: PLW2901
+            for place, piece in enumerate(renewed):
                 where = (MEMORY.c.series == series.id, MEMORY.c.release == release.number, MEMORY.c.part == place)
                 connection.execute(MEMORY.update().where(*where).values(content=piece))
         releases.append(release)

@@ -139,7 +139,7 @@ class Database:
         self._engine = _open_sqlite(address.path, wait) if address.path is not None else _open_postgresql(address, wait)
 
     @contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
+    def open_for_reading(self) -> Iterator[sa.Connection]:
         """Open a transaction that sees one state of the ledger."""
         with _translate_errors(self.address), self._engine.connect() as connection:
             # SQLite transactions see one state anyway.
@@ -149,7 +149,7 @@ class Database:
                 yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[sa.Connection]:
+    def open_for_writing(self) -> Iterator[sa.Connection]:
         """Open a transaction that is committed as a whole, or rolled back if the block raises."""
         with (
             _translate_errors(self.address),
@@ -159,7 +159,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def publishing(self) -> Iterator[None]:
+    def lock_publishers(self) -> Iterator[None]:
         """Hold the publishers' lock, waiting up to `wait` seconds. The lock ends with this process at the latest.
 
         Raises
@@ -171,8 +171,8 @@ class Database:
             yield
 
     @contextmanager
-    def making(self) -> Iterator[sa.Connection]:
-        """Open a transaction that creates the tables of an empty database; only for the only publisher.
+    def open_for_creation(self) -> Iterator[sa.Connection]:
+        """Open a transaction that creates the tables of an empty database. The caller holds the publishers' lock.
 
         An SQLite file is created under another name, so that a visible file is always complete.
 
@@ -184,7 +184,7 @@ class Database:
         # PostgreSQL creates tables within a transaction.
         path = self.address.path
         if path is None:
-            with self.writing() as connection:
+            with self.open_for_writing() as connection:
                 yield connection
             return
         # SQLite: a hidden file that is renamed when it is complete.
@@ -192,8 +192,9 @@ class Database:
         engine = _open_sqlite(made, self.wait)
         try:
             with _translate_errors(self.address):
+                # Remove the leftovers of a crash; no other process creates the ledger now.
                 for leftover in path.parent.glob(glob.escape(f".{path.name}.new-") + "[0-9a-f]" * 8):
-                    leftover.unlink(missing_ok=True)  # of a crash: nobody else is here
+                    leftover.unlink(missing_ok=True)
                 _create_private_file(made)
                 with engine.connect() as connection, connection.execution_options(shoal_writes=True).begin():
                     yield connection
@@ -213,7 +214,7 @@ class Database:
     def has(self, table: str) -> bool:
         """Check whether the database exists and has a table."""
         if self.address.path is None:
-            with self.reading() as connection:
+            with self.open_for_reading() as connection:
                 return bool(sa.inspect(connection).has_table(table))
         return self.address.path.exists()
 
@@ -304,6 +305,7 @@ def _lock_publishers(address: Address, engine: sa.Engine, wait: float) -> Iterat
         try:
             yield
         finally:
+            # If the connection is lost, the lock is released already.
             with contextlib.suppress(sa.exc.DBAPIError):  # a lost connection has lost its lock too
                 connection.execute(sa.select(sa.func.pg_advisory_unlock(number)))
 
@@ -320,6 +322,7 @@ def _lock_file(path: Path, wait: float) -> Iterator[None]:
         ) from None
     try:
         try:
+            # The operating system releases the lock of a process that ends.
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.Error as error:
             if "locked" in str(error):

@@ -1,4 +1,7 @@
-"""An open ledger: its database, secrets and anchor, and the order in which they are changed."""
+"""An open ledger: its database, its secrets and its anchor, and the order in which they are changed.
+
+The anchor is a small sealed file outside of the database that records the latest release of each series (`anchor`).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import sqlalchemy as sa
 
 from shoal._messages import Phrase, phrase
 from shoal.errors import LedgerError
-from shoal.republication.ledger import journal
+from shoal.republication.ledger import journal, records
 from shoal.republication.ledger.advice import ANCHOR, CREATE, KEY
 from shoal.republication.ledger.anchor import Anchor, get_default_anchor, get_head, read_heads
 from shoal.republication.ledger.keys import (
@@ -25,7 +28,7 @@ from shoal.republication.ledger.keys import (
     get_pending_path,
     parse_key,
 )
-from shoal.republication.ledger.records import EDITED, read_series, to_canonical_json
+from shoal.republication.ledger.records import EDITED, to_canonical_json
 from shoal.republication.ledger.storage import Address, Database, get_reason, now
 from shoal.republication.ledger.tables import FORMAT, LEDGER, METADATA, SERIES
 
@@ -41,7 +44,7 @@ LOG = logging.getLogger("shoal.republication")
 ANCHOR_ENVIRONMENT = "SHOAL_LEDGER_ANCHOR"
 """Environment variable that may hold the path of the anchor."""
 _SEALED = ("format", "uid", "created", "key_fingerprint", "secrets", "accepted")
-"""Facts that the seal of the ledger covers."""
+"""Metadata that the seal of the ledger covers."""
 
 
 class Store:
@@ -56,24 +59,33 @@ class Store:
     ------
     LedgerError
         If the ledger cannot be used or created; the message explains what to do.
+
+    Attributes
+    ----------
+    address : Address
+        The path or URL of the database.
+    key_path : Path or None
+        The file with the key; None if the key has another source.
+    key, secrets, uid
+        The key, the secrets that it encrypts, and the random identifier of the ledger.
     """
 
     def __init__(self, url: object, *, key: object, anchor: object, create: bool, wait: float) -> None:
         self.address = Address.parse(url)
         # The key: the parameter, the environment, or the file next to the ledger.
-        held = parse_key(key)
-        if held is None and ENVIRONMENT in os.environ:
-            held = LedgerKey.parse(os.environ[ENVIRONMENT], source=f"The environment variable {ENVIRONMENT}")
-        if held is None and self.address.path is not None:
-            held = get_default_key_file(self.address.path)
-        if held is None:
+        key_source = parse_key(key)
+        if key_source is None and ENVIRONMENT in os.environ:
+            key_source = LedgerKey.parse(os.environ[ENVIRONMENT], source=f"The environment variable {ENVIRONMENT}")
+        if key_source is None and self.address.path is not None:
+            key_source = get_default_key_file(self.address.path)
+        if key_source is None:
             raise LedgerError(
                 "A ledger in PostgreSQL needs its key: name a file outside of the database with ",
                 KEY,
                 f", or set {ENVIRONMENT}.",
             )
-        self.key_path = held if isinstance(held, Path) else None
-        self._anchor_named = anchor is not None or ANCHOR_ENVIRONMENT in os.environ
+        self.key_path = key_source if isinstance(key_source, Path) else None
+        self._anchor_is_explicit = anchor is not None or ANCHOR_ENVIRONMENT in os.environ
         self._anchor_path = self._locate_anchor(anchor)
         self.database = Database(self.address, wait=wait)
         # Create the ledger on request, then open it.
@@ -85,16 +97,16 @@ class Store:
                     ", or check the name. If it was there before, restore it from a backup: without it, people who "
                     "were published would be taken for new ones.",
                 )
-            self._make()
+            self._create()
         # From here on the ledger exists.
         self.database.check_file()
-        self.key, self.secrets, self.uid = self._open(held)
+        self.key, self.secrets, self.uid = self._open(key_source)
         self.anchor = Anchor(self._anchor_path, self.uid, self.secrets)
         self.anchor.settle()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about the places of the ledger, its key and its anchor, as sentences."""
+        """Warnings about the locations of the ledger, its key and its anchor, as sentences."""
         sentences = list(self.address.warnings)
         path = self.address.path
         if path is not None and self.key_path is not None and self.key_path.parent == path.parent:
@@ -112,50 +124,62 @@ class Store:
         return tuple(sentences)
 
     @property
-    def nearby(self) -> tuple[Path, ...]:
-        """Folders that are scanned for releases: the folder of the database, and the current folder."""
+    def release_folders(self) -> tuple[Path, ...]:
+        """Folders that may contain releases: the folder of the database, and the current folder."""
         path = self.address.path
         found = [] if path is None else [path.parent]
-        with suppress(FileNotFoundError):  # the present folder was removed
+        # The current folder may have been removed.
+        with suppress(FileNotFoundError):
             found.append(Path.cwd())
         return tuple(dict.fromkeys(found))
 
     @contextmanager
-    def publishing(self) -> Iterator[list[str]]:
-        """Become the only publisher, complete interrupted releases, and yield sentences about these.
+    def lock_for_publishing(self) -> Iterator[list[str]]:
+        """Hold the publishers' lock, complete interrupted releases, and yield a sentence about each of these.
 
         Raises
         ------
         LedgerBusyError
-            If another process publishes.
+            If another process holds the lock.
         LedgerError
             If the ledger disagrees with its anchor.
         """
-        with self.database.publishing():
-            with self.database.reading() as connection:
+        with self.database.lock_publishers():
+            with self.database.open_for_reading() as connection:
                 self.check(connection)
             yield self.recover_interrupted()
 
     def recover_interrupted(self) -> list[str]:
-        """Complete or take back interrupted releases, and log the outcome; only for the only publisher."""
-        sentences = self.finish()
+        """Complete or take back interrupted releases, and log the outcome. The caller holds the publishers' lock."""
+        sentences = self.complete_interrupted()
         for sentence in sentences:
             LOG.warning(sentence)
         return sentences
 
-    def finish(self, *, own: Path | None = None) -> list[str]:
-        """Complete or take back interrupted releases without logging; `own` is a hidden folder of the caller."""
-        return journal.finish(self.database, self.secrets, self._confirm, own=own)
+    def complete_interrupted(self, *, own: Path | None = None) -> list[str]:
+        """Complete or take back interrupted releases without logging.
+
+        Parameters
+        ----------
+        own : Path, optional
+            A hidden folder that the caller was writing and has given up.
+        """
+        return journal.complete_interrupted(self.database, self.secrets, self._confirm, own=own)
 
     def expect(self, *after: RecordedSeries, token: str | None = None) -> None:
-        """Record in the anchor the possible states of a series, before a transaction is committed.
+        """Record the possible states of a series in the anchor, before a transaction is committed.
 
-        `token` identifies a publish (`journal.intend`).
+        Parameters
+        ----------
+        *after : RecordedSeries
+            The possible states of one series after the commit.
+        token : str, optional
+            Identifies a publish (`journal.intend`).
         """
         self.anchor.expect({after[0].uid: [get_head(one) for one in after]}, token)
 
     def confirm(self) -> None:
-        """Record in the anchor the states of all series, after a commit.
+        """Record the states of all series in the anchor, after a commit.
 
         If the anchor cannot be written, a warning is logged. This does no harm, because the anchor holds the expected
         state.
@@ -164,23 +188,23 @@ class Store:
             self._confirm()
         except LedgerError as error:
             LOG.warning(
-                "What was done stands, but the anchor does not know it for certain yet; the next start tells it. %s",
+                "The ledger was changed, but the anchor could not confirm it. The next start completes this. %s",
                 get_reason(error),
             )
 
     def _confirm(self) -> None:
-        """Record in the anchor the states of all series."""
-        with self.database.reading() as connection:
+        """Record the states of all series in the anchor."""
+        with self.database.open_for_reading() as connection:
             heads = read_heads(connection)
         self.anchor.confirm(heads)
 
     def explain_if_outdated(self, connection: sa.Connection) -> str | None:
-        """Explain why the ledger is not current, in sentences, or return None if it is current.
+        """Explain why the ledger is not current, in sentences; None if it is current.
 
         Raises
         ------
         LedgerError
-            If the ledger, or the list of its series, was changed by other software than shoal.
+            If software other than shoal changed the ledger or the list of its series.
         """
         check_facts(connection, self.secrets)
         heads, token = read_heads(connection), journal.read_token(connection, self.secrets)
@@ -198,21 +222,21 @@ class Store:
         LedgerError
             If a check fails.
         """
-        forgot = self.explain_if_outdated(connection)
-        if forgot is not None:
-            raise LedgerError(forgot)
+        explanation = self.explain_if_outdated(connection)
+        if explanation is not None:
+            raise LedgerError(explanation)
 
-    def read(self, connection: sa.Connection, name: str) -> RecordedSeries | None:
+    def read_series(self, connection: sa.Connection, name: str) -> RecordedSeries | None:
         """Read a series and check its seals, or return None if there is no series of that name."""
-        return read_series(connection, name, self.secrets)
+        return records.read_series(connection, name, self.secrets)
 
-    def keys(self, series: RecordedSeries) -> SeriesKeys:
+    def derive_keys(self, series: RecordedSeries) -> SeriesKeys:
         """Derive the keys of a series."""
         return self.secrets.derive_series_keys(series.uid)
 
-    def anchor_for(self, key_file: Path) -> Path:
-        """Get the path of the anchor if the key moves: next to the key, unless the anchor has an explicit path."""
-        return self.anchor.path if self._anchor_named else get_default_anchor(key_file)
+    def get_anchor_path(self, key_file: Path) -> Path:
+        """Get the path of the anchor after the key is moved: next to the key, unless the path was given explicitly."""
+        return self.anchor.path if self._anchor_is_explicit else get_default_anchor(key_file)
 
     def _locate_anchor(self, given: object) -> Path:
         """Locate the anchor: the given path, else next to the key, else next to the database."""
@@ -237,7 +261,7 @@ class Store:
         )
 
     def _exists(self) -> bool:
-        """Check whether the ledger exists, and that its file is not empty."""
+        """Check whether the ledger exists; raise an error if its path is not a file, or the file is empty."""
         path = self.address.path
         if path is not None and path.exists():
             if not path.is_file():
@@ -249,10 +273,10 @@ class Store:
                 )
         return self.database.has(LEDGER.name)
 
-    def _make(self) -> None:
+    def _create(self) -> None:
         """Create the ledger with a new key and an anchor. A crash leaves nothing that can be mistaken for a ledger."""
-        held = self.key_path
-        if held is None:
+        key_file = self.key_path
+        if key_file is None:
             raise LedgerError(
                 f"There is a key, but no ledger '{self.address.shown}'. If the ledger was lost, restore it from a "
                 "backup: in a new one, people who were published would be taken for new ones. A new ledger is made "
@@ -262,29 +286,30 @@ class Store:
             )
         try:
             # Two processes may create the ledger at the same time.
-            with self.database.publishing():
-                if self._exists():  # another process was faster
+            with self.database.lock_publishers():
+                # Another process was faster.
+                if self._exists():
                     return
-                self._refuse(held)
+                self._check_no_leftovers(key_file)
                 key, secrets, uid = LedgerKey.new(), Secrets.new(), randomness.token_hex(16)
-                # Leftovers of a crash: otherwise a ledger with this key and anchor would exist.
-                for path in (held, self._anchor_path):
+                # Pending files are leftovers of a crash, because no ledger with this key and anchor exists.
+                for path in (key_file, self._anchor_path):
                     get_pending_path(path).unlink(missing_ok=True)
-                key.write(get_pending_path(held))
+                key.write(get_pending_path(key_file))
                 anchor = Anchor(self._anchor_path, uid, secrets)
                 anchor.prepare({})
                 # The tables appear together with the sealed facts; then the key and the anchor get their final names.
-                with self.database.making() as connection:
+                with self.database.open_for_creation() as connection:
                     METADATA.create_all(connection)
                     facts = {"format": str(FORMAT), "uid": uid, "created": now(), "accepted": "[]"}
                     write_facts(connection, key, secrets, facts)
-                get_pending_path(held).rename(held)
+                get_pending_path(key_file).rename(key_file)
                 anchor.settle()
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else type(error).__name__
-            raise LedgerError(f"The key file '{held}' or the anchor cannot be made: {reason}.") from None
+            raise LedgerError(f"The key file '{key_file}' or the anchor cannot be made: {reason}.") from None
 
-    def _refuse(self, key_file: Path) -> None:
+    def _check_no_leftovers(self, key_file: Path) -> None:
         """Check that there is no key or anchor of an earlier ledger."""
         for path, what in ((key_file, "key"), (self._anchor_path, "anchor")):
             if path.exists():
@@ -295,8 +320,8 @@ class Store:
                     "ever published with it, or name another place."
                 )
 
-    def _open(self, held: LedgerKey | Path) -> tuple[LedgerKey, Secrets, str]:
-        """Check the format and the key of the ledger, and unwrap its secrets."""
+    def _open(self, key_source: LedgerKey | Path) -> tuple[LedgerKey, Secrets, str]:
+        """Check the format of the ledger and its key, and decrypt its secrets."""
         facts = self._read_facts()
         version = facts.get("format", "")
         if not version.isdecimal() or "key_fingerprint" not in facts:
@@ -310,22 +335,22 @@ class Store:
                 f"The ledger '{self.address.shown}' has format {version}; this version of shoal reads format {FORMAT}. "
                 "Use the version of shoal that made the ledger, or a newer one."
             )
-        key = held if isinstance(held, LedgerKey) else self._read_key(held, facts["key_fingerprint"])
+        key = key_source if isinstance(key_source, LedgerKey) else self._read_key(key_source, facts["key_fingerprint"])
         if not key.fits(facts["key_fingerprint"]):
             raise LedgerError(f"This is not the key of the ledger '{self.address.shown}'. ", _KEY_LOST)
         try:
-            # Unwrap the secrets, then check the seal of the facts with them.
+            # Decrypt the secrets, then check the seal of the facts with them.
             wrapped, uid = bytes.fromhex(facts["secrets"]), facts["uid"]
         except (KeyError, ValueError):
             raise LedgerError(f"The ledger '{self.address.shown}' {EDITED}") from None
         secrets = key.unwrap(wrapped, uid)
-        with self.database.reading() as connection:
+        with self.database.open_for_reading() as connection:
             check_facts(connection, secrets)
         return key, secrets, uid
 
     def _read_facts(self) -> dict[str, str]:
-        """Read the facts of the ledger."""
-        with self.database.reading() as connection:
+        """Read the metadata of the ledger."""
+        with self.database.open_for_reading() as connection:
             return read_facts(connection)
 
     def _read_key(self, path: Path, fingerprint: str) -> LedgerKey:
@@ -344,7 +369,7 @@ class Store:
 
 
 _KEY_LOST = Phrase(
-    "Without the right key nobody can tell who was published before: everyone would get a new signature, and the old "
+    "Without the right key it is unknown who was published before: everyone would get a new signature, and the old "
     "and new releases together could betray them. Restore the key from its backup, or name it with ",
     KEY,
     f" or {ENVIRONMENT}. If it is lost for good, the releases that are out stay as safe as they are, but do not "
@@ -354,12 +379,12 @@ _KEY_LOST = Phrase(
 
 
 def read_facts(connection: sa.Connection) -> dict[str, str]:
-    """Read the facts that the ledger holds about itself."""
+    """Read the metadata of the ledger: format, uid, time of creation, key fingerprint, encrypted secrets, seal."""
     return {row.name: row.content for row in connection.execute(sa.select(LEDGER))}
 
 
 def write_facts(connection: sa.Connection, key: LedgerKey, secrets: Secrets, facts: Mapping[str, str]) -> None:
-    """Write the facts of the ledger, with its secrets and its seal.
+    """Write the metadata of the ledger, with its encrypted secrets and its seal.
 
     Parameters
     ----------
@@ -372,29 +397,29 @@ def write_facts(connection: sa.Connection, key: LedgerKey, secrets: Secrets, fac
     facts : mapping of str to str
         Format, uid, time of creation, and the log of acceptances.
     """
-    held = {name: facts[name] for name in ("format", "uid", "created", "accepted")}
-    held["key_fingerprint"] = key.fingerprint
-    held["secrets"] = key.wrap(secrets, held["uid"]).hex()
-    held["seal"] = _seal(connection, secrets, held)
-    connection.execute(LEDGER.delete().where(LEDGER.c.name.in_(held)))
-    connection.execute(LEDGER.insert(), [{"name": name, "content": content} for name, content in held.items()])
+    written = {name: facts[name] for name in ("format", "uid", "created", "accepted")}
+    written["key_fingerprint"] = key.fingerprint
+    written["secrets"] = key.wrap(secrets, written["uid"]).hex()
+    written["seal"] = _seal(connection, secrets, written)
+    connection.execute(LEDGER.delete().where(LEDGER.c.name.in_(written)))
+    connection.execute(LEDGER.insert(), [{"name": name, "content": content} for name, content in written.items()])
 
 
 def check_facts(connection: sa.Connection, secrets: Secrets) -> None:
-    """Check the seal of the facts and of the list of series.
+    """Check the seal of the metadata and of the list of series.
 
     Raises
     ------
     LedgerError
-        If they were changed.
+        If one of them was changed.
     """
-    held = read_facts(connection)
-    if not compare_digest(held.get("seal", ""), _seal(connection, secrets, held)):
+    facts = read_facts(connection)
+    if not compare_digest(facts.get("seal", ""), _seal(connection, secrets, facts)):
         raise LedgerError(f"The list of the series in the ledger {EDITED}")
 
 
 def _seal(connection: sa.Connection, secrets: Secrets, facts: Mapping[str, str]) -> str:
-    """Compute the seal of the facts and of the list of series."""
+    """Compute the seal of the metadata and of the list of series."""
     listed = [list(row) for row in connection.execute(sa.select(SERIES.c.uid, SERIES.c.name).order_by(SERIES.c.id))]
     return secrets.seal(
         "ledger", to_canonical_json({name: facts.get(name) for name in _SEALED}), to_canonical_json(listed)
