@@ -106,13 +106,12 @@ class ColumnPredicate:
         if label is None:
             return found
         # A condition may also name the text of the cell itself.
-
         named = any(label in values for values in self._lists)
         return Certainty(found.may or named, found.must and label not in self.excluded)
 
     def _evaluate(self, found: SubDomain, *, coarser: bool) -> Certainty:
-        # A star stands for the declared domain, or for anything.
         """Evaluate the conditions for a sub-domain."""
+        # A star stands for the declared domain, or for any value.
         if isinstance(found, Everything):
             if self._star is None or not found.missing:
                 return _POSSIBLE
@@ -120,6 +119,7 @@ class ColumnPredicate:
         # A union is certain only if every part is.
         if isinstance(found, AnyOf):
             return _combine([self._evaluate(part, coarser=coarser) for part in found.parts])
+        # Masks and shortened codes have no position on a scale; listed values are tested one by one.
         if isinstance(found, Masked) or (coarser and found != _MISSING):
             return self._evaluate_masked(found)
         if isinstance(found, Listed):
@@ -144,6 +144,7 @@ class ColumnPredicate:
         text = None if text is None else self._words.get(text, text)
         if text is None:
             return _POSSIBLE if self._empty_is_missing and self._evaluate_value("").may else _IMPOSSIBLE
+        # A value outside a range is impossible.
         if not all(self._in_range(text, one) for one in self._ranges):
             return _IMPOSSIBLE
         # Listed values must be equal to it, and excluded values different from it.
@@ -186,6 +187,7 @@ class ColumnPredicate:
         for text in (*self.excluded, *(text for values in self._lists for text in values)):
             if self._position(text) is None and text not in shown:
                 raise self._mismatch()
+        # All ranges must hold at once.
         for one in self._ranges:
             span = intersect(span, self._range(one))
         return span
@@ -211,6 +213,7 @@ class ColumnPredicate:
 
     def _evaluate_span(self, found: Span) -> Certainty:
         """Evaluate the conditions for an interval."""
+        # Without a common point, no value of the interval satisfies the ranges.
         both = intersect(found, self.span)
         if is_empty(both):
             return _IMPOSSIBLE

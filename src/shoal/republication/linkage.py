@@ -343,7 +343,6 @@ def hash_spellings(ids: pl.Series, people: Pseudonyms, keys: SeriesKeys) -> NDAr
     """
     plain = ids.str.to_lowercase()
     # Normalize only ids with other characters than letters, digits and hyphens, because the patterns are slow.
-
     unusual = np.flatnonzero(plain.str.contains("^0|[^0-9a-z_-]").to_numpy())
     some = plain.gather(unusual).str.normalize("NFKC").str.to_uppercase().str.to_lowercase().str.normalize("NFKC")
     for pattern, written in _SPELLINGS:

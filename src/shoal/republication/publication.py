@@ -383,6 +383,7 @@ class PublicationFiles:
             sensitive=columns.sensitive,
             m=publication.certificate.m,
         )
+        # The files must hold as many rows, and achieve the same.
         if written.height != publication.frame.height or achieved != publication.certificate.achieved:
             raise ReleaseUnsafeError(
                 "The written files are not the release that was verified: their rows or what they achieve differ from "

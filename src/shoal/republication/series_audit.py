@@ -153,7 +153,6 @@ def find_release_folders(name: str, parents: Iterable[Path]) -> list[Path]:
     for parent in sorted({parent.resolve() for parent in parents}):
         with suppress(OSError):
             # Skip folders that are being written, and private ones, because their public folder is found.
-
             shown = [one for one in sorted(parent.iterdir())[:_MAX_FOLDERS_TO_SCAN] if not one.name.startswith(".")]
             found += [one for one in shown if not _is_private(one) and _read_series_entry(one).get("name") == name]
     return found
@@ -308,7 +307,6 @@ def _find_cell_problems(series: RecordedSeries, memory: Memory, release: Recorde
     try:
         published, counterfeits = read_release(path), read_counterfeits(path.with_name(COUNTERFEITS))
         # A file for spreadsheets may have an apostrophe before a name or a cell; its hash shows whether it is genuine.
-
         if published.columns != ["group_id", *columns.quasi_identifiers, *columns.sensitive]:
             published.columns = [name.removeprefix("'") for name in published.columns]
         verify_release(

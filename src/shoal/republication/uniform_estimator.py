@@ -65,8 +65,8 @@ class UniformEstimator:
         return self._estimate(self._column.sub_domain(label), asked)
 
     def _estimate(self, found: SubDomain, asked: ColumnPredicate) -> float:
-        # A star has the share of the domain, and a union the mean share of its parts.
         """Estimate the share of a sub-domain that satisfies all conditions."""
+        # A star has the share of the domain, and a union the mean share of its parts.
         if isinstance(found, Everything):
             return 0.0 if isinstance(self._whole, Everything) else self._estimate(self._whole, asked)
         if isinstance(found, AnyOf):
@@ -87,6 +87,7 @@ class UniformEstimator:
 
         Names are in alphabetical order unless another order is declared.
         """
+        # Names between two names, in alphabetical order.
         if isinstance(found, Between):
             ends = [end.texts for end in (found.low, found.high) if isinstance(end, Listed)]
             names = [text for texts in ends for text in texts if text is not None]
@@ -104,6 +105,7 @@ class UniformEstimator:
         size = self._count_points(cell)
         if size <= 0:
             return 0.0
+        # The grid points that lie within all ranges.
         both = intersect(cell, asked.span)
         if is_empty(both):
             return 0.0
@@ -124,8 +126,10 @@ class UniformEstimator:
     def _close_span(self, span: Span) -> Span:
         """Close a span that has no lower or no upper end."""
         low, high = span.low, span.high
+        # An interval without ends has the range of the column.
         if low is None and high is None:
             return self._reach or Span(low=0, high=0)
+        # A missing end is the end of the range, or one median width away.
         if low is None and high is not None:
             least = high if self._reach is None or self._reach.low is None else self._reach.low
             low = least if least < high else high - self._width
@@ -138,6 +142,7 @@ class UniformEstimator:
         """Count the grid points of a span."""
         if span.low is None or span.high is None:
             return 0
+        # Ends that are excluded do not count, even if they lie on the grid.
         low, high = Fraction(span.low) / self._unit, Fraction(span.high) / self._unit
         first = math.ceil(low) if span.low_included else math.floor(low) + 1
         last = math.floor(high) if span.high_included else math.ceil(high) - 1

@@ -5,7 +5,7 @@ import pytest
 from tests.oracles.regions import connected
 
 from shoal.grouping.regions.graph import read_graph
-from shoal.grouping.regions.recombination_kernel import Best, Division, Limits, WeightedGraph, improve_parts
+from shoal.grouping.regions.recombination_kernel import Best, ConnectedParts, Limits, WeightedGraph, improve_parts
 
 
 def divided(rng, n):
@@ -24,7 +24,7 @@ def division_of(parts, weights):
     np.add.at(loads, parts, weights)
     np.add.at(sizes, parts, 1)
     anchors[parts] = np.arange(n, dtype=np.int32)
-    return Division(parts, np.array([parts.max() + 1], dtype=np.int64), loads, sizes, anchors)
+    return ConnectedParts(parts, np.array([parts.max() + 1], dtype=np.int64), loads, sizes, anchors)
 
 
 @pytest.mark.parametrize(("kernel", "steps"), [(improve_parts, 400), (improve_parts.py_func, 60)])

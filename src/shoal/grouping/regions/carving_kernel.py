@@ -82,12 +82,12 @@ class _Aim(NamedTuple):
 def _cut(places, filled, middle, random):
     """Mark the two sides of the tree edge with about a given weight on one side, and few nodes there."""
     weights, nodes, side = places.graph.weights, places.nodes, places.side
-    parent, order, hanging = places.tree.parent, places.tree.order, places.tree.hanging
+    parent, order, subtree_weights = places.tree.parent, places.tree.order, places.tree.subtree_weights
     total = np.int64(0)
     # Weight and size of the subtrees start with the node itself.
     for i in range(filled):
         v = order[i]
-        hanging[v] = weights[v]
+        subtree_weights[v] = weights[v]
         nodes[v] = 1
         total += weights[v]
     # A random penalty on the number of nodes diversifies the cuts.
@@ -96,8 +96,8 @@ def _cut(places, filled, middle, random):
     # Each edge offers two sides: the subtree, or the rest.
     for i in range(filled - 1, 0, -1):
         v = order[i]
-        weight = hanging[v]
-        hanging[parent[v]] += weight
+        weight = subtree_weights[v]
+        subtree_weights[parent[v]] += weight
         nodes[parent[v]] += nodes[v]
         value = abs(weight - middle) + toll * nodes[v]
         if value < least:

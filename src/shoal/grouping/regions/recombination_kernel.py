@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Search for better connected parts: join and cut neighbouring parts again, or move nodes across a border.
+"""Improve a partition of a graph into connected parts: merge and split neighbours, or move nodes across a border.
 
-Every part is connected before and after each step. The joined parts are cut along random spanning trees, the step of
-samplers of voting districts make (DeFord, Duchin, Solomon 2021, "Recombination").
+Every part is connected before and after each step. Merged parts are split along random spanning trees. This is the step
+of the ReCom sampler of electoral districts (DeFord, Duchin, Solomon 2021, "Recombination").
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Best",
-    "Division",
+    "ConnectedParts",
     "Limits",
     "Search",
     "Tree",
@@ -29,9 +29,9 @@ __all__ = [
     "reach",
 ]
 
-_MOVE = 40
-"""Percentage of steps that move a node; all other steps recombine."""
-_THIRD = 25
+_MOVE_PERCENT = 40
+"""Percentage of steps that move a node; all other steps recombine parts."""
+_THIRD_PART_PERCENT = 25
 """Percentage of recombinations with a third part."""
 
 
@@ -46,59 +46,59 @@ class WeightedGraph(NamedTuple):
     """Weights of the nodes, shape (n,)."""
 
 
-class Division(NamedTuple):
-    """A division of a graph into connected parts; there is room for as many as there are nodes."""
+class ConnectedParts(NamedTuple):
+    """A partition of a graph into connected parts; all arrays have room for as many parts as nodes."""
 
     parts: NDArray[np.int32]
     """Part of each node."""
     number: NDArray[np.int64]
-    """Number of parts, as an array of one."""
+    """Number of parts, as an array of one element."""
     loads: NDArray[np.int64]
     """Weight of each part."""
     sizes: NDArray[np.int32]
-    """Nodes of each part."""
+    """Number of nodes of each part."""
     anchors: NDArray[np.int32]
     """One node of each part."""
 
 
 class Best(NamedTuple):
-    """The best division so far: by the largest load, then by the sum of squares."""
+    """The best division so far: the one with the smallest largest load, then with the smallest sum of squares."""
 
     parts: NDArray[np.int32]
     """Part of each node."""
     largest: NDArray[np.int64]
-    """The weight of the largest part, as an array of one; 0 if there is no division yet."""
+    """Largest load, as an array of one element; 0 if there is no division yet."""
     squares: NDArray[np.float64]
-    """The sum of the squares of all weights, as an array of one."""
+    """Sum of the squares of all loads, as an array of one element."""
 
     @classmethod
     def of(cls, parts: NDArray[np.int32]) -> Best:
-        """Create a division to start from, without its loads."""
+        """Create the record of the best division, with the given parts and without loads."""
         return cls(parts=parts, largest=np.zeros(1, dtype=np.int64), squares=np.zeros(1))
 
 
 class Limits(NamedTuple):
-    """Constraints of a search for better parts."""
+    """Constraints of the search."""
 
     k: int
-    """Smallest weight of a part of the best division."""
+    """Smallest load of a part in a division that can become the best one."""
     least: int
-    """No step makes a part lighter than this; it may be below k at first."""
+    """Smallest load of a part that a step may leave; it may be below k in an early phase."""
     most: int
     """Largest number of parts."""
     bound: int
-    """While the largest part is heavier, every fourth step starts there."""
+    """If the largest load exceeds this, every fourth step starts in the part that has it."""
 
 
 class Search(NamedTuple):
-    """Scratch for breadth-first searches."""
+    """Work arrays of breadth-first searches."""
 
     queue: NDArray[np.int32]
     """The nodes that the last search reached."""
     seen: NDArray[np.int64]
-    """The number of the last search that saw each node."""
+    """Number of the last search that reached each node."""
     stamp: NDArray[np.int64]
-    """The number of the last search, as an array of one."""
+    """Number of the last search, as an array of one element."""
 
     @classmethod
     def of(cls, n: int) -> Search:
@@ -107,16 +107,16 @@ class Search(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """Scratch for random spanning trees of a part of the graph."""
+    """Work arrays of random spanning trees."""
 
     parent: NDArray[np.int32]
     """Parent of each node of the tree; -1 for the root."""
     order: NDArray[np.int32]
     """The nodes of the tree, parents first."""
-    hanging: NDArray[np.int64]
+    subtree_weights: NDArray[np.int64]
     """The weight of the subtree of each node."""
     frontier: NDArray[np.int32]
-    """Candidate nodes with the node that each would be attached to; shape (ends of edges + 1, 2)."""
+    """Candidate nodes, each with the node that it would be attached to; shape (ends of edges + 1, 2)."""
 
     @classmethod
     def of(cls, n: int, ends: int) -> Tree:
@@ -124,18 +124,18 @@ class Tree(NamedTuple):
         return cls(
             parent=np.empty(n, dtype=np.int32),
             order=np.empty(n, dtype=np.int32),
-            hanging=np.empty(n, dtype=np.int64),
+            subtree_weights=np.empty(n, dtype=np.int64),
             frontier=np.empty((ends + 1, 2), dtype=np.int32),
         )
 
 
 class _Pieces(NamedTuple):
-    """Scratch for the pieces of a cut tree."""
+    """Work arrays for the pieces of a split tree."""
 
     local: NDArray[np.int32]
     """Piece of each node."""
     heads: NDArray[np.int32]
-    """The topmost node of each piece."""
+    """Root of each piece."""
     loads: NDArray[np.int64]
     """Weight of each piece."""
     sizes: NDArray[np.int32]
@@ -145,6 +145,7 @@ class _Pieces(NamedTuple):
 @inlined
 def _square(weight):
     # As a float: squares of loads may exceed 63 bits.
+    """Square a load, as a float, because squares may exceed 63 bits."""
     return np.float64(weight) * np.float64(weight)
 
 
@@ -178,7 +179,22 @@ def reach(graph, parts, start, without, search):
 
 @kernel_step
 def random_tree(graph, parts, p, q, r, start, tree, search, random):
-    """Grow a random spanning tree of three parts (some of them may be equal); return its number of nodes."""
+    """Grow a random spanning tree of up to three parts, starting at a node; return its number of nodes.
+
+    Parameters
+    ----------
+    graph : WeightedGraph
+    parts : int32 array
+        Part of each node.
+    p, q, r : int32
+        The parts, connected together; they may be equal.
+    start : int32
+        A node of one of them.
+    tree : Tree
+        The result.
+    search : Search
+    random : uint64[1]
+    """
     offsets, targets = graph.offsets, graph.targets
     parent, order, frontier, seen = tree.parent, tree.order, tree.frontier, search.seen
     search.stamp[0] += 1
@@ -210,53 +226,56 @@ def random_tree(graph, parts, p, q, r, start, tree, search, random):
 
 
 @kernel_step
-def _cut_in_two(tree, filled, weights, k, heads):
-    """Cut a tree at the edge with the most equal sides; return the number of heads, 1 if no cut is allowed."""
-    parent, order, hanging = tree.parent, tree.order, tree.hanging
+def _split_in_two(tree, filled, weights, least, heads):
+    """Split a tree at its most balanced edge, if both sides weigh at least `least`; return the number of pieces."""
+    parent, order, subtree_weights = tree.parent, tree.order, tree.subtree_weights
     # Subtree weights are summed from the leaves up, because children follow their parents in the order.
     total = np.int64(0)
     for i in range(filled):
-        hanging[order[i]] = weights[order[i]]
+        subtree_weights[order[i]] = weights[order[i]]
         total += weights[order[i]]
     best = total
     heads[0] = order[0]
     # Each edge is one cut: the subtree against the rest.
     for i in range(filled - 1, 0, -1):
         v = order[i]
-        side = hanging[v]
-        hanging[parent[v]] += side
+        side = subtree_weights[v]
+        subtree_weights[parent[v]] += side
         larger = max(side, total - side)
-        if larger < best and total - larger >= k:
+        if larger < best and total - larger >= least:
             best = larger
             heads[1] = v
     return 1 if best == total else 2
 
 
 @kernel_step
-def _cut_in_several(tree, filled, weights, k, threshold, heads):
-    """Cut a tree from the leaves up at each subtree of weight `threshold`, if k remains; return the number of heads."""
-    parent, order, hanging = tree.parent, tree.order, tree.hanging
+def _split_in_several(tree, filled, weights, least, threshold, heads):
+    """Split off subtrees of weight at least `threshold`, from the leaves up; return the number of pieces.
+
+    The remaining piece keeps a weight of at least `least`.
+    """
+    parent, order, subtree_weights = tree.parent, tree.order, tree.subtree_weights
     left = np.int64(0)
     for i in range(filled):
-        hanging[order[i]] = weights[order[i]]
+        subtree_weights[order[i]] = weights[order[i]]
         left += weights[order[i]]
     heads[0] = order[0]
     count = 1
     # A subtree that is heavy enough is cut off and no longer counts for its ancestors.
     for i in range(filled - 1, 0, -1):
         v = order[i]
-        if hanging[v] >= threshold and left - hanging[v] >= k:
+        if subtree_weights[v] >= threshold and left - subtree_weights[v] >= least:
             heads[count] = v
             count += 1
-            left -= hanging[v]
+            left -= subtree_weights[v]
         else:
-            hanging[parent[v]] += hanging[v]
+            subtree_weights[parent[v]] += subtree_weights[v]
     return count
 
 
 @inlined
 def _label(tree, filled, count, weights, pieces):
-    """Compute the piece of each node of a cut tree, and the weight and number of nodes of each piece."""
+    """Compute the piece of each node of a split tree, and the weight and number of nodes of each piece."""
     parent, order = tree.parent, tree.order
     local, heads, loads, sizes = pieces
     # A head starts a piece; every other node belongs to the piece of its parent.
@@ -276,7 +295,7 @@ def _label(tree, filled, count, weights, pieces):
 
 @inlined
 def _remove_part(hole, graph, division, search):
-    """Give the number of a removed part to the last part."""
+    """Remove a part that has no nodes left: the last part takes its number."""
     parts, count, loads, sizes, anchors = division
     last = count[0] - 1
     count[0] = last
@@ -291,12 +310,14 @@ def _remove_part(hole, graph, division, search):
 
 @inlined
 def _copy(source, target):
+    """Copy an array into another."""
     for i in range(source.size):
         target[i] = source[i]
 
 
 @inlined
-def _largest(loads, count):
+def _find_heaviest(loads, count):
+    """Find the index of the largest load."""
     place = 0
     for p in range(1, count):
         if loads[p] > loads[place]:
@@ -305,7 +326,8 @@ def _largest(loads, count):
 
 
 @inlined
-def _smallest(loads, count):
+def _min_load(loads, count):
+    """Find the smallest load."""
     least = loads[0]
     for p in range(1, count):
         least = min(least, loads[p])
@@ -314,7 +336,7 @@ def _smallest(loads, count):
 
 @kernel_step
 def _move(graph, least, division, u, v, temperature, search, random):
-    """Try to move node u to the part of its neighbour v; return the change of the sum of squares."""
+    """Try to move node u to the part of its neighbour v; return the change of the sum of squares, or 0."""
     offsets, targets, weights = graph
     parts, _, loads, sizes, anchors = division
     p, q = parts[u], parts[v]
@@ -323,16 +345,16 @@ def _move(graph, least, division, u, v, temperature, search, random):
     change = _square(first) + _square(second) - _square(loads[p]) - _square(loads[q])
     if first < least or not accept_move(change, temperature, random):
         return 0.0
-    # Then connectivity: the rest of part p must hang together without u.
+    # Then connectivity: the rest of part p must be connected without u.
     near = np.int32(-1)
-    several = 0
+    neighbours_in_part = 0
     for j in range(offsets[u], offsets[u + 1]):
         if parts[targets[j]] == p:
             near = targets[j]
-            several += 1
+            neighbours_in_part += 1
     if near < 0:
         return 0.0
-    if several > 1 and reach(graph, parts, near, u, search) != sizes[p] - 1:
+    if neighbours_in_part > 1 and reach(graph, parts, near, u, search) != sizes[p] - 1:
         return 0.0
     # Accept the move.
     parts[u] = q
@@ -345,14 +367,14 @@ def _move(graph, least, division, u, v, temperature, search, random):
 
 @kernel_step
 def _recombine(graph, limits, division, u, v, temperature, search, tree, pieces, random):
-    """Join the parts of two neighbouring nodes, sometimes with a third part, and cut them again along a random tree.
+    """Try to merge the parts of two neighbouring nodes, or a third part as well, and split them along a random tree.
 
-    Returns the change of the sum of squares.
+    Returns the change of the sum of squares; 0 if nothing was changed.
     """
     offsets, targets, weights = graph
     parts, numbers, loads, sizes, anchors = division
     least, heads = limits.least, pieces.heads
-    # Up to three parts are joined.
+    # Merge two or three parts, or split a single one.
     p, q = parts[u], parts[v]
     r = q
     old = 1 if p == q else 2
@@ -362,22 +384,22 @@ def _recombine(graph, limits, division, u, v, temperature, search, tree, pieces,
         total += loads[q]
         before += _square(loads[q])
         x = targets[offsets[v] + draw(random, offsets[v + 1] - offsets[v])]
-        if draw(random, np.int64(100)) < _THIRD and parts[x] != p and parts[x] != q:
+        if draw(random, np.int64(100)) < _THIRD_PART_PERCENT and parts[x] != p and parts[x] != q:
             r = parts[x]
             total += loads[r]
             before += _square(loads[r])
             old = 3
-    # Cut the tree in several pieces, by a random threshold, or in two equal ones.
+    # Split the tree into several pieces by a random threshold, or into two of similar weight.
     filled = random_tree(graph, parts, p, q, r, u, tree, search, random)
-    able = total // least
-    if old == 3 or (able > 2 and draw(random, np.int64(2)) == 0):
-        wanted = 2 + (draw(random, able - 1) if able > 2 else 0)
+    max_pieces = total // least
+    if old == 3 or (max_pieces > 2 and draw(random, np.int64(2)) == 0):
+        wanted = 2 + (draw(random, max_pieces - 1) if max_pieces > 2 else 0)
         wanted = min(wanted, old + 1)
         room = total // wanted - least
         threshold = least + (draw(random, room + 1) if room > 0 else 0)
-        cuts = _cut_in_several(tree, filled, weights, least, threshold, heads)
+        cuts = _split_in_several(tree, filled, weights, least, threshold, heads)
     else:
-        cuts = _cut_in_two(tree, filled, weights, least, heads)
+        cuts = _split_in_two(tree, filled, weights, least, heads)
     # More pieces than parts need free numbers.
     count = numbers[0]
     if cuts > old and count + cuts - old > limits.most:
@@ -425,7 +447,7 @@ def improve_parts(graph, limits, division, best, random, steps, hot, cold):
     ----------
     graph : WeightedGraph
     limits : Limits
-    division : Division
+    division : ConnectedParts
         Current division of the search; changed.
     best : Best
         The best division within the limits; changed.
@@ -439,6 +461,7 @@ def improve_parts(graph, limits, division, best, random, steps, hot, cold):
     offsets, targets = graph.offsets, graph.targets
     parts, count, loads, _, anchors = division
     n = offsets.size - 1
+    # Numba cannot call class methods, so the work arrays are allocated here.
     search = Search(np.empty(n, dtype=np.int32), np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64))
     tree = Tree(
         np.empty(n, dtype=np.int32),
@@ -459,7 +482,7 @@ def improve_parts(graph, limits, division, best, random, steps, hot, cold):
         energy += _square(loads[p])
         total += np.float64(loads[p])
     mean = total / count[0]
-    heaviest = _largest(loads, count[0])
+    heaviest = _find_heaviest(loads, count[0])
     # The start is the best division so far.
     if best.largest[0] == 0:
         _copy(parts, best.parts)
@@ -481,7 +504,7 @@ def improve_parts(graph, limits, division, best, random, steps, hot, cold):
             continue
         # Draw the kind of step.
         kind = draw(random, np.int64(100))
-        if kind < _MOVE and parts[u] != parts[v]:
+        if kind < _MOVE_PERCENT and parts[u] != parts[v]:
             change = _move(graph, limits.least, division, u, v, temperature, search, random)
         else:
             change = _recombine(graph, limits, division, u, v, temperature, search, tree, pieces, random)
@@ -489,12 +512,12 @@ def improve_parts(graph, limits, division, best, random, steps, hot, cold):
             continue
         # The step was made: update energy and maximum.
         energy += change
-        heaviest = _largest(loads, count[0])
+        heaviest = _find_heaviest(loads, count[0])
         largest = loads[heaviest]
         if largest > best.largest[0] or (largest == best.largest[0] and energy >= best.squares[0]):
             continue
         # A new best division must also satisfy k.
-        if limits.least >= limits.k or _smallest(loads, count[0]) >= limits.k:
+        if limits.least >= limits.k or _min_load(loads, count[0]) >= limits.k:
             _copy(parts, best.parts)
             best.largest[0] = largest
             best.squares[0] = energy

@@ -81,7 +81,7 @@ def _largest_with_dependents(graph: RegionGraph, weights: NDArray[np.int64], k: 
     total = sum(heavy)
     # For each node: the weight of its subtree, and of the components that its removal would cut off.
     reached, lowest = [-1] * graph.nodes, [0] * graph.nodes
-    hanging, cut_off, dependents = list(heavy), [0] * graph.nodes, [0] * graph.nodes
+    subtree_weights, cut_off, dependents = list(heavy), [0] * graph.nodes, [0] * graph.nodes
     # Hopcroft and Tarjan's search for articulation points, with a stack of (node, parent, remaining neighbours).
     reached[0] = lowest[0] = 0
     count = 1
@@ -99,11 +99,11 @@ def _largest_with_dependents(graph: RegionGraph, weights: NDArray[np.int64], k: 
         else:
             stack.pop()
             if parent >= 0:
-                hanging[parent] += hanging[node]
+                subtree_weights[parent] += subtree_weights[node]
                 lowest[parent] = min(lowest[parent], lowest[node])
                 if lowest[node] >= reached[parent]:
-                    cut_off[parent] += hanging[node]
-                    dependents[parent] += hanging[node] if hanging[node] < k else 0
+                    cut_off[parent] += subtree_weights[node]
+                    dependents[parent] += subtree_weights[node] if subtree_weights[node] < k else 0
     # A component below k cannot be a part of its own: it must join the node.
     best = 0
     for node in range(graph.nodes):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._core.progress import Progress, silent
-from shoal.grouping.regions.recombination_kernel import Best, Division, Limits, WeightedGraph, improve_parts
+from shoal.grouping.regions.recombination_kernel import Best, ConnectedParts, Limits, WeightedGraph, improve_parts
 from shoal.grouping.regions.region_bounds import bound_of_counts, most_parts
 from shoal.grouping.regions.spanning_tree_kernel import (
     Graph,
@@ -104,7 +104,7 @@ def recombine(
     graph, weights, k
         As in `cut_along_tree`.
     parts : array of int32
-        Division of the graph into connected parts of weight at least k, numbered 0, 1, ...
+        ConnectedParts of the graph into connected parts of weight at least k, numbered 0, 1, ...
     bound : int
         Lower bound on the largest part of any division.
     rng : numpy.random.Generator
@@ -177,14 +177,14 @@ class _Search:
             improve_parts(self._graph, limits, division, self._best, self._random, steps // calls, hot, cold)
 
 
-def _division(parts: NDArray[np.int32], weights: NDArray[np.int64]) -> Division:
+def _division(parts: NDArray[np.int32], weights: NDArray[np.int64]) -> ConnectedParts:
     """Build a division with the weight, the number of nodes and an anchor node of each part."""
     n = len(parts)
     loads, sizes, anchors = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
     np.add.at(loads, parts, weights)
     np.add.at(sizes, parts, 1)
     anchors[parts] = np.arange(n, dtype=np.int32)
-    return Division(parts, np.array([parts.max() + 1], dtype=np.int64), loads, sizes, anchors)
+    return ConnectedParts(parts, np.array([parts.max() + 1], dtype=np.int64), loads, sizes, anchors)
 
 
 def exact_parts(

@@ -285,20 +285,20 @@ def cut_tree(parent, order, weights, k, parts):
     Eppstein, Goodrich, Lueker 2009, Lemmas 1 and 2, in one pass).
     """
     n = order.size
-    hanging = np.zeros(n, dtype=np.int64)
+    subtree_weights = np.zeros(n, dtype=np.int64)
     left = np.int64(0)
     for v in range(n):
-        hanging[v] = weights[v]
+        subtree_weights[v] = weights[v]
         left += weights[v]
     cut = np.zeros(n, dtype=np.bool_)
     # Children first; a subtree that is cut off no longer counts.
     for i in range(n - 1, 0, -1):
         v = order[i]
-        if hanging[v] >= k and left - hanging[v] >= k:
+        if subtree_weights[v] >= k and left - subtree_weights[v] >= k:
             cut[v] = True
-            left -= hanging[v]
+            left -= subtree_weights[v]
         else:
-            hanging[parent[v]] += hanging[v]
+            subtree_weights[parent[v]] += subtree_weights[v]
     count = 1
     parts[order[0]] = 0
     # Parents first: number the parts from the root down.

@@ -299,7 +299,6 @@ def complete_interrupted(
     if intended is None:
         return sentences
     # Sweep only now: a hidden folder is the proof that a release did not appear, until the ledger has recorded it.
-
     if folder is not None and sweep_folder(folder) and not sentences:
         sentences.append(
             f"A release was interrupted before the ledger knew of it. What was written for '{folder}' was removed."
@@ -322,7 +321,6 @@ def _resolve_interrupted(
         if is_being_written(folder, own=own):
             raise LedgerBusyError(*BUSY)
         # Complete a pair of folders first: if the private one has its final name, the public one gets its own now.
-
         sweep_folder(folder, remove=False)
     for name in list_series(connection):
         series = read_series(connection, name, secrets)

@@ -72,6 +72,7 @@ class Memory:
             If the pieces are not a memory.
         """
         held = json.loads(pieces[0])
+        # The number of people guards against lost pieces.
         persons = Persons.from_pieces(pieces[1:])
         if len(persons) != held["people"]:
             raise ValueError("people are missing")
@@ -199,6 +200,7 @@ def is_kept(
         asked += [one for one in [series.before(latest.number)] if one is not None]
         if _read_pieces(connection, series, latest.number) != list(pieces):
             return False
+    # Compare the digests with those in the sealed records.
     return all(
         compute_digest(_read_pieces(connection, series, one.number, most=_TAG), keys) == one.memory_digest
         for one in asked
