@@ -159,6 +159,7 @@ def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None, noun: st
 
     lines: list[tuple[str, str]] = []
     for name, value in achieved.items():
+        # Linked rows have lines of their own.
         if name == "linked":
             continue
         if name == "lists":
@@ -223,6 +224,7 @@ def _remarks_on_persons(facts: Mapping[str, Any]) -> list[str]:
     k = facts["persons"][0]["k"] if linked is None else linked["k"]
     known = "of a record" if linked is None else "of all records"
     if alone:
+        # A unique person is the only remark that matters.
         who = f"{number(alone)} person{' is' if alone == 1 else 's are'} unique"
         return [f"Warning: {who}: anyone who knows these quasi-identifiers {known} of a person finds the person."]
     if linked is None:

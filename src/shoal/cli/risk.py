@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["risk"]
 
-_KNOWN, _MEASURES = "What is known", "Measures"
-_SHOWN_COMBINATIONS = 10
+_KNOWN, _MEASURES = "Population", "Measures"
+_MAX_SHOWN_COMBINATIONS = 10
 
 # Knowledge about the population.
 Population = Annotated[
@@ -70,8 +70,8 @@ Stars = Annotated[
     option(
         "--stars",
         metavar="own|wildcard",
-        help="own (default): a star (an interval, a set) is a value of its own; wildcard: it matches any of its "
-        "values, as in a join of tables.",
+        help="own (default): a star, an interval or a set matches only itself; wildcard: it matches every value that "
+        "it can stand for.",
         panel=_KNOWN,
     ),
 ]
@@ -144,11 +144,14 @@ Records = Annotated[
     option(
         "--records",
         metavar="FILE.csv",
-        help="For the publisher only: write the risk of each row of the input. Keep it as secret as the microdata.",
+        help="For the publisher only: write the risk of each record. Keep the file as secret as the microdata.",
         panel="Files",
     ),
 ]
-Force = Annotated[bool, option("--force/--no-force", help="Replace OUT if it exists.", panel="Files")]
+Force = Annotated[
+    bool,
+    option("--force/--no-force", help="Replace the page OUT if it exists. FILE.csv is never replaced.", panel="Files"),
+]
 
 
 @takes("quasi_identifiers", "sensitive", "person", "units", "star", "reading", "spec", "json")
@@ -179,8 +182,8 @@ def risk(
 
     Example: shoal risk survey.csv --qi age,gender,zip --sensitive disease --sampling-fraction 0.01 --suda 3
 
-    Cells are compared as they stand, unless stars are wildcards: a star, an interval and
-    a missing value are ordinary values. `shoal list measures` explains the measures.
+    By default, a star, an interval and a missing value are ordinary values, which match only
+    themselves; see --stars. `shoal list measures` explains the measures.
 
     Exit code 0 for any risk.
     """
@@ -195,8 +198,9 @@ def risk(
     if named and not click.get_current_context().params.get("person"):
         arguments.pop("person", None)  # the column of a spec file, which a release does not have
         arguments.pop("units", None)
+    # Hierarchies of a spec file are for anonymizing.
     if stars != "wildcard":
-        arguments.pop("hierarchies", None)  # hierarchies of a spec file are for anonymizing
+        arguments.pop("hierarchies", None)
     arguments |= {"hierarchies": trees} if (trees := trees_of_cells(hierarchies, names)) else {}
     # Options of the command, with numbers parsed as exact values.
     texts = {
@@ -220,7 +224,7 @@ def risk(
         found = assess(source, progress=progress, cells=cells_of(cells, names), **own, **arguments)
     facts = found.to_dict()
     # Files are written before anything is printed.
-    pages = [] if output is None else _page(output, facts, source, force=force)
+    pages = [] if output is None else _write_page(output, facts, source, force=force)
     if records is not None:
         write_private(records, found.records)
     if terminal.json:
@@ -229,14 +233,14 @@ def risk(
     written = [("records", records)] if records is not None else []
     written += [("written", page) for page in pages]
     for one in (facts, *facts["further"]):
-        terminal.say("", lines_of(_lines(one)), "", *_sentences(one, explain=explain))
-    terminal.say("", _ranking(facts["quasi_identifiers"]), "", *(path_line(name, path) for name, path in written))
+        terminal.say("", lines_of(_list_figures(one)), "", *_list_sentences(one, explain=explain))
+    terminal.say("", _build_ranking(facts["quasi_identifiers"]), "", *(path_line(name, path) for name, path in written))
     for one in facts["identifiers"]:
         terminal.note(f"Warning: {one['text']}")
 
 
-def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the figures as lines of a measure and its values."""
+def _list_figures(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """List the figures, as a label and a text each."""
     from shoal._core.words import number, percent
 
     counted = "rows" if facts["unit"] is None else "persons"
@@ -254,7 +258,7 @@ def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         *whose,
         ("rows", f"{rows} in {classes} classes, the smallest of {smallest}{' person(s)' if whose else ''}"),
         ("stars", "values of their own" if facts["stars"] == "own" else "any of their values (wildcards)"),
-        ("alone in the file", percent(facts["sample_uniques"])),
+        ("unique in the file", percent(facts["sample_uniques"])),
         ("prosecutor risk", probabilities(facts["prosecutor"])),
     ]
     if facts["journalist"] is not None:
@@ -265,18 +269,20 @@ def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         lines.append(("k-map", ", ".join(f"{number(k)} {how}" for how, k in levels.items() if k is not None)))
     if facts["population_uniques"] is not None:
         estimates = {name: share for name, share in facts["population_uniques"].items() if share is not None}
-        lines.append(("alone outside", ", ".join(f"{percent(share)} ({name})" for name, share in estimates.items())))
+        lines.append(
+            ("unique in the population", ", ".join(f"{percent(share)} ({name})" for name, share in estimates.items()))
+        )
     for name, title in (("individual", "individual risk"), ("household", "household risk")):
         if facts[name] is not None:
             average, expected = percent(facts[name]["global"]), number(round(facts[name]["expected"], 1))
             lines.append((title, f"{average} on average; {expected} {counted} expected to be found"))
     for name, figures in facts["attribute_disclosure"].items():
-        lines.append((f"sure of {plain(name)}", probabilities(figures)))
+        lines.append((f"confidence in {plain(name)}", probabilities(figures)))
     return lines
 
 
-def _sentences(facts: Mapping[str, Any], *, explain: bool) -> list[str]:
-    """Return sentences about the figures, and the basis of each measure if requested."""
+def _list_sentences(facts: Mapping[str, Any], *, explain: bool) -> list[str]:
+    """List sentences about the figures, with the basis of each measure if requested."""
     from shoal.disclosure_risk import MEASURES
 
     sentences: list[str] = []
@@ -297,18 +303,18 @@ def _sentences(facts: Mapping[str, Any], *, explain: bool) -> list[str]:
     return sentences
 
 
-def _ranking(ranked: Sequence[Mapping[str, Any]]) -> Any:
-    """Return the combinations that distinguish most rows, as a table."""
+def _build_ranking(ranked: Sequence[Mapping[str, Any]]) -> Any:
+    """Build a table of the combinations of columns that distinguish most rows."""
     from rich.table import Table
 
     from shoal._core.words import percent
 
     # Single columns first, then combinations.
     table = Table(title="Which columns identify", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for header, right in (("columns", False), ("pairs told apart", True), ("distinct", True)):
+    for header, right in (("columns", False), ("pairs distinguished", True), ("distinct", True)):
         table.add_column(header, justify="right" if right else "left", overflow="fold")
     shown = [one for one in ranked if len(one["columns"]) == 1] + [one for one in ranked if len(one["columns"]) > 1]
-    for one in shown[:_SHOWN_COMBINATIONS]:
+    for one in shown[:_MAX_SHOWN_COMBINATIONS]:
         apart = "-" if one["separation"] is None else percent(one["separation"])
         distinct = "-" if one["distinction"] is None else percent(one["distinction"])
         within = f" (± {100 * one['error']:.1f})" if one["error"] else ""
@@ -316,7 +322,7 @@ def _ranking(ranked: Sequence[Mapping[str, Any]]) -> Any:
     return table
 
 
-def _page(output: Path, facts: Mapping[str, Any], source: str, *, force: bool) -> list[Path]:
+def _write_page(output: Path, facts: Mapping[str, Any], source: str, *, force: bool) -> list[Path]:
     """Write the figures as JSON and as a page; they are for the publisher, because the table may be an original."""
     import json
 

@@ -199,6 +199,7 @@ def _table_of(found: TradeOff) -> RenderableType:
     for title, cells in columns.items():
         least = max(map(len, [*title.split(), *cells]))
         table.add_column(title, justify="left" if title in ("level", "") else "right", min_width=least)
+    # Highlight the suggested choice, and dim the choices that another one beats.
     styles = {"knee": "bold", "beaten": "dim", "no release": "dim"}
     for *cells, mark in zip(*columns.values(), strict=True):
         table.add_row(*map(plain, cells), mark, style=styles.get(mark))

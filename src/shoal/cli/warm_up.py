@@ -181,6 +181,7 @@ def _measure(_: str) -> None:
     names = frame.columns[:3]
     shoal.risk(frame, quasi_identifiers=names, sensitive="income", suda=3)
     for recoding in ("suppression", "generalization"):
+        # Compile the kernels of both recodings, of metrics and of risk.
         release = shoal.anonymize(
             frame,
             quasi_identifiers=names,

@@ -241,6 +241,7 @@ def _add_population(
     if population.height < found.rows:
         raise DataError(_describe_too_few(population.height, found.rows))
     placed = _PlacedPopulation.of(read, cells, population)
+    # Each class counts all people who fit it; people may fit several classes.
     big, times = placed.count_fits(np.ones(found.classes, dtype=np.bool_), progress)
     _check_people(found.rows_of, big, read, cells, placed.covered)
     return replace(
@@ -335,6 +336,7 @@ def _choose_witnesses(column: ReadColumn) -> Values:
 
 def _list_atoms(found: SubDomain) -> Iterator[str | Position]:
     """Yield the values with which a sub-domain is written: texts, and ends of intervals as positions."""
+    # Ends of intervals and names are values; a mask is represented by its smallest value.
     if isinstance(found, Listed):
         yield from (text for text in found.texts if text is not None)
     elif isinstance(found, Span):

@@ -141,6 +141,7 @@ def _small_classes(facts: Facts) -> str:
 def _prosecutor(facts: Facts) -> str:
     figures = facts["prosecutor"]
     above = _records(facts, figures["records_above"])
+    # With several records per person, the adversary chooses among persons.
     if facts.get("unit") is not None:
         return _(
             "Somebody who knows the quasi-identifiers of one record of a person known to be in the file, and picks one "

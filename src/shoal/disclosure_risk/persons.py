@@ -461,6 +461,7 @@ def _find_evidence(rows: pl.DataFrame, name: str, *, sampled: bool) -> tuple[Per
     sizes = np.bincount(persons)
     if len(sizes) < _FEWEST_VALUES or len(sizes) == len(persons):
         return None
+    # An age that differs within values rules out persons; columns that are constant support them.
     constant: dict[str, float] = {}
     for other in rows.columns[1:]:
         agreement = _measure_present(persons, rows[other])

@@ -36,6 +36,7 @@ def start_least_losses(prepared: PreparedTable, clock: Clock) -> Callable[[], Le
     callable or None
         Waits for the result. None if no bound needs it.
     """
+    # Suppression has a bound of its own, and coarsened tables have none.
     if prepared.request.recoding == "suppression" or prepared.encoded.coarsened:
         return None
     problem = replace(prepared.problem(clock), progress=silent)

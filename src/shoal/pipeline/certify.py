@@ -168,6 +168,7 @@ def _find_published_warnings(
     request, schema = prepared.request, prepared.request.schema
     coarse = [name for key in request.coarsenings for name in ((key,) if isinstance(key, str) else key)]
 
+    # How to coarsen a column, for the warnings that suggest it.
     def coarser(name: str) -> Suggestion | Fact:
         values = next(one.dictionary for one in prepared.original.quasi_identifiers if one.name == name)
         return how_to_coarsen(values.drop_nulls(), name, recoding=request.recoding)

@@ -137,6 +137,7 @@ def _divide_into_parts(
         if (rows := int(part.counts.sum())) <= most:
             parts.append(part)
             continue
+        # Too many rows: cut the part, or halve it if no cut is acceptable.
         cut = _cut_at_median(table, checker, part) or _halve(table, checker, part)
         if cut is None:
             return parts, rows
@@ -297,6 +298,7 @@ def _cut_at_median(table: Table, checker: _GroupChecker, part: TablePart) -> tup
     spreads = [len(np.unique(column.codes[part.cells])) / column.size for column in columns]
     for a in sorted(range(len(columns)), key=lambda one: (-spreads[one], one)):
         codes = columns[a].codes[part.cells].astype(np.int64)
+        # Rows up to each value; the median value has half of them below or at it.
         below = np.cumsum(rows_by_code(codes, columns[a].size, part.counts))
         median = int(np.searchsorted(below, below[-1] // 2))
         for last in (median, median - 1):

@@ -67,6 +67,7 @@ class EncodedTable:
         for column in self.table.quasi_identifiers:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
+        # The values of a list are checked one by one, like single values.
         separators = dict(requirement.lists)
         sensitive = (
             (column.name, split_lists(column.dictionary, separators[column.name])[1].unique())
@@ -120,6 +121,7 @@ def encode_table(
     sensitive = frame.get_column(request.schema.sensitive[0]) if request.schema.sensitive else None
     encoded = encode_columns(frame, request.schema, request, sensitive, clock, units=units)
     with clock.step("encode"):
+        # The original columns are kept only if they were coarsened.
         table = replace(encoded.table, counts=counts, units=units)
         return replace(encoded, table=table, before=_encode_before_coarsening(frame, request.coarsenings))
 

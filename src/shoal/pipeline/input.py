@@ -105,6 +105,7 @@ class OpenedData(Unpicklable):
         """
         import polars as pl
 
+        # A value that contains the separator would be split when it is read.
         columns = []
         for name, separator in separators.items():
             column = self.frame.get_column(name)

@@ -117,6 +117,7 @@ def _choose_strata(
             of, values = split_lists(values, separators[name])
         (column,) = _encode(values.to_frame(), [name])
         columns.append((of, column.codes.astype(np.int64), column.size))
+    # The strata depend on the models, which limit the units of each group.
     models = [model for model in request.requirement.models if isinstance(model, GroupModel)]
     return choose_strata(persons, positions, columns, partial(unit_limits, models), least_units(models))
 

@@ -68,6 +68,7 @@ class RecodedTable:
     def published(self) -> tuple[pl.DataFrame, NDArray[np.integer]]:
         """Create the published table with one row per entry; return it with the index of each row in `prepared`."""
         prepared, groups = self.prepared, self.partition.groups
+        # In this table sizes count entries, so that each entry is published once.
         frame, entries = publish_frame(
             prepared.table,
             replace(self.recoding, sizes=np.bincount(groups, minlength=self.partition.count)),

@@ -96,6 +96,7 @@ def partition_and_recode(prepared: PreparedTable, source: Source, clock: Clock) 
     """
     with clock.step("partition"):
         narrow = drop_unread_columns(prepared)
+    # Partition without the columns that no model reads, then place them.
     recoded = recode_groups(partition(narrow, source, clock), clock)
     with clock.step("recode"):
         return place_unread_columns(recoded)

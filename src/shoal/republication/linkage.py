@@ -319,6 +319,7 @@ def _read_identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
             f"{missing} row(s) miss the identifier '{name}': later releases could not recognize the people. Give each "
             "person one, or leave the rows out."
         )
+    # A release has one row per person.
     repeated = ids.is_duplicated()
     if repeated.any():
         times, people = int(repeated.sum()), ids.filter(repeated).n_unique()

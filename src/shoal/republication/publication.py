@@ -91,6 +91,7 @@ class PublicationCertificate:
             "parameters": {"m": self.m, **self.parameters},
             "seed": self.seed,
             "randomness": "the operating system" if self.seed is None else "reproducible from the seed and the ledger",
+            # Facts about the input are private.
             "input": dict(self.input),
             "columns": self.columns,
             "requested": [{"model": "m-invariance", "m": self.m}],

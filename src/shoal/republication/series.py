@@ -303,6 +303,7 @@ class Series(Unpicklable):
             folders = [folders]
         with self._store.database.open_for_reading() as connection:
             series, memory = self._read_memory(connection)
+            # An outdated ledger is a problem of the audit, not an error.
             forgot = self._store.explain_if_outdated(connection)
         return audit_series(
             series,

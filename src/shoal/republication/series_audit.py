@@ -139,10 +139,10 @@ def find_unknown_releases(series: RecordedSeries, folders: Iterable[Path], nearb
     own |= {Path(one.folder).resolve() for one in series.releases if one.folder}
     found = []
     for folder in find_release_folders(series.name, [*(folder.parent for folder in own), *nearby]):
-        said = _read_series_entry(folder)
-        if folder in own or (series.anew and not _belongs_to(said, series)):
+        entry = _read_series_entry(folder)
+        if folder in own or (series.anew and not _belongs_to(entry, series)):
             continue
-        if not _belongs_to(said, series) or not _is_known(series, said["release"], folder):
+        if not _belongs_to(entry, series) or not _is_known(series, entry["release"], folder):
             found.append(folder)
     return found
 
@@ -160,8 +160,8 @@ def find_release_folders(name: str, parents: Iterable[Path]) -> list[Path]:
 
 def is_foreign(series: RecordedSeries, folder: Path) -> bool:
     """Check whether a folder contains a release of another series of the same name."""
-    said = _read_series_entry(folder)
-    return said.get("name") == series.name and not _belongs_to(said, series)
+    entry = _read_series_entry(folder)
+    return entry.get("name") == series.name and not _belongs_to(entry, series)
 
 
 def _is_private(folder: Path) -> bool:
@@ -182,15 +182,15 @@ def _is_known(series: RecordedSeries, number: int, folder: Path) -> bool:
 def _read_series_entry(folder: Path) -> dict[str, Any]:
     """Read the entry of a folder's certificate about its series; empty if there is no valid entry."""
     try:
-        said = json.loads((folder / _CERTIFICATE).read_text(encoding="utf-8"))["series"]
-        return said if isinstance(said, dict) and isinstance(said.get("release"), int) else {}
+        entry = json.loads((folder / _CERTIFICATE).read_text(encoding="utf-8"))["series"]
+        return entry if isinstance(entry, dict) and isinstance(entry.get("release"), int) else {}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
 
 
-def _belongs_to(said: Mapping[str, Any], series: RecordedSeries) -> bool:
+def _belongs_to(entry: Mapping[str, Any], series: RecordedSeries) -> bool:
     """Check whether a certificate's entry names this very series."""
-    return bool(said) and (said.get("name"), said.get("id")) == (series.name, series.public_id)
+    return bool(entry) and (entry.get("name"), entry.get("id")) == (series.name, series.public_id)
 
 
 def _list_published(series: RecordedSeries) -> list[RecordedRelease]:
@@ -221,8 +221,8 @@ def _find_release(series: RecordedSeries, folder: Path) -> tuple[RecordedRelease
         for one in series.releases:
             if path.name in one.files and digest & get_recorded_digests(one.files[path.name]):
                 return one, folder
-    said = _read_series_entry(folder)
-    number = said["release"] if _belongs_to(said, series) else None
+    entry = _read_series_entry(folder)
+    number = entry["release"] if _belongs_to(entry, series) else None
     return next((one for one in series.releases if one.number == number), None), folder
 
 
@@ -250,16 +250,16 @@ def _check_release(
 
 def _explain_unknown(series: RecordedSeries, folder: Path) -> str:
     """Explain a folder whose certificate names this series, but a release that the ledger does not know."""
-    said = _read_series_entry(folder)
+    entry = _read_series_entry(folder)
     if is_foreign(series, folder):
         return (
             " It is of another series of that name, of another ledger: perhaps one that was lost, and this one started "
             "in its place. Do not publish before this is clear."
         )
-    if not _belongs_to(said, series):
+    if not _belongs_to(entry, series):
         return ""
     return (
-        f" Its certificate says that it is release {said['release']}: the ledger was restored from an older backup, or "
+        f" By its certificate it is release {entry['release']}: the ledger was restored from an older backup, or "
         "the folder is of another ledger. Do not publish before this is clear."
     )
 

@@ -110,6 +110,7 @@ class _Search:
         self._places, self._k, self._progress = places, k, progress
         self._parts = np.empty(len(places.graph.weights), dtype=np.int32)
         self._random = rng.integers(1, 1 << 63, size=1, dtype=np.uint64)
+        # The work is limited by count, so that results do not depend on the speed of the machine unless time runs out.
         self._work = self._left = int(_WORK_PER_SECOND * time_limit)
         self._end = time.perf_counter() + time_limit
         self.best: NDArray[np.int32] | None = None

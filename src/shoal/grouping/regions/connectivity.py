@@ -18,6 +18,7 @@ def components_of(nodes: int, edges: Iterable[tuple[int, int]]) -> list[int]:
     >>> components_of(4, [(0, 2), (2, 3)])
     [0, 1, 0, 0]
     """
+    # Union-find with path halving; the smaller root represents a component.
     above = list(range(nodes))
 
     def found(node: int) -> int:

@@ -138,6 +138,7 @@ def weights_of(owner: str, graph: RegionGraph, weights: Any) -> Any:
     DataError
         If a node has no weight, or if a weight belongs to no node of the graph.
     """
+    # The name of a column of polygons, or of a node attribute of a networkx graph.
     if isinstance(weights, str):
         if graph.polygons is not None:
             return np.asarray(_column_of(owner, graph.polygons, weights))
@@ -147,6 +148,7 @@ def weights_of(owner: str, graph: RegionGraph, weights: Any) -> Any:
         else:
             raise ParameterError(Subject(owner, "weights"), " names an attribute, but the graph has none.")
     if isinstance(weights, Mapping):
+        # A mapping must have exactly the nodes of the graph.
         missing = sum(weights.get(name) is None for name in graph.names)
         unknown = sum(name not in graph.numbers for name in weights)
         if missing or unknown:

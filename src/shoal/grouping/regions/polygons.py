@@ -38,6 +38,7 @@ def read_polygons(path: str | PathLike[str], *, layer: str | None = None) -> Any
             f"'{path}' cannot be read as polygons{'' if layer is None else f', layer {layer!r}'} "
             f"({type(error).__name__}). GeoJSON, TopoJSON, GeoPackage and shapefiles can."
         ) from error
+    # A table without geometries is read without an error.
     if not hasattr(frame, "geometry") or not hasattr(frame, "total_bounds"):
         raise DataError(f"'{path}' holds no polygons.")
     return frame

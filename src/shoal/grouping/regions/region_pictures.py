@@ -129,6 +129,7 @@ def _distances(edges: NDArray[np.int32], nodes: int) -> NDArray[np.float64]:
     for a, b in edges.tolist():
         near[a].append(b)
         near[b].append(a)
+    # Breadth-first search from each node; other components are a little farther than the farthest node.
     distances = np.full((nodes, nodes), -1.0)
     for start in range(nodes):
         found = {start: 0}

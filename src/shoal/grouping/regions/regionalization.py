@@ -177,6 +177,7 @@ def regions(
     """
     k = check_k("regions", k)
     weights = to_mapping("regions", weights)
+    # The weights may name the nodes, or at least give their number.
     known = list(weights) if isinstance(weights, Mapping) else None
     if known is None and weights is not None and not isinstance(weights, str):
         known = len(weights)  # type: ignore[assignment]
@@ -358,6 +359,7 @@ def _prove(
     """Prove optima of the components that determine the cost, the worst first, until the time limit."""
     end = time.perf_counter() + time_limit
     divided = sorted(divided, key=lambda one: -one.cost)
+    # Components with the largest cost come first, because the cost of the result is the maximum.
     reached = max(one.bound.value for one in divided)
     for place, one in enumerate(divided):
         if one.cost <= reached:

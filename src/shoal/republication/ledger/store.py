@@ -107,6 +107,7 @@ class Store:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the locations of the ledger, its key and its anchor, as sentences."""
+        # One warning about the key or the anchor is enough: the key is the greater risk.
         sentences = list(self.address.warnings)
         path = self.address.path
         if path is not None and self.key_path is not None and self.key_path.parent == path.parent:

@@ -225,12 +225,14 @@ _NEW, _NO_SLOT = -1, -2
 def _explain_not_eligible(supply: Counts, m: int) -> InfeasibleError:
     """Create the error for new rows that are not m-eligible, with the ways out that `test_ways_out` found safe."""
     new, best = int(supply.sum()), find_largest_m(supply)
+    # Too few new people, which discloses only their number.
     if new < m:
         return InfeasibleError(
             f"The new rows are not {m}-eligible: there are {new}, and a release needs at least {m} new people, or "
             "none. Leave all of them out until there are enough: their number alone decides that, so that their "
             "absence shows nothing of their values."
         )
+    # Too many new people share a value.
     feasible = f"The largest m that would do is {best}." if best >= 2 else "No m of 2 or more would do."
     series = "publish them in a new series of their own with that m, or " if best >= 2 else ""
     return InfeasibleError(
