@@ -96,6 +96,7 @@ def attacks_release(function: Callable[..., AttackResult]) -> Callable[..., None
         terminal: Terminal = context.obj
         check_page(given["output"], force=bool(given["force"]))
         with terminal.progress() as progress:
+            # The command's function attacks; its options were parsed by click.
             asked = _asked(progress or silent, **{one.name: given[one.name] for one in shared})
             found = function(asked, **{one.name: given[one.name] for one in own})
         written = [] if given["output"] is None else _written(found, given)

@@ -438,6 +438,7 @@ def rotate(
     terminal: Terminal = context.obj
     with _opened(terminal, address, key, anchor, wait) as ledger:
         ledger.rotate_key(new_key)
+        # Paths as they are after the rotation.
         facts = {"ledger": ledger.address, "key": ledger.key_file, "anchor": ledger.anchor_file}
     if terminal.json:
         terminal.result(facts)

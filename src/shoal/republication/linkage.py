@@ -312,6 +312,7 @@ def _check_columns(names: Sequence[str], columns: SeriesColumns) -> None:
 
 def _read_identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
     """Read the ids as text, and check that none is missing or repeated."""
+    # Ids are compared as text, so that 7 in a file equals 7 in a frame.
     ids = to_identity_text(frame.get_column(name))
     missing = int((ids.is_null() | (ids.str.strip_chars() == "")).sum())
     if missing:

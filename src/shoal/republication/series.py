@@ -170,7 +170,6 @@ class Series(Unpicklable):
         if output is not None:
             # Keep the leftovers of a crash: they show which release did not appear.
             check_free(Path(output), force=force, remove=False)
-        # Read the table before the ledger is locked.
         clock = Clock(_STEPS, progress)
         with clock.step("read"):
             try:
@@ -185,7 +184,6 @@ class Series(Unpicklable):
             keys = store.derive_keys(series)
             if output is not None:
                 refuse_unknown_releases(series, Path(output).expanduser().resolve())
-            # Find out who was published before, and refuse what the publisher has not accepted.
             with clock.step("link"):
                 linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
                 warnings = tuple(describe_doubtful_ids(linked, opened.frame, self.columns))
@@ -223,7 +221,6 @@ class Series(Unpicklable):
                 store.confirm()
                 return publication
             clock.progress("write", 0, 1)
-            # On disk: the files and the records appear together.
             writing = PublicationFiles(publication, format=format, spreadsheet_safe=spreadsheet_safe)
             return self._write(writing, Path(output), release, pieces, series, force=force)
 
