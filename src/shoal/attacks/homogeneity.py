@@ -97,6 +97,7 @@ def _attack(table: PublishedTable, people: People, progress: Progress) -> Attack
     """Attack one sensitive column, or one combination."""
     found = people.collect_values(table, progress=progress)
     outcome, control = found.rates(lambda shown: shown.certain)
+    # Groups are bundles of linked rows, or groups of records.
     group = table.bundled.bundle_of[table.bundled.unit_of] if table.linked else table.group_of
     uniform = np.unique(group[found.shown.most == found.shown.rows]) if not found.known else None
     return AttackResult(

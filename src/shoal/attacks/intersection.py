@@ -350,6 +350,7 @@ def _check(
             (people, f"the population of release {number}", (identifier, *names)),
         ):
             check_columns(frame, wanted, what)
+        # Each person of a population has one row.
         ids = people.get_column(identifier)
         if ids.null_count() or ids.is_duplicated().any():
             raise DataError(

@@ -112,6 +112,7 @@ def summarize_bundles(bundled: BundledUnits, codes: NDArray[np.int64]) -> Compat
 
     labels = np.unique(codes)
     counts, _, own_codes = bundled.shares(pl.Series(codes))
+    # Values that occur in a bundle, and the most frequent one of each bundle.
     some = counts > 0
     of = bundled.bundle_of[bundled.unit_of]
     arrays: dict[str, Any] = {

@@ -147,6 +147,7 @@ def _encode_nodes(table: PublishedTable, hierarchy: Hierarchy, level: int) -> ND
             " has no level between its values and its root, so nothing says what means nearly the same.",
         )
     validate("similarity_attack", {"level": level}, {"level": Integer(low=1, high=hierarchy.height - 1)})
+    # Replace each value by its ancestor on the requested level.
     place = {value: at for at, value in enumerate(hierarchy.values)}
     found = [place.get(value, -1) for value in table.values.to_list()]
     missing = found.count(-1)

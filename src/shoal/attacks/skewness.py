@@ -109,6 +109,7 @@ def _attack(
 ) -> AttackResult:
     """Attack one sensitive column, or one combination."""
     found = people.collect_values(table, progress=progress)
+    # A guess counts as correct only if the value is shown in the group.
     outcome, control = found.rates(lambda shown: (shown.guess == shown.truth) & (shown.own > 0))
     return AttackResult(
         attack="skewness",

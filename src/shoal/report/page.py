@@ -167,6 +167,7 @@ def render_risk(facts: Mapping[str, Any], *, title: str) -> str:
     return template("risk.html.j2").render(
         title=title,
         facts=facts,
+        # Sentences of all measures that were computed.
         measured=[
             (measure, sentence)
             for one in (facts, *facts["further"])

@@ -53,6 +53,7 @@ def model_title(request: Mapping[str, Any]) -> str:
     whose = f", {_(of)}" if of else ""
     if "t" in request:
         return f"{model} ({_distance(request)}), t = {number(request['t'])}{whose}"
+    # The variant of the model, then its parameters.
     variant = f" ({_(request['variant'])})" if request.get("variant") else ""
     parameters = [
         f"{_(name.replace('_', ' '))} = {number(value)}"

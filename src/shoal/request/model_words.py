@@ -167,6 +167,7 @@ def ground_distance(named: str, order: Sequence[str] | None) -> GroundDistance:
         return EqualDistance()
     if named == "ordered":
         return OrderedDistance() if order is None else OrderedDistance(order)
+    # Distances from files: a matrix, or a hierarchy.
     if kind == "file" and path:
         return MetricDistance.from_csv(path)
     if kind == "hierarchy" and path:

@@ -275,6 +275,7 @@ class Words:
             value = getattr(request, one.name)
             if value is None or one.name in ("k", "l", "t") or (value == one.default and one.name != "privacy"):
                 continue
+            # Fields whose words differ from their value.
             match one.name:
                 case "algorithm":
                     said |= _words_of_algorithm(value)
@@ -321,6 +322,7 @@ class Words:
         found: list[tuple[str, str | None]] = []
         for key, value in self.said.items():
             word, flag = WORDS[key], flag_of(key)
+            # Switches, mappings, lists of names, and single values.
             if word.switch and isinstance(value, bool):
                 found.append((flag if value else f"--no-{flag.lstrip('-')}", None))
             elif isinstance(value, Mapping):
@@ -487,6 +489,7 @@ def _words_of_algorithm(algorithm: str | Algorithm) -> dict[str, Any]:
     """Return the name of an algorithm, and its parameters that differ from those of the name."""
     if isinstance(algorithm, str):
         return {"algorithm": algorithm}
+    # Only algorithms of the table have words; parameters with their default need none.
     usual = ALGORITHMS.get(algorithm.name)
     if type(usual) is not type(algorithm):
         raise UsageError("An algorithm of one's own has no words for commands and spec files.")

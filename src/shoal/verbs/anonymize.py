@@ -66,6 +66,7 @@ def anonymize(
     _ = request.models  # invalid ones are refused before the table is read
     with display_progress(progress) as report, listening(clock := Clock(STEPS, report)):
         with clock.step("read"):
+            # Open the table, and resolve the request against its columns.
             source = open_source(
                 data,
                 engine=request.engine,

@@ -503,6 +503,7 @@ def _meanings(
             Suggestion("stars", "wildcard"),
             ", or leave it out.",
         )
+    # Meanings are declared by the certificate, by hierarchies and by the caller.
     names = schema.quasi_identifiers
     for name in cells or {}:
         if name not in names:

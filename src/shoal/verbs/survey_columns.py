@@ -27,6 +27,7 @@ def read_weights(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
     column = _column(frame, name, "survey weights")
     given = column.fill_nan(None) if column.dtype.is_float() else column
     _refuse(given.is_null(), f"The column '{name}' (survey weights) has no weight", "Fill it, or drop the row.")
+    # Truth values are not weights, although they could be converted.
     numbers = given.cast(pl.Float64, strict=False) if given.dtype != pl.Boolean else pl.Series([None] * len(given))
     _refuse(
         numbers.is_null() | numbers.is_infinite().fill_null(value=False),

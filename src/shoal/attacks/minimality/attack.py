@@ -189,6 +189,7 @@ def _check_protected(table: PublishedTable, protected: Sequence[str] | None) -> 
     """Check that every protected value occurs in a sensitive column."""
     if protected is None:
         return
+    # Values of each sensitive column, and combinations of all of them.
     known = {
         value for names in list_column_sets(table.secrets) for value in table.select_sensitive(names).values.to_list()
     }

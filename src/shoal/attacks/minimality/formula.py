@@ -139,6 +139,7 @@ def _count_prefixes(group: Merged, limits: Sequence[Counts]) -> list[dict[Counts
 
 def _count_suffixes(group: Merged, limits: Sequence[Counts]) -> list[dict[Counts, int]]:
     """Count the ways in which the last parts are all diverse enough and take exactly the given counts."""
+    # Dynamic programming over the parts, from the last one to the first.
     nothing = (0,) * len(group.values)
     found: list[dict[Counts, int]] = [{nothing: 1}]
     for part, limit in zip(reversed(group.parts), reversed(limits), strict=True):

@@ -95,6 +95,7 @@ def _input(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], f
     else:
         path = quote_for_toml(_from(folder, source))
         yield f"input = {path}  # the table; its path starts from the folder of this file"
+    # Only reading options that differ from their default are written.
     for name, usual, meaning in _READING:
         value = read[name]
         if value is not None and value != usual:

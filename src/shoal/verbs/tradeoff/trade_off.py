@@ -186,6 +186,7 @@ class TradeOff(Unpicklable):
             "loss": [_share(choice.loss) for choice in shown],
             "seconds": [_NONE if choice.seconds is None else numeral(f"{choice.seconds:.2f}") for choice in shown],
         }
+        # Columns without any figure are omitted.
         optional = ("sure of a value", "at most")
         return {name: cells for name, cells in table.items() if name not in optional or set(cells) != {_NONE}}
 

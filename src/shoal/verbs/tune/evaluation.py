@@ -64,6 +64,7 @@ def loss_of_recoding(loss: str, original: Table, composed: Recoding, groups: NDA
     if loss == "non_uniform_entropy":
         return non_uniform_entropy(original, composed)
     divergence = kl_divergence(original, composed, groups)
+    # The divergence of large tables takes too long to compute exactly.
     if divergence.value is None:
         raise UsageError(
             "The KL-divergence of this release takes too long to compute. Tune with another loss (gcp, "

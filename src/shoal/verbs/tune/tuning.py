@@ -342,6 +342,7 @@ class Tuning(Unpicklable):
         )
 
     def _for_report(self) -> TradeOffFacts:
+        # The best setting is marked in the table.
         table = self.columns()
         table["setting"] = [
             f"{_(text)} ({_('best')})" if setting is self.best else _(text)
