@@ -66,7 +66,7 @@ def count_together(owners: NDArray[np.int64], places: NDArray[np.int64]) -> NDAr
 
 
 def number_attacked(person: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Assign a number, from 0, to the person of each row of a release; rows of nobody are persons of their own.
+    """Assign a number, from 0, to the person of each row of a release; a row without a person is a person of its own.
 
     Parameters
     ----------
