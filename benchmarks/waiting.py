@@ -50,7 +50,7 @@ def measure(settings: Settings) -> Part:
             warm=False,
         )
         pages = [_seconds_to_a_page(folder) for _ in range(settings.repeats)]
-    added = sum(map(bytes_of, needed("studio") - needed(""))) + _own_bytes()
+    added = sum(map(bytes_of, needed("studio") - needed(*SHARED))) + _own_bytes()
     part.targets += [
         Target(what="shoal demo, no loop compiled before", limit=_DEMO, measured=demo, unit=" s"),
         Target(what="shoal studio: first page", limit=_FIRST_PAGE, measured=median(pages), unit=" s"),
@@ -59,8 +59,8 @@ def measure(settings: Settings) -> Part:
     part.say(
         "The demo is one run with an empty cache of compiled loops. The studio's first page is there when its address "
         f"has answered with all of it, from the start of the command, the median of {settings.repeats}; a browser "
-        "draws it after that. The extra adds the installed files of the packages that shoal alone does not need, and "
-        "the studio's own files."
+        "draws it after that. The extra adds the installed files of the packages that neither shoal nor its other extras "
+        "need, and the studio's own files."
     )
     return part
 
@@ -110,15 +110,21 @@ def _seconds_to_a_page(folder: Path) -> float:
     return seconds
 
 
-def needed(extra: str) -> set[str]:
-    """Return the distributions that shoal needs without any extra, or by this one, and what these need in turn."""
+SHARED = ("plots", "excel", "ledger")
+"""Extras that the studio includes, and others use."""
+
+
+def needed(*extras: str) -> set[str]:
+    """Return the distributions that shoal needs by itself and by given extras, and what these need in turn."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     found: set[str] = set()
-    waiting: list[str] = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    waiting = [*project["dependencies"], *(one for extra in extras for one in project["optional-dependencies"][extra])]
     while waiting:
         one = Requirement(waiting.pop())
         plain = canonicalize_name(one.name)
-        if plain not in found and (one.marker is None or one.marker.evaluate({"extra": ""})):
+        if plain == project["name"]:  # an extra that includes others
+            waiting += [each for extra in sorted(one.extras) for each in project["optional-dependencies"][extra]]
+        elif plain not in found and (one.marker is None or one.marker.evaluate({"extra": ""})):
             found.add(plain)
             waiting += metadata.requires(plain) or ()
     return found
