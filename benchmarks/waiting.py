@@ -59,7 +59,7 @@ def measure(settings: Settings) -> Part:
     part.say(
         "The demo is one run with an empty cache of compiled loops. The studio's first page is there when its address "
         f"has answered with all of it, from the start of the command, the median of {settings.repeats}; a browser "
-        "draws it after that. The extra adds the installed files of the packages that neither shoal nor its other extras "
+        "draws it after that. The extra adds the installed files of the packages that neither shoal nor other extras "
         "need, and the studio's own files."
     )
     return part
