@@ -70,7 +70,7 @@ def test_names_that_are_no_text_are_not_listed(browser, home):
 
 
 def test_the_extra_adds_less_than_20_mb(monkeypatch):
-    """Counted from the installed files of what the extra needs, and neither shoal nor other extras; and its own assets."""
+    """Counted from the installed files of what it needs, and neither shoal nor other extras do, and its own assets."""
     monkeypatch.syspath_prepend(Path(__file__).resolve().parents[2])
     waiting = importlib.import_module("benchmarks.waiting")
     added = waiting.needed("studio") - waiting.needed(*waiting.SHARED)
