@@ -74,7 +74,7 @@ def test_a_household_in_every_row(asked: Any) -> None:
 @pytest.mark.parametrize(
     ("people", "message"),
     [
-        ("age,sex\n30,f\n31,m\n", "The population has 2 row(s), fewer than the 3 of the table. It must contain every person"),
+        ("age,sex\n30,f\n31,m\n", "has 2 row(s), fewer than the 3 of the table. It must contain every person"),
         ("age,gender\n30,f\n31,m\n30,f\n", "The population has no column 'sex', which is a quasi-identifier"),
         ("age,sex\n30,f\n77,m\n30,f\n", "The columns that do not match: 'age' (1 row(s)"),
         ("age,sex\n30,f\n31,m\n31,f\n", "1 row(s) of the table"),
@@ -83,7 +83,9 @@ def test_a_household_in_every_row(asked: Any) -> None:
 def test_a_population_holds_everybody_of_the_table(asked: Any, stars: str, people: str, message: str) -> None:
     said = asked("table.csv", "--population", "people.csv", "--stars", stars, people=people)
     assert message in said
-    assert "Give a population of the same people" in said or "It must contain every person" in said or "Rename it" in said
+    assert (
+        "Give a population of the same people" in said or "It must contain every person" in said or "Rename it" in said
+    )
 
 
 @pytest.mark.parametrize("words", [("--suda", 2), ("--log-linear", "two-way", "--sampling-fraction", 0.5)])
