@@ -29,8 +29,8 @@ class CoarseningResult:
     """Whether the coarser values are intervals of numbers or dates. If so, several of them are generalized to an
     interval that covers them all."""
     classes: Mapping[str, Sequence[str]] | None = None
-    """If the coarser values are names of classes: the original values, as text, that each name represents. None if the
-    coarsening is `self_evident`; otherwise the classes are taken from the coarser column, value by value."""
+    """The original values, as text, that each coarser value represents. If None, they are derived from the columns
+    before and after, unless the coarsening is `self_evident`."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Facts about this application for the certificate, in addition to `Coarsening.to_dict`; no cell of the input."""
     picture: Callable[[], str] | None = None
@@ -40,7 +40,7 @@ class CoarseningResult:
 class Coarsening(ABC):
     """A less precise form of one column, or of `takes` columns that belong together.
 
-    Coarsenings are frozen values with keyword-friendly parameters, and their `repr` shows no cell.
+    Coarsenings are immutable, and their `repr` shows no cell.
 
     Examples
     --------
@@ -53,9 +53,9 @@ class Coarsening(ABC):
     takes: ClassVar[int] = 1
     """Number of columns: 1, or 2 for the coordinates of points."""
     self_evident: ClassVar[bool] = False
-    """Whether `to_dict` is enough to know which values a coarser value represents."""
+    """Whether `to_dict` determines which values a coarser value represents, as for bins of a fixed width."""
     ends_at_values: ClassVar[bool] = False
-    """Whether it creates intervals that end at exact values of the column; their ends are widened afterwards."""
+    """Whether the intervals that it creates end at exact values of the column; their ends are widened afterwards."""
     takes_text: ClassVar[bool] = False
     """Whether text is used literally, even if it could be parsed as dates or numbers."""
 
@@ -105,8 +105,8 @@ class CoarsenedColumns:
     of_intervals: frozenset[str]
     """Columns whose values are intervals after coarsening."""
     classes: Mapping[str, Mapping[str, Sequence[str]]]
-    """For each column whose values are names of classes after coarsening: the original values that each name
-    represents. Private."""
+    """For each column whose coarsening is not `self_evident`: the original values that each coarser value represents.
+    Private: never published."""
 
 
 def coarsen_columns(
@@ -152,24 +152,24 @@ def coarsen_columns(
         names = (key,) if isinstance(key, str) else tuple(key)
         before = tuple(frame.get_column(name) for name in names)
         try:
-            made = coarsening.coarsen(before)
+            result = coarsening.coarsen(before)
         # The error names the column, which the coarsening itself does not know.
         except UsageError as error:
             raise type(error)(f"Column {', '.join(repr(name) for name in names)}: ", error) from error
         # User-defined coarsenings are checked here.
-        after = made.columns
+        after = result.columns
         if [(c.name, len(c)) for c in after] != [(c.name, len(c)) for c in before]:
             raise InternalError("a coarsening returned other columns than it was given")
         frame = frame.with_columns(after)
         # The certificate combines parameters and facts.
-        described[",".join(names)] = {**coarsening.to_dict(), **made.facts}
-        if made.picture is not None:
-            pictures[",".join(names)] = made.picture
-        of_intervals.update(names if made.of_intervals else ())
+        described[",".join(names)] = {**coarsening.to_dict(), **result.facts}
+        if result.picture is not None:
+            pictures[",".join(names)] = result.picture
+        of_intervals.update(names if result.of_intervals else ())
         # Classes are recorded, so that metrics can compare with the original values.
         if not coarsening.self_evident:
             classes.update(
-                (fine.name, made.classes if made.classes is not None else _list_classes(fine, coarse))
+                (fine.name, result.classes if result.classes is not None else _list_classes(fine, coarse))
                 for fine, coarse in zip(before, after, strict=True)
             )
     return CoarsenedColumns(
@@ -205,11 +205,11 @@ def check_coarsenings(coarsen: Mapping[str | tuple[str, ...], object], allowed: 
     seen: set[str] = set()
     for key, coarsening in coarsen.items():
         names = (key,) if isinstance(key, str) else tuple(key)
-        _check(names, coarsening, allowed, seen)
+        _check_coarsening(names, coarsening, allowed, seen)
         seen.update(names)
 
 
-def _check(names: tuple[str, ...], coarsening: object, allowed: Sequence[str], seen: set[str]) -> None:
+def _check_coarsening(names: tuple[str, ...], coarsening: object, allowed: Sequence[str], seen: set[str]) -> None:
     # Names first, so that a misspelled column is reported before its coarsening.
     for name in names:
         if name not in allowed:

@@ -30,22 +30,22 @@ STANDARD_INPUT = "-"
 """The name of standard input in place of a file."""
 
 _TEXT = (".csv", ".tsv", ".txt")
-_DELIMITED = (*_TEXT, *(text + packed for packed in ENDINGS for text in _TEXT))
+_DELIMITED = (*_TEXT, *(text + compressed for compressed in ENDINGS for text in _TEXT))
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc")
 _ENDINGS = {"text": _DELIMITED, "binary": (*_PARQUET, *_ARROW), "workbook": WORKBOOKS}
-_KNOWN = (*_TEXT, ".csv.gz", ".csv.zst", *_PARQUET, *_ARROW, *WORKBOOKS)
-_TAB = ("tab", "\\t")
-_LONGEST_SOURCE = 4096
+_LISTED_ENDINGS = (*_TEXT, ".csv.gz", ".csv.zst", *_PARQUET, *_ARROW, *WORKBOOKS)
+_TAB_NAMES = ("tab", "\\t")
+_MAX_SOURCE_LENGTH = 4096
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OpenedTable:
-    """A table, with the format of its source."""
+    """A table, with the properties of its source that a release of it keeps."""
 
     frame: pl.DataFrame
     format: str = "csv"
-    """The format of a release of this table: "csv", "parquet", "xlsx" or "ods"."""
+    """The format to write a release in: "csv", "parquet" (also for Arrow files), "xlsx" (also for .xls) or "ods"."""
     encoding: str | None = None
     """The encoding of delimited text."""
     delimiter: str | None = None
@@ -67,7 +67,7 @@ def read(
 def read_table(
     source: str | Path, *, delimiter: str | None = None, encoding: str | None = None, sheet: str | None = None
 ) -> OpenedTable:
-    r"""Read a table, and report the format of its source.
+    r"""Read a table, and detect the format in which to write a release of it.
 
     Parameters
     ----------
@@ -95,71 +95,77 @@ def read_table(
     ParameterError
         If `delimiter`, `encoding` or `sheet` is invalid, or does not apply to the source.
     """
-    if isinstance(source, str) and ("\n" in source or len(source) > _LONGEST_SOURCE) and not database_source(source):
+    if isinstance(source, str) and ("\n" in source or len(source) > _MAX_SOURCE_LENGTH) and not database_source(source):
         raise DataError("The path is too long, or has line ends. Give the path of a file, not its content.")
+    # Each kind of source refuses the options of the other kinds.
     text = {"delimiter": delimiter, "encoding": encoding}
     # Databases and standard input first, because their names are not paths.
     database = database_source(source)
     if database is not None:
-        _refuse(text, "delimited text")
-        _refuse({"sheet": sheet}, "workbooks")
-        return _with_rows(OpenedTable(frame=read_database(database)), "The result of the query")
+        _refuse_options(text, "delimited text")
+        _refuse_options({"sheet": sheet}, "workbooks")
+        return _check_not_empty(OpenedTable(frame=read_database(database)), "The result of the query")
     if source == STANDARD_INPUT:
         content = unpack(sys.stdin.buffer.read(), "standard input")
-        return _of_content(content, "standard input", kind=_kind_of(content), text=text, sheet=sheet)
+        return _parse_content(content, "standard input", kind=_detect_kind(content), text=text, sheet=sheet)
+    # The kind of a file follows from its name, that of standard input from its first bytes.
     path = Path(os.fspath(source)).expanduser()
     _check_file(path)
     kind = next(kind for kind, endings in _ENDINGS.items() if path.name.lower().endswith(endings))
-    with _access(path):
+    with _name_file_in_errors(path):
         if kind == "binary":  # which Polars reads without holding the file in memory
-            _refuse(text, "delimited text")
-            _refuse({"sheet": sheet}, "workbooks")
-            return _with_rows(OpenedTable(frame=_read_binary(path, path.name), format="parquet"), f"'{path.name}'")
+            _refuse_options(text, "delimited text")
+            _refuse_options({"sheet": sheet}, "workbooks")
+            return _check_not_empty(
+                OpenedTable(frame=_read_binary(path, path.name), format="parquet"), f"'{path.name}'"
+            )
         content = unpack(path.read_bytes(), path.name)
-    return _of_content(content, f"'{path.name}'", kind=kind, text=text, sheet=sheet)
+    return _parse_content(content, f"'{path.name}'", kind=kind, text=text, sheet=sheet)
 
 
-def _kind_of(content: bytes) -> str:
+def _detect_kind(content: bytes) -> str:
     """Detect the kind of unnamed content by its first bytes."""
     if content.startswith((b"PAR1", b"ARROW1")):
         return "binary"
     return "workbook" if content.startswith(b"PK") else "text"
 
 
-def _of_content(
-    content: bytes, shown: str, *, kind: str, text: Mapping[str, str | None], sheet: str | None
+def _parse_content(
+    content: bytes, label: str, *, kind: str, text: Mapping[str, str | None], sheet: str | None
 ) -> OpenedTable:
     # Options that do not apply to the kind of source are errors, not ignored.
     if kind != "text":
-        _refuse(text, "delimited text")
+        _refuse_options(text, "delimited text")
     if kind == "workbook":
-        frame, found = read_workbook(content, shown, sheet=sheet)
+        frame, found = read_workbook(content, label, sheet=sheet)
         ods = b"opendocument.spreadsheet" in content[:200]
         return OpenedTable(frame=frame, format="ods" if ods else "xlsx", sheet=found)
-    _refuse({"sheet": sheet}, "workbooks")
+    _refuse_options({"sheet": sheet}, "workbooks")
     if kind == "binary":
-        return _with_rows(OpenedTable(frame=_read_binary(content, shown), format="parquet"), shown)
-    read = read_delimited(content, shown, delimiter=_one_character(text["delimiter"]), encoding=text["encoding"])
-    return OpenedTable(frame=read.frame, encoding=read.encoding, delimiter=read.delimiter)
+        return _check_not_empty(OpenedTable(frame=_read_binary(content, label), format="parquet"), label)
+    parsed = read_delimited(content, label, delimiter=_parse_delimiter(text["delimiter"]), encoding=text["encoding"])
+    return OpenedTable(frame=parsed.frame, encoding=parsed.encoding, delimiter=parsed.delimiter)
 
 
-def _with_rows(table: OpenedTable, spoken: str) -> OpenedTable:
+def _check_not_empty(table: OpenedTable, label: str) -> OpenedTable:
+    """Return the table if it has rows and columns."""
     if table.frame.height == 0 or table.frame.width == 0:
-        raise DataError(f"{spoken} has no {'row' if table.frame.width else 'column'}.")
+        raise DataError(f"{label} has no {'row' if table.frame.width else 'column'}.")
     return table
 
 
-def _refuse(options: Mapping[str, str | None], what: str) -> None:
+def _refuse_options(options: Mapping[str, str | None], what: str) -> None:
+    """Raise an error if one of the options, which are for `what` only, is given."""
     for name, value in options.items():
         if value is not None:
             raise ParameterError(Subject("read", name), f" is for {what} only.")
 
 
-def _one_character(delimiter: str | None) -> str | None:
+def _parse_delimiter(delimiter: str | None) -> str | None:
     if delimiter is None:
         return None
     # A delimiter of several bytes, or one that is quoted itself, cannot be parsed.
-    character = "\t" if delimiter in _TAB else delimiter
+    character = "\t" if delimiter in _TAB_NAMES else delimiter
     if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
         raise ParameterError.refusing(
             "read", "delimiter", "one ASCII character (no quotation mark or line end), or 'tab'", got=repr(delimiter)
@@ -168,26 +174,30 @@ def _one_character(delimiter: str | None) -> str | None:
 
 
 def _check_file(path: Path) -> None:
-    with _access(path):
+    """Check that a path is a regular file of a known kind."""
+    with _name_file_in_errors(path):
         path.exists()  # raises for impossible paths
     if path.is_dir():
-        raise DataError(f"'{path}' is a folder. {_file_of(path)}")
+        raise DataError(f"'{path}' is a folder. {_suggest_release_file(path)}")
     if not path.exists():
-        raise DataError(f"There is no file '{path}'. {_neighbours(path)}".rstrip())
+        raise DataError(f"There is no file '{path}'. {_suggest_similar_names(path)}".rstrip())
     if not path.is_file():
         raise DataError(f"'{path}' is not a regular file. Copy its content to one first.")
     if not any(path.name.lower().endswith(endings) for endings in _ENDINGS.values()):
-        raise DataError(f"The kind of '{path.name}' is unknown. Known are files that end in {', '.join(_KNOWN)}.")
+        raise DataError(
+            f"The kind of '{path.name}' is unknown. Known are files that end in {', '.join(_LISTED_ENDINGS)}."
+        )
 
 
-def _file_of(path: Path) -> str:
+def _suggest_release_file(path: Path) -> str:
     """Suggest the table of a release folder in place of the folder."""
-    # A release folder has a known table.
+    # One of these is in every release folder.
     released = [path / f"release.{ending}" for ending in ("csv", "parquet", "xlsx", "ods")]
     return next((f"Did you mean '{file}'?" for file in released if file.exists()), "Name a file in it.")
 
 
-def _neighbours(path: Path) -> str:
+def _suggest_similar_names(path: Path) -> str:
+    """Suggest files of the same folder with a similar name."""
     try:
         # Only close names are suggested, because a folder may hold many files.
         names = [other.name for other in path.parent.iterdir() if other.is_file()]
@@ -197,8 +207,8 @@ def _neighbours(path: Path) -> str:
 
 
 @contextmanager
-def _access(path: Path) -> Iterator[None]:
-    """Convert an error of the operating system into one that names the file."""
+def _name_file_in_errors(path: Path) -> Iterator[None]:
+    """Convert errors of the operating system into a `DataError` that names the file."""
     try:
         yield
     except OSError as error:
@@ -207,21 +217,23 @@ def _access(path: Path) -> Iterator[None]:
 
 
 def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
+    """Read Parquet or Arrow; errors refer to the source as `name`."""
     import polars as pl
 
-    def opened() -> IO[bytes]:  # an open file, because a path may be taken for a glob pattern
+    def open_source() -> IO[bytes]:  # an open file, because a path may be taken for a glob pattern
         return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
 
     try:
-        with opened() as file:
+        with open_source() as file:
             # The first bytes distinguish Parquet, Arrow files and Arrow streams.
             start = file.read(6)
         if name.lower().endswith(_PARQUET) or start.startswith(b"PAR1"):
             whole = io.BytesIO(source) if isinstance(source, bytes) else source
             return without_pandas_index(pl.read_parquet(whole, hive_partitioning=False, glob=False))
-        with opened() as file:
+        with open_source() as file:
             frame = pl.read_ipc(file) if start == b"ARROW1" else pl.read_ipc_stream(file)
     except (pl.exceptions.PolarsError, OSError) as error:
+        # An error with a number is the operating system's; without one, the content could not be parsed.
         if isinstance(error, OSError) and error.errno:
             raise
         kind = type(error).__name__

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TCloseness"]
 
-_NAMED = {"equal": EqualDistance(), "ordered": OrderedDistance()}
+_GROUND_DISTANCES = {"equal": EqualDistance(), "ordered": OrderedDistance()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,18 +77,18 @@ class TCloseness(GroupModel):
 
     def __post_init__(self) -> None:
         validate_declared("TCloseness", self)
+        # Names and objects, also of user-defined subclasses of GroundDistance.
         requested: object = self.distance
-        if isinstance(requested, GroundDistance) or (isinstance(requested, str) and requested in _NAMED):
+        if isinstance(requested, GroundDistance) or (isinstance(requested, str) and requested in _GROUND_DISTANCES):
             return
-        # User-defined subclasses of GroundDistance are accepted above.
-        words = "'equal', 'ordered', or a ground distance such as shoal.models.OrderedDistance(order=[...])"
+        expected = "'equal', 'ordered', or a ground distance such as shoal.models.OrderedDistance(order=[...])"
         got = format_value(requested) if isinstance(requested, str) else type(requested).__name__
-        raise ParameterError.refusing("TCloseness", "distance", words, got=got)
+        raise ParameterError.refusing("TCloseness", "distance", expected, got=got)
 
     @property
     def ground(self) -> GroundDistance:
         """The ground distance as an object."""
-        return _NAMED[self.distance] if isinstance(self.distance, str) else self.distance
+        return _GROUND_DISTANCES[self.distance] if isinstance(self.distance, str) else self.distance
 
     @property
     def reads_values(self) -> bool:  # noqa: D102
@@ -103,13 +103,13 @@ class TCloseness(GroupModel):
 
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
         self.check_values(groups.domain)
-        # cost / (unit * |G| * n) <= t, without a division.
+        # cost / (unit * |G| * n) <= t, multiplied out: integers only, so no rounding decides.
         costs, unit = self.ground.costs(groups)
         t = exact_fraction(self.t)
         return at_most(costs, t.denominator, groups.sizes, t.numerator * unit * groups.population.rows)
 
     def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
-        # Unsuitable values are reported here, before any search.
+        # Values without a distance are reported here, before any search.
         self.check_values(table.domain)
         return (self.ground.rule(table, exact_fraction(self.t)),)
 
@@ -117,6 +117,7 @@ class TCloseness(GroupModel):
         return self.ground.drawing_order(table)
 
     def unit_limits(self, share: Fraction) -> tuple[Fraction, Fraction] | None:  # noqa: D102
+        # For the equal distance, the change of one share alone is at most the earth mover's distance.
         if self.names_values or self.reads_values:
             return None
         t = exact_fraction(self.t)

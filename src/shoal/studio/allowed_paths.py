@@ -185,7 +185,7 @@ class AllowedPaths:
             raise UsageError("Leave the password out of the address: it would stand in commands and in the history.")
         return given.strip(), given.strip()
 
-    def kept(self, name: str) -> Path:
+    def create_upload_path(self, name: str) -> Path:
         """Choose the path of an uploaded table, in a temporary folder of its own.
 
         Raises
@@ -200,7 +200,7 @@ class AllowedPaths:
         self._dropped.append(TemporaryFolder("studio"))
         return self._dropped[-1].path / safe
 
-    def forget_but(self, used: Collection[str]) -> None:
+    def remove_uploads_except(self, used: Collection[str]) -> None:
         """Remove all uploaded tables except those with a path in `used`."""
         folders = {Path(one).parent for one in used if one}
         for folder in [one for one in self._dropped if one.path not in folders]:
@@ -215,7 +215,7 @@ class AllowedPaths:
 
     def close(self) -> None:
         """Remove all temporary files."""
-        self.forget_but(())
+        self.remove_uploads_except(())
         if self._beside is not None:
             self._beside.close()
             self._beside = None

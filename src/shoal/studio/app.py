@@ -29,7 +29,7 @@ from shoal.studio.audience import SCREENS
 from shoal.studio.guard import HIERARCHY_PATH, REPORT_POLICY, UPLOAD_PATH
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import SubmittedForm, refused_page
-from shoal.studio.state import Studio, UnprovedChange, Waiting
+from shoal.studio.state import Studio, UnconfirmedChange, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -47,8 +47,9 @@ _ASSETS = {
     "report.css": (Path(__file__).parents[1] / "report/templates/style.css", "text/css"),
 }
 """All files that pages load, by name, with their media types; `report.css` defines the palette."""
-_MOST_FIELDS = 20_000
-_TYPES = {".html": "text/html", ".json": "application/json", ".csv": "text/csv"}
+_MAX_FORM_FIELDS = 20_000
+"""Largest number of fields of a form that is parsed."""
+_MEDIA_TYPES = {".html": "text/html", ".json": "application/json", ".csv": "text/csv"}
 
 
 def application(studio: Studio) -> Starlette:
@@ -95,27 +96,34 @@ def application(studio: Studio) -> Starlette:
         "/history": screens.go_back,
         "/cancel": release_screens.cancel,
     }
-    screens_of = _Screens(studio=studio, shown=shown)
-    routes = [Route(path, _showing(screens_of, path), methods=["GET"]) for path in shown]
-    routes += [Route(path, _changing(screens_of, path, change), methods=["POST"]) for path, change in changed.items()]
+    # Each path of a screen answers GET; a form has the path of its screen, or one below it.
+    views = _Views(studio=studio, shown=shown)
+    routes = [Route(path, _create_screen_handler(views, path), methods=["GET"]) for path in shown]
     routes += [
-        Route(UPLOAD_PATH, _dropped(screens_of), methods=["POST"]),
-        Route("/goal/words", _words(studio), methods=["POST"]),
-        Route(HIERARCHY_PATH, _hierarchy(screens_of), methods=["POST"]),
-        Route("/hierarchy/{name}", _hierarchy_file(studio), methods=["GET"]),
-        Route("/compare.svg", _picture(lambda _: comparison_screen.picture_of(studio)), methods=["GET"]),
-        Route("/coarser/{name}.svg", _picture(lambda name: coarsening_screens.picture_of_coarsening(studio, name))),
-        Route("/work", _work(studio), methods=["GET"]),
-        Route("/release.toml", _spec(studio), methods=["GET"]),
-        Route("/release/{side}/{name}", _file(studio), methods=["GET"]),
-        Route("/close", _close(studio), methods=["POST"]),
-        Route("/assets/{name}", _asset, methods=["GET"]),
+        Route(path, _create_form_handler(views, path, change), methods=["POST"]) for path, change in changed.items()
     ]
-    return Starlette(routes=routes, exception_handlers={404: _not_there, 500: _broken})
+    # Routes with answers other than a screen: files, drawings, and what scripts of a page request.
+    routes += [
+        Route(UPLOAD_PATH, _create_upload_handler(views), methods=["POST"]),
+        Route("/goal/words", _create_goal_handler(studio), methods=["POST"]),
+        Route(HIERARCHY_PATH, _create_hierarchy_handler(views), methods=["POST"]),
+        Route("/hierarchy/{name}", _create_hierarchy_file_handler(studio), methods=["GET"]),
+        Route("/compare.svg", _create_picture_handler(lambda _: comparison_screen.picture_of(studio)), methods=["GET"]),
+        Route(
+            "/coarser/{name}.svg",
+            _create_picture_handler(lambda name: coarsening_screens.picture_of_coarsening(studio, name)),
+        ),
+        Route("/work", _create_progress_handler(studio), methods=["GET"]),
+        Route("/release.toml", _create_spec_handler(studio), methods=["GET"]),
+        Route("/release/{side}/{name}", _create_release_file_handler(studio), methods=["GET"]),
+        Route("/close", _create_close_handler(studio), methods=["POST"]),
+        Route("/assets/{name}", _send_asset, methods=["GET"]),
+    ]
+    return Starlette(routes=routes, exception_handlers={404: _report_missing_page, 500: _report_bug})
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Screens:
+class _Views:
     """The screens of a studio, and the rollback of changes that turn out to be invalid."""
 
     studio: Studio
@@ -141,30 +149,30 @@ class _Screens:
             try:
                 target = change()
             except ShoalError:
-                studio.take_back(before)
+                studio.restore(before)
                 raise
             # The next screen may need a job that rejects the change: keep the old decisions until it has been shown.
             if sent.path != "/cancel" and studio.decisions() != before:
-                studio.unproved = UnprovedChange(sent=sent, before=before, target=target.partition("?")[0])
+                studio.unconfirmed = UnconfirmedChange(sent=sent, before=before, target=target.partition("?")[0])
             return target
 
     def show(self, path: str, query: Mapping[str, str]) -> Response:
         """Show a screen; the job that it waits for; or, if it fails, the form that led to it."""
         studio = self.studio
         with studio.lock:
-            unproved = studio.unproved
-            follows = unproved is not None and unproved.target == path
+            unconfirmed = studio.unconfirmed
+            follows = unconfirmed is not None and unconfirmed.target == path
             try:
                 found = self.shown[path](studio, query)
             except ShoalError as error:
                 # The last change is to blame only if it led to this very screen.
-                if unproved is None or not follows:
+                if unconfirmed is None or not follows:
                     return self.problem(error)
-                studio.unproved = None
-                studio.take_back(unproved.before)
-                return self.refuse(unproved.sent, error)
+                studio.unconfirmed = None
+                studio.restore(unconfirmed.before)
+                return self.refuse(unconfirmed.sent, error)
             if isinstance(found, Waiting):
-                # Without a path there is a job to wait for; with one, another screen comes first.
+                # No path: wait for the job. A path: that screen must be completed first.
                 if found.path is None:
                     working = page("working.html.j2", studio, step=found.step, job=found.job, back=found.back)
                     return HTMLResponse(working)
@@ -172,7 +180,7 @@ class _Screens:
             else:
                 answer = HTMLResponse(found)
             if follows:
-                studio.unproved = None
+                studio.unconfirmed = None
             return answer
 
     def refuse(self, sent: SubmittedForm, error: ShoalError) -> Response:
@@ -201,56 +209,58 @@ class _Screens:
         return HTMLResponse(text, status_code=422)
 
 
-def _showing(screens_of: _Screens, path: str) -> Handler:
+def _create_screen_handler(views: _Views, path: str) -> Handler:
+    """Create the handler that shows a screen."""
+
     # Rendering may wait for the lock, so it runs in a thread.
-    async def shown(request: Request) -> Response:
-        answer = await run_in_threadpool(screens_of.show, path, dict(request.query_params))
+    async def handle(request: Request) -> Response:
+        answer = await run_in_threadpool(views.show, path, dict(request.query_params))
         # The worker starts after the first screen has been sent, so that the screen need not wait for it.
-        answer.background = BackgroundTask(screens_of.studio.worker.warm_up)
+        answer.background = BackgroundTask(views.studio.worker.warm_up)
         return answer
 
-    return shown
+    return handle
 
 
-def _changing(screens_of: _Screens, path: str, change: Callable[[Studio, Mapping[str, str]], str]) -> Handler:
+def _create_form_handler(views: _Views, path: str, change: Callable[[Studio, Mapping[str, str]], str]) -> Handler:
     """Create the handler of a form: change the state and redirect to the next screen, or show the error."""
 
-    def answered(sent: SubmittedForm) -> Response:
+    def submit(sent: SubmittedForm) -> Response:
         # A redirect after a form, so that reloading the page does not submit it again.
         try:
-            target = screens_of.change(sent, lambda: change(screens_of.studio, sent.form))
+            target = views.change(sent, lambda: change(views.studio, sent.form))
         except ShoalError as error:
-            return screens_of.refuse(sent, error)
+            return views.refuse(sent, error)
         return RedirectResponse(target, status_code=303)
 
-    async def changed(request: Request) -> Response:
-        form = await _form(request)
+    async def handle(request: Request) -> Response:
+        form = await _parse_form(request)
         if form is None:
             return PlainTextResponse("This is not a form of the studio.", status_code=400)
-        return await run_in_threadpool(answered, SubmittedForm(path=path, form=form))
+        return await run_in_threadpool(submit, SubmittedForm(path=path, form=form))
 
-    return changed
+    return handle
 
 
-async def _form(request: Request) -> dict[str, str] | None:
+async def _parse_form(request: Request) -> dict[str, str] | None:
     """Parse the fields of a form; None if the body is not a valid form."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         return None
     # Browsers percent-encode all other characters.
     try:
         text = (await request.body()).decode("ascii")
-        return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS))
+        return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FORM_FIELDS))
     except (UnicodeDecodeError, ValueError):
         return None
 
 
-def _dropped(screens_of: _Screens) -> Handler:
-    """Create the handler of uploaded tables; the body of the request is the file."""
-    studio = screens_of.studio
+def _create_upload_handler(views: _Views) -> Handler:
+    """Create the handler of tables that are dropped into the page; the body of the request is the file."""
+    studio = views.studio
 
-    async def dropped(request: Request) -> Response:
+    async def handle(request: Request) -> Response:
         try:
-            path = studio.paths.kept(request.query_params.get("name", ""))
+            path = studio.paths.create_upload_path(request.query_params.get("name", ""))
         except ShoalError as error:
             return PlainTextResponse(error.render(SCREENS), status_code=422)
         # An upload that breaks off leaves no file behind.
@@ -263,130 +273,137 @@ def _dropped(screens_of: _Screens) -> Handler:
             complete = True
         finally:
             if not complete:
-                studio.forget_unused()
+                studio.remove_unused_uploads()
         sent = SubmittedForm(path=UPLOAD_PATH, form={})
-        change = partial(screens_of.change, sent, lambda: screens.opened(studio, path))
+        change = partial(views.change, sent, lambda: screens.opened(studio, path))
         return PlainTextResponse(await run_in_threadpool(change))
 
-    return dropped
+    return handle
 
 
-def _words(studio: Studio) -> Handler:
+def _create_goal_handler(studio: Studio) -> Handler:
     """Create the handler that explains a goal in sentences while the user is still choosing it."""
 
-    async def words(request: Request) -> Response:
-        form = await _form(request) or {}
+    async def handle(request: Request) -> Response:
+        form = await _parse_form(request) or {}
         try:
             sentences = await run_in_threadpool(screens.explain_goal, studio, form)
             return JSONResponse({"sentences": sentences, "error": None})
         except ShoalError as error:
             return JSONResponse({"sentences": [], "error": error.render(SCREENS)})
 
-    return words
+    return handle
 
 
-def _picture(drawn: Callable[[str], str | None]) -> Handler:
+def _create_picture_handler(draw: Callable[[str], str | None]) -> Handler:
     """Create the handler of drawings; their policy allows inline styles, but no scripts."""
 
-    async def picture(request: Request) -> Response:
+    async def handle(request: Request) -> Response:
         try:
-            found = await run_in_threadpool(drawn, request.path_params.get("name", ""))
+            found = await run_in_threadpool(draw, request.path_params.get("name", ""))
         except ShoalError:
             found = None
         # A picture may be requested before its job has run.
         if found is None:
-            return await _not_there(request, None)
+            return await _report_missing_page(request, None)
         return Response(found, media_type="image/svg+xml", headers={"content-security-policy": REPORT_POLICY})
 
-    return picture
+    return handle
 
 
-def _hierarchy(screens_of: _Screens) -> Handler:
+def _create_hierarchy_handler(views: _Views) -> Handler:
     """Create the handler of uploaded hierarchies; the body of the request is the file."""
-    studio = screens_of.studio
+    studio = views.studio
 
-    async def taken(request: Request) -> Response:
+    async def handle(request: Request) -> Response:
         # `Guard` has limited the size of the body.
         content = await request.body()
         column = request.query_params.get("column", "")
 
         def add() -> str:
             sent = SubmittedForm(path=HIERARCHY_PATH, form={"column": column})
-            return screens_of.change(sent, lambda: coarsening_screens.add_file(studio, column, content))
+            return views.change(sent, lambda: coarsening_screens.add_file(studio, column, content))
 
         try:
             return PlainTextResponse(await run_in_threadpool(add))
         except ShoalError as error:
             return PlainTextResponse(error.render(SCREENS), status_code=422)
 
-    return taken
+    return handle
 
 
-def _hierarchy_file(studio: Studio) -> Handler:
+def _create_hierarchy_file_handler(studio: Studio) -> Handler:
     """Create the handler that serves the file of a hierarchy made in the studio."""
 
-    async def handed(request: Request) -> Response:
+    async def handle(request: Request) -> Response:
         path = coarsening_screens.hierarchy_file(studio, request.path_params["name"])
         if path is None:
-            return await _not_there(request, None)
+            return await _report_missing_page(request, None)
         return FileResponse(path, filename=path.name, media_type="text/csv")
 
-    return handed
+    return handle
 
 
-def _work(studio: Studio) -> Handler:
-    async def work(request: Request) -> Response:
+def _create_progress_handler(studio: Studio) -> Handler:
+    """Create the handler that reports the progress of the current job, which pages poll."""
+
+    async def handle(request: Request) -> Response:
         job = studio.worker.job
         return JSONResponse(None if job is None else job.to_dict())
 
-    return work
+    return handle
 
 
-def _spec(studio: Studio) -> Handler:
-    async def spec(request: Request) -> Response:
+def _create_spec_handler(studio: Studio) -> Handler:
+    """Create the handler that serves the decisions so far as a specification for the command line."""
+
+    async def handle(request: Request) -> Response:
         text = screens.spec_text(studio)
         headers = {"content-disposition": 'attachment; filename="release.toml"'}
         return PlainTextResponse(text, headers=headers)
 
-    return spec
+    return handle
 
 
-def _file(studio: Studio) -> Handler:
+def _create_release_file_handler(studio: Studio) -> Handler:
     """Create the handler that serves the public and private files of the last release."""
 
-    async def handed(request: Request) -> Response:
+    async def handle(request: Request) -> Response:
         path = studio.file_of_release(request.path_params["side"], request.path_params["name"])
         if path is None:
-            return await _not_there(request, None)
+            return await _report_missing_page(request, None)
         headers = {"content-security-policy": REPORT_POLICY}
         # A report opens in the browser unless a download is requested; all other files are downloaded.
         if "download" in request.query_params or path.suffix != ".html":
-            return FileResponse(path, headers=headers, filename=path.name, media_type=_TYPES.get(path.suffix))
+            return FileResponse(path, headers=headers, filename=path.name, media_type=_MEDIA_TYPES.get(path.suffix))
         return FileResponse(path, headers=headers, media_type="text/html")
 
-    return handed
+    return handle
 
 
-def _close(studio: Studio) -> Handler:
-    async def close(request: Request) -> Response:
+def _create_close_handler(studio: Studio) -> Handler:
+    """Create the handler that ends the studio and shows the last page."""
+
+    async def handle(request: Request) -> Response:
         await run_in_threadpool(studio.close)
         return HTMLResponse(page("closed.html.j2", studio, step=""))
 
-    return close
+    return handle
 
 
-async def _asset(request: Request) -> Response:
+async def _send_asset(request: Request) -> Response:
+    # Names are looked up in a fixed list, so that no path of the request reaches the file system.
     found = _ASSETS.get(request.path_params["name"])
     if found is None:
-        return await _not_there(request, None)
+        return await _report_missing_page(request, None)
     return FileResponse(found[0], media_type=found[1])
 
 
-async def _broken(request: Request, error: Exception) -> Response:
+async def _report_bug(request: Request, error: Exception) -> Response:
     # Only the location: the message of an unexpected error may quote cells.
-    told = f"Internal error: {place_of(error)}. This is a bug in shoal: please report it with this line."
-    return PlainTextResponse(told, status_code=500)
+    message = f"Internal error: {place_of(error)}. This is a bug in shoal: please report it with this line."
+    return PlainTextResponse(message, status_code=500)
 
 
-async def _not_there(request: Request, error: Any) -> Response:
+async def _report_missing_page(request: Request, error: Any) -> Response:
     return PlainTextResponse("There is no such page in the studio.", status_code=404)

@@ -11,7 +11,7 @@ from shoal.studio.pages import page
 from shoal.studio.plan import COUNTED, RECORDS, SEVERAL, Plan
 from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import build_equivalents, explain_models, inspect_with_roles
-from shoal.studio.state import OrderedRelease, Studio, Waiting
+from shoal.studio.state import RequestedRelease, Studio, Waiting
 from shoal.studio.words import CONCERNS, FILES, ROLES, visible
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def publish(studio: Studio, form: Mapping[str, str]) -> str:
     started = studio.worker.start(key, f"Making the release “{folder.name}”", jobs.publish, arguments, lasting=True)
     if not started:
         raise UsageError("Another release is being made. Wait for it, or stop it.")
-    studio.publication = OrderedRelease(key=key, folder=folder, plan=plan)
+    studio.publication = RequestedRelease(key=key, folder=folder, plan=plan)
     return "/release"
 
 

@@ -86,7 +86,7 @@ def open_path(studio: Studio, form: Mapping[str, str]) -> str:
 
 def open_demo(studio: Studio, form: Mapping[str, str]) -> str:
     """Open the bundled demo table."""
-    return opened(studio, studio.paths.kept(DEMO), demo=True)
+    return opened(studio, studio.paths.create_upload_path(DEMO), demo=True)
 
 
 def opened(studio: Studio, path: Path, *, reading: Mapping[str, str] | None = None, demo: bool = False) -> str:
@@ -104,7 +104,7 @@ def _begin(studio: Studio, plan: Plan) -> str:
     studio.values_shown, studio.levels = False, None
     studio.columns_shown, studio.ways, studio.attack, studio.together = set(), False, None, None
     studio.history.change(f"Opened {plan.shown}", **vars(plan))
-    studio.forget_unused()
+    studio.remove_unused_uploads()
     return "/columns"
 
 

@@ -10,7 +10,7 @@ from shoal.studio import jobs, same
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError, SubmittedForm, refused_page
 from shoal.studio.screen_inputs import hash_names, inspect_with_roles, select_name
-from shoal.studio.state import OrderedWork, Studio, Waiting
+from shoal.studio.state import RequestedJob, Studio, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -193,7 +193,7 @@ def _order(
     key = f"series:{studio.count}"
     if not studio.worker.start(key, title, work, arguments, lasting=True):
         raise UsageError("A release is being made. Wait for it, or stop it.")
-    studio.ordered = OrderedWork(key=key, title=title, folder=folder, sent=sent)
+    studio.ordered = RequestedJob(key=key, title=title, folder=folder, sent=sent)
 
 
 def _same(studio: Studio, found: Mapping[str, Any] | None) -> same.Same | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shoal.studio.allowed_paths import AllowedPaths
     from shoal.studio.worker import Job, Outcome, Worker
 
-__all__ = ["OrderedRelease", "OrderedWork", "Studio", "UnprovedChange", "Waiting"]
+__all__ = ["RequestedRelease", "RequestedJob", "Studio", "UnconfirmedChange", "Waiting"]
 
 _DECIDED = ("levels", "ways", "attack", "together", "values_shown", "columns_shown", "ledger")
 """Attributes of `Studio` that forms change in addition to the plan."""
@@ -38,7 +38,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderedRelease:
+class RequestedRelease:
     """A requested release."""
 
     key: str
@@ -50,7 +50,7 @@ class OrderedRelease:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderedWork:
+class RequestedJob:
     """A requested job on a series."""
 
     key: str
@@ -64,7 +64,7 @@ class OrderedWork:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnprovedChange:
+class UnconfirmedChange:
     """A change that is kept only if the next screen can be shown, because its job may find an error."""
 
     sent: SubmittedForm
@@ -89,7 +89,7 @@ class Studio:
     """Maximum size of an uploaded file in bytes."""
     history: History = field(default_factory=History)
     """All plans so far."""
-    publication: OrderedRelease | None = None
+    publication: RequestedRelease | None = None
     """The last requested release."""
     levels: Mapping[str, str] | None = None
     """The levels of protection to compare, as typed; None until a comparison is requested."""
@@ -101,13 +101,13 @@ class Studio:
     """Options of the attack on several releases; None until it is requested."""
     ledger: str = ""
     """File name of the open ledger; empty if none is open."""
-    ordered: OrderedWork | None = None
+    ordered: RequestedJob | None = None
     """The last requested job on a series."""
     values_shown: bool = False
     """Whether the user chose to see values of the table."""
     columns_shown: set[str] = field(default_factory=set)
     """The columns whose values the user chose to see, in order to group them by hand."""
-    unproved: UnprovedChange | None = None
+    unconfirmed: UnconfirmedChange | None = None
     """The last change, until the next screen has been shown."""
     count: int = 0
     """Number of releases requested so far."""
@@ -124,16 +124,16 @@ class Studio:
         own = {name: getattr(self, name) for name in _DECIDED}
         return {**own, "columns_shown": {*self.columns_shown}, "history": ([*self.history.steps], self.history.at)}
 
-    def take_back(self, decisions: Mapping[str, Any]) -> None:
+    def restore(self, decisions: Mapping[str, Any]) -> None:
         """Restore earlier decisions."""
         for name in _DECIDED:
             setattr(self, name, decisions[name])
         self.history.steps, self.history.at = decisions["history"]
-        self.forget_unused()
+        self.remove_unused_uploads()
 
-    def forget_unused(self) -> None:
+    def remove_unused_uploads(self) -> None:
         """Remove the uploaded tables that no plan of the history uses."""
-        self.paths.forget_but({plan.source for _, plan in self.history.steps})
+        self.paths.remove_uploads_except({plan.source for _, plan in self.history.steps})
 
     def outcome(
         self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str

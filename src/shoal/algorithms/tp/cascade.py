@@ -2,10 +2,12 @@
 
 The rows that phase one of TP moves are grouped again by all quasi-identifiers but one, and each group is cut down to
 its largest acceptable part, which costs one star a row. The other rows are grouped by all but two, and so on through
-the patterns of stars. If the rows that wait in a cell of such a projection are not acceptable together, groups that fit
-the same projection and have rows to spare give the missing rows, the groups with the most stars first, as long as the
-price for each waiting row is worth it. The last few rows take the rows that they need in the way of TP's phases two and
-three.
+the patterns of stars. If the waiting rows of one projection are not acceptable together, groups that fit the same
+projection and have rows to spare give the missing rows, the groups with the most stars first, as long as the stars per
+waiting row stay within a limit. The last few rows are completed as in TP's phases two and three.
+
+A projection is a combination of values of the attributes that a pattern does not star. A cell holds the rows of one
+class, projection or group that share a sensitive value; an item is the part of a cell of the table without a group.
 """
 
 from __future__ import annotations
@@ -49,11 +51,11 @@ MOST_ATTRIBUTES = 63
 _MOST_PATTERNS = 4096
 """Largest number of patterns of stars that are tried, patterns of few stars first."""
 _ANY_PRICE = 1 << 40
-"""More stars than a row can cost: donors are taken at any price."""
+"""More stars than a waiting row can cost: no limit on the price of donors."""
 _SHORTEST_CHAIN = 64
-"""Smallest number of groups that are tried as donors for each cell that waits."""
+"""Smallest limit on the number of groups that are tried as donors for each projection."""
 _DONOR_WORK = 2_000_000
-"""Number of groups that are tried as donors in all, for all classes that wait."""
+"""Number of groups that are tried as donors in all: its share for each waiting item limits the search."""
 _INTERLEAVED_WORK = 1 << 24
 """Largest product of rows and sets of attributes for which spare rows are used after every level of stars."""
 _INTERLEAVED_PATTERNS = 1 << 9
@@ -81,9 +83,10 @@ def star_patterns(sizes: Sequence[int], most: int = _MOST_PATTERNS) -> list[tupl
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _Waiting:
-    """Cells of rows that have no group yet; the arrays change as rows are assigned."""
+class _WaitingItems:
+    """Items of rows without a group; `left` and `taken` change as rows are assigned. See `Waiting` for the fields."""
 
+    # One entry for each item; only `rows` has one for each row, those of an item one after another.
     codes: NDArray[np.int32]
     values: NDArray[np.int32]
     left: NDArray[np.int32]
@@ -94,15 +97,17 @@ class _Waiting:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Groups:
-    """Groups so far, as runs of cells, with the stars of a row of each."""
+    """Groups so far, as runs of cells. See `GroupCells` for the fields that both have."""
 
+    # One entry for each group: the codes of its first row, its pattern as bits, and the stars of each of its rows.
     codes: NDArray[np.int32]
     pattern: NDArray[np.int64]
     stars: NDArray[np.int64]
+    # One entry for each cell; group g has the cells `starts[g]:starts[g + 1]`.
     values: NDArray[np.int32]
     counts: NDArray[np.int32]
     starts: NDArray[np.int32]
-    cell_first: NDArray[np.int32]
+    first_rows: NDArray[np.int32]
     rows: NDArray[np.int32]
     sizes: NDArray[np.int64]
 
@@ -124,6 +129,8 @@ class Cascade:
     moved : int32 array of shape (cells,)
         Number of these rows in each cell.
     progress : Progress
+    patterns : list of tuple, optional
+        The attributes that each pattern stars, in the order to try them. None uses `star_patterns`.
     """
 
     def __init__(
@@ -146,7 +153,7 @@ class Cascade:
         # The cells of the residue; a cell without moved rows is left out.
         cells = np.flatnonzero(moved)
         left = moved[cells].astype(np.int32)
-        self._waiting = _Waiting(
+        self._waiting = _WaitingItems(
             codes=self._codes_of(table.classes.first_rows[cells]),
             values=table.classes.cell_values[cells],
             left=left,
@@ -154,6 +161,7 @@ class Cascade:
             first_row=np.cumsum(left, dtype=np.int64) - left,
             rows=rows,
         )
+        # The items that still have rows without a group; kernels return what remains of them.
         self._active = np.arange(len(cells), dtype=np.int32)
         self._frequency = Frequency(form.l.numerator, form.l.denominator, form.k)
 
@@ -165,10 +173,10 @@ class Cascade:
         for level in range(1, d):
             self._progress("cascade", level - 1, d + 1)
             self._keep_largest_parts(level)
-            self._forget_served()
+            self._drop_served_items()
             if thorough or level <= _SPARE_LEVELS:
                 self._complete_with_spare_rows(level)
-                self._forget_served()
+                self._drop_served_items()
             if thorough:  # spend at most the stars that the next level would cost on donors first
                 self._complete_with_donors(level + 1)
         self._progress("cascade", d - 1, d + 1)
@@ -182,7 +190,7 @@ class Cascade:
         return phase
 
     def stars(self) -> int:
-        """Return an upper bound on the stars of the groups: the stars of their patterns."""
+        """Return an upper bound on the stars: rows of a group may agree on an attribute that its pattern stars."""
         return sum(stars * rows for stars, rows in self.rows_by_stars().items())
 
     def suppressed_tuples(self) -> int:
@@ -203,8 +211,8 @@ class Cascade:
             codes[:, a] = column.codes[rows]
         return codes
 
-    def _project(self, stars: tuple[int, ...], made: _Groups | None = None) -> tuple[Waiting, NDArray[np.int64]]:
-        """Sort the waiting items by projection and value, and compute the projections of groups."""
+    def _project(self, stars: tuple[int, ...], groups: _Groups | None = None) -> tuple[Waiting, NDArray[np.int64]]:
+        """Sort the waiting items by projection and value, and project the groups (-1 if a group does not fit)."""
         waiting, active = self._waiting, self._active
         weights, space = self._weights(stars)
         projections = np.empty(0, dtype=np.int64)
@@ -212,15 +220,15 @@ class Cascade:
         # Keys are mixed-radix numbers if these fit 62 bits.
         if space * self._radix < _KEY_LIMIT:
             keys = project(waiting.codes, active, weights, waiting.values, self._radix)
-            if made is not None:
-                projections = project_groups(made.codes, made.pattern, pattern, weights)
+            if groups is not None:
+                projections = project_groups(groups.codes, groups.pattern, pattern, weights)
         else:  # the projections do not fit one integer: number those in use
-            codes = waiting.codes[active] if made is None else np.concatenate([waiting.codes[active], made.codes])
+            codes = waiting.codes[active] if groups is None else np.concatenate([waiting.codes[active], groups.codes])
             kept = [(codes[:, a].astype(np.uint32), self._sizes[a]) for a in range(len(self._sizes)) if a not in stars]
             ranks = np.unique(mixed_radix_keys(kept, len(codes))[0], return_inverse=True)[1]
             keys, space = ranks[: len(active)] * self._radix + waiting.values[active], len(codes)
-            if made is not None:
-                fits = (made.pattern & ~pattern == 0) & (made.pattern != pattern)
+            if groups is not None:
+                fits = (groups.pattern & ~pattern == 0) & (groups.pattern != pattern)
                 projections = np.where(fits, ranks[len(active) :], -1)
         # Radix sort by projection and value; the kernels read runs.
         keys, items = sort_by_key(keys, active.copy(), (space * self._radix - 1).bit_length())
@@ -246,14 +254,15 @@ class Cascade:
                 space *= size
         return weights, space
 
-    def _number_groups(self, stars: tuple[int, ...], next_group: int) -> None:
+    def _record_pattern(self, stars: tuple[int, ...], next_group: int) -> None:
+        """Record the pattern of the newest groups, those numbered below `next_group`."""
         self._pattern_of_group.extend([sum(1 << a for a in stars)] * (next_group - self._next_group))
         self._next_group = next_group
 
-    def _forget_served(self) -> None:
-        """Keep only the items that still wait, because the next steps read them one after another."""
+    def _drop_served_items(self) -> None:
+        """Drop the items without a waiting row, so that the next steps read the others from consecutive memory."""
         waiting, active = self._waiting, self._active
-        self._waiting = _Waiting(
+        self._waiting = _WaitingItems(
             codes=waiting.codes[active],
             values=waiting.values[active],
             left=waiting.left[active],
@@ -264,12 +273,13 @@ class Cascade:
         self._active = np.arange(len(active), dtype=np.int32)
 
     def _keep_largest_parts(self, level: int) -> None:
+        """Run phase one of TP on the waiting items, for each pattern of `level` stars."""
         for stars in self._patterns:
             if len(stars) != level or len(self._active) == 0:
                 continue
             waiting, _ = self._project(stars)
             self._active, next_group = keep_largest_parts(waiting, self._frequency, self._next_group)
-            self._number_groups(stars, next_group)
+            self._record_pattern(stars, next_group)
 
     def _collect_groups(self, first: int = 0) -> _Groups:
         """Sort the rows of the groups from number `first` on into cells; the groups with the most stars come last.
@@ -296,7 +306,7 @@ class Cascade:
             values=values,
             counts=counts,
             starts=starts,
-            cell_first=cell_starts[:-1],
+            first_rows=cell_starts[:-1],
             rows=rows,
             sizes=np.diff(np.append(firsts, len(rows))).astype(np.int64),
         )
@@ -307,15 +317,15 @@ class Cascade:
             return
         # Patterns are made in the order of their stars: groups of this level are the last ones.
         first = bisect_left(self._pattern_of_group, level, key=int.bit_count)
-        made = self._collect_groups(first)
+        groups = self._collect_groups(first)
         # Rows of groups that can lose at least one row.
-        spare = spare_of_groups(made.counts, made.starts, *self._frequency)
-        group = np.repeat(np.arange(len(made.sizes), dtype=np.int32), made.sizes)
+        spare = spare_of_groups(groups.counts, groups.starts, *self._frequency)
+        group = np.repeat(np.arange(len(groups.sizes), dtype=np.int32), groups.sizes)
         loose = np.flatnonzero(spare[group] > 0)
         if len(loose) == 0:
             return
-        rows, group = made.rows[loose], group[loose]
-        values = np.repeat(made.values, made.counts)[loose]
+        rows, group = groups.rows[loose], group[loose]
+        values = np.repeat(groups.values, groups.counts)[loose]
         codes = self._codes_of(rows)
         all_rows = np.arange(len(rows), dtype=np.int32)
         zeros = np.zeros(len(rows), dtype=np.int32)
@@ -327,53 +337,55 @@ class Cascade:
             keys = project(codes, all_rows, self._weights(stars)[0], zeros, 1)
             given = Spare(keys=keys, values=values, rows=rows, groups=group, left=spare)
             self._active, next_group = complete_with_spare_rows(waiting, self._frequency, given, self._next_group)
-            self._number_groups(stars, next_group)
+            self._record_pattern(stars, next_group)
 
     def _complete_with_donors(self, price: int) -> None:
+        """Complete waiting rows with rows of any group, for at most `price` stars per waiting row."""
         if len(self._active) == 0:
             return
-        made = self._collect_groups()
+        groups = self._collect_groups()
         # The last pattern stars every attribute: every group fits it.
         all_attributes = tuple(range(len(self._sizes)))
         longest_chain = max(_SHORTEST_CHAIN, _DONOR_WORK // len(self._active))
-        donating = np.unique(made.pattern)
+        donating = np.unique(groups.pattern)
         for stars in [*self._patterns, all_attributes]:
             if len(self._active) == 0:
                 break
             pattern = sum(1 << a for a in stars)
             if not (donating[donating != pattern] & ~pattern == 0).any():
                 continue  # every group has a star outside this pattern
-            waiting, projections = self._project(stars, made)
+            waiting, projections = self._project(stars, groups)
             donors = GroupCells(
                 keys=projections,
-                stars=made.stars,
-                values=made.values,
-                counts=made.counts,
-                starts=made.starts,
-                first_rows=made.cell_first,
-                rows=made.rows,
-                sizes=made.sizes,
+                stars=groups.stars,
+                values=groups.values,
+                counts=groups.counts,
+                starts=groups.starts,
+                first_rows=groups.first_rows,
+                rows=groups.rows,
+                sizes=groups.sizes,
             )
             offer = Offer(stars=len(stars), price=price, longest_chain=longest_chain)
             self._active, next_group = complete_with_donors(waiting, self._frequency, donors, offer, self._next_group)
-            self._number_groups(stars, next_group)
+            self._record_pattern(stars, next_group)
 
     def _complete_last(self) -> int:
         """Complete the last rows with rows of any group, most stars first, and renumber the groups without gaps."""
         phase = 1
         # Phases two and three, with the groups of the cascade as donors; the rows become one group of only stars.
         if len(self._active):
-            made = self._collect_groups()
+            groups = self._collect_groups()
             moved = np.zeros(self._radix, dtype=np.int64)
             np.add.at(moved, self._waiting.values, self._waiting.left)
-            keep = made.counts.copy()
+            keep = groups.counts.copy()
             all_attributes = tuple(range(len(self._sizes)))
-            phase = complete_residue(keep, made.values, made.starts, self._form, moved)
-            position = np.arange(len(made.rows)) - np.repeat(made.cell_first, made.counts)
-            self._groups[made.rows[position >= np.repeat(keep, made.counts)]] = self._next_group
+            phase = complete_residue(keep, groups.values, groups.starts, self._form, moved)
+            # The first `keep` rows of each cell stay; the last ones move.
+            position = np.arange(len(groups.rows)) - np.repeat(groups.first_rows, groups.counts)
+            self._groups[groups.rows[position >= np.repeat(keep, groups.counts)]] = self._next_group
             self._groups[self._groups < 0] = self._next_group
-            self._number_groups(all_attributes, self._next_group + 1)
-        # Groups that gave all rows are empty: drop their numbers.
+            self._record_pattern(all_attributes, self._next_group + 1)
+        # Donors may have given all their rows: renumber the groups without the empty ones.
         used = np.bincount(self._groups, minlength=self._next_group) > 0
         number = np.cumsum(used, dtype=np.int32) - np.int32(1)
         self._groups[:] = number[self._groups]

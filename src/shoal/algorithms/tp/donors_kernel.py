@@ -153,28 +153,28 @@ def _count_missing(base, height, form):
 
 
 @inlined
-def _take(cell, amount, made, transfers, logged):
+def _take(cell, amount, groups, transfers, logged):
     # The log keeps the rows left in the cell: they are also the place of the first row taken.
-    made.counts[cell] -= amount
-    transfers.have[made.values[cell]] += amount
+    groups.counts[cell] -= amount
+    transfers.have[groups.values[cell]] += amount
     transfers.log[logged, 0] = cell
     transfers.log[logged, 1] = amount
-    transfers.log[logged, 2] = made.counts[cell]
+    transfers.log[logged, 2] = groups.counts[cell]
     return logged + 1
 
 
 @kernel_step
-def _take_from_group(g, missing, height, form, made, transfers, logged):
+def _take_from_group(g, missing, height, form, groups, transfers, logged):
     """Take up to `missing` rows, or slightly more (whole pillars), from one group that stays acceptable or is emptied.
 
     The new group may have at most `height` rows of one value. Returns the rows taken and the new length of the log.
     """
-    start, stop = made.starts[g], made.starts[g + 1]
-    size = made.sizes[g]
+    start, stop = groups.starts[g], groups.starts[g + 1]
+    size = groups.sizes[g]
     # The pillar height bounds what the group can spare.
     top = np.int64(0)
     for cell in range(start, stop):
-        top = max(top, np.int64(made.counts[cell]))
+        top = max(top, np.int64(groups.counts[cell]))
     got = np.int64(0)
     for _ in range(_LEVELS):
         # Fat: rows beyond the size that k and the pillar height require.
@@ -186,10 +186,10 @@ def _take_from_group(g, missing, height, form, made, transfers, logged):
             most = min(spare, missing - got)
             if most <= 0:
                 break
-            room = height - transfers.have[made.values[cell]]
-            amount = min(min(np.int64(made.counts[cell]), room), most)  # noqa: PLW3301 - compiles faster
+            room = height - transfers.have[groups.values[cell]]
+            amount = min(min(np.int64(groups.counts[cell]), room), most)  # noqa: PLW3301 - compiles faster
             if amount > 0:
-                logged = _take(cell, amount, made, transfers, logged)
+                logged = _take(cell, amount, groups, transfers, logged)
                 got += amount
                 spare -= amount
         if got >= missing or top == 0:
@@ -198,23 +198,23 @@ def _take_from_group(g, missing, height, form, made, transfers, logged):
         pillars = np.int64(0)
         clear = True
         for cell in range(start, stop):
-            if made.counts[cell] == top:
-                clear = clear and transfers.have[made.values[cell]] < height
+            if groups.counts[cell] == top:
+                clear = clear and transfers.have[groups.values[cell]] < height
                 pillars += 1
         # The rest must be empty or acceptable at the lower height.
         rest = size - got - pillars
         if not clear or pillars == 0 or (rest > 0 and rest < form.k) or form.den * rest < form.num * (top - 1):
             break
         for cell in range(start, stop):
-            if made.counts[cell] == top:
-                logged = _take(cell, np.int64(1), made, transfers, logged)
+            if groups.counts[cell] == top:
+                logged = _take(cell, np.int64(1), groups, transfers, logged)
         got += pillars
         top -= 1
     return got, logged
 
 
 @kernel_step
-def _take_from_donors(waiting, counts, r, chain, following, form, made, offer, transfers):
+def _take_from_donors(waiting, counts, r, chain, following, form, groups, offer, transfers):
     """Take the rows that a group of a projection's waiting rows lacks from the groups of a chain.
 
     Returns the largest count of one value in the group (0 if the group cannot be made), the number of donors, and the
@@ -231,16 +231,16 @@ def _take_from_donors(waiting, counts, r, chain, following, form, made, offer, t
         visited = 0
         # Walk the chain while rows are missing and the price can still be met.
         g = np.int64(chain)
-        while g >= 0 and missing > 0 and cost + missing * (offer.stars - made.stars[g]) <= offer.price * base:
+        while g >= 0 and missing > 0 and cost + missing * (offer.stars - groups.stars[g]) <= offer.price * base:
             visited += 1
             # Stop before the log overflows: a group adds at most two entries a cell and level.
-            longest = logged + 2 * _LEVELS * (made.starts[g + 1] - made.starts[g])
+            longest = logged + 2 * _LEVELS * (groups.starts[g + 1] - groups.starts[g])
             if visited > offer.longest_chain or longest >= _LONGEST_LOG:
                 break
-            got, logged = _take_from_group(g, missing, height, form, made, transfers, logged)
+            got, logged = _take_from_group(g, missing, height, form, groups, transfers, logged)
             if got > 0:
                 missing -= got
-                cost += got * (offer.stars - made.stars[g])
+                cost += got * (offer.stars - groups.stars[g])
                 transfers.donors[donors, 0] = g
                 transfers.donors[donors, 1] = got
                 donors += 1
@@ -248,12 +248,12 @@ def _take_from_donors(waiting, counts, r, chain, following, form, made, offer, t
         # Clear `have` for the next group: waiting values, then values of donors.
         _clear_counts(waiting, r, transfers.have)
         for entry in range(logged):
-            transfers.have[made.values[transfers.log[entry, 0]]] = 0
+            transfers.have[groups.values[transfers.log[entry, 0]]] = 0
         if missing <= 0 and cost <= offer.price * base:
             return height, donors, logged
         # Failed: return every transfer.
         for entry in range(logged):
-            made.counts[transfers.log[entry, 0]] += transfers.log[entry, 1]
+            groups.counts[transfers.log[entry, 0]] += transfers.log[entry, 1]
         if form.num <= form.den:
             break
         if g < 0 and missing > 0:  # every group that fits gave what it could: no lower part can have more
@@ -265,16 +265,16 @@ def _take_from_donors(waiting, counts, r, chain, following, form, made, offer, t
 
 
 @kernel
-def complete_with_donors(waiting, form, made, offer, next_group):
+def complete_with_donors(waiting, form, groups, offer, next_group):
     """Give waiting items the rows that they lack from groups with rows to spare, if the cost is within the offer.
 
     Returns the items that still wait, and the next free group number.
     """
     # Donors have a pattern of fewer stars and at least one row.
-    eligible = np.empty(made.keys.size, dtype=np.bool_)
+    eligible = np.empty(groups.keys.size, dtype=np.bool_)
     for g in range(eligible.size):
-        eligible[g] = made.keys[g] >= 0 and made.sizes[g] > 0
-    chains, following = _chain_by_projection(waiting, made.keys, eligible)
+        eligible[g] = groups.keys[g] >= 0 and groups.sizes[g] > 0
+    chains, following = _chain_by_projection(waiting, groups.keys, eligible)
     transfers = _Transfers(
         np.zeros(waiting.radix, dtype=np.int64),
         np.empty((_LONGEST_LOG, 3), dtype=np.int64),
@@ -287,16 +287,16 @@ def complete_with_donors(waiting, form, made, offer, next_group):
     for r in range(chains.size):
         if chains[r] >= 0:
             height, donors, logged = _take_from_donors(
-                waiting, counts, r, chains[r], following, form, made, offer, transfers
+                waiting, counts, r, chains[r], following, form, groups, offer, transfers
             )
             if height > 0:
                 # Commit: donors shrink, and the rows in the log move to the new group.
                 for i in range(donors):
-                    made.sizes[transfers.donors[i, 0]] -= transfers.donors[i, 1]
+                    groups.sizes[transfers.donors[i, 0]] -= transfers.donors[i, 1]
                 for entry in range(logged):
-                    begin = made.first_rows[transfers.log[entry, 0]] + transfers.log[entry, 2]
+                    begin = groups.first_rows[transfers.log[entry, 0]] + transfers.log[entry, 2]
                     for q in range(begin, begin + transfers.log[entry, 1]):
-                        waiting.groups[made.rows[q]] = next_group
+                        waiting.groups[groups.rows[q]] = next_group
                 # The waiting rows join them, up to the height that was found.
                 serve(waiting, r, height, next_group)
                 next_group += 1
