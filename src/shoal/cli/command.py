@@ -42,7 +42,10 @@ _EVERYDAY = (
 """Parameters that --help shows for commands with many options; --help-all shows all."""
 _WHOLE = "shoal.cli.command.whole"
 """The key in a context's `meta` that is set if the help shows all options."""
-_SPEC = "Read the request from a TOML file; flags override it, and relative paths in it start from its folder."
+_SPEC = (
+    "Read the request from a TOML file; a flag replaces the whole entry of the file, and relative paths in it "
+    "start from its folder."
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from shoal._messages import Suggestion
 from shoal.errors import ColumnError, ParameterError, near_matches
 
 if TYPE_CHECKING:
@@ -89,10 +90,17 @@ class Schema:
         if without:
             # A long list of names would hide the message.
             shown = ", ".join(f"'{name}'" for name in without[:10]) + (" and more" if len(without) > 10 else "")
+            few = "1 column has" if len(without) == 1 else f"{len(without)} columns have"
             raise ColumnError(
-                f"{len(without)} column(s) have no role: {shown}. Name each as a quasi-identifier, sensitive, a direct "
-                "identifier (dropped) or insensitive (published as it is). shoal.inspect(data) (shoal inspect) "
-                "proposes a role for each."
+                f"{few} no role: {shown}. Name each in ",
+                _suggest("quasi_identifiers"),
+                " (what others may know of a person), ",
+                _suggest("sensitive"),
+                ", ",
+                _suggest("direct_identifiers"),
+                " (dropped) or ",
+                _suggest("insensitive"),
+                " (published as it is). shoal.inspect(data) (shoal inspect) proposes a role for each.",
             )
 
     def check_known(self, columns: Sequence[str]) -> None:
@@ -133,6 +141,10 @@ class Schema:
 
 
 _ROLE_NAMES = {"quasi_identifiers": "quasi-identifier", "direct_identifiers": "direct identifier", "units": "person"}
+
+
+def _suggest(role: str) -> Suggestion:
+    return Suggestion(role, python=role)
 
 
 def _spell(role: str) -> str:

@@ -239,7 +239,10 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "{share:percent} of the records have a value of '{column}' of their own: whoever knows it of a person finds "
         "the record in any release that shows it."
     ),
-    "round_or_drop": marked("Round it in the input, or take it from the sensitive columns and drop it ({drop})."),
+    "round_or_drop": marked(
+        "Round it in the input, or drop it: move it from the sensitive columns to the direct identifiers ({drop}, with "
+        "the others)."
+    ),
     "round_first": marked("Round it first, or drop it."),
     "drop_or_quasi": marked("Drop it ({drop}), or make it a quasi-identifier."),
     "own_pairs": marked(

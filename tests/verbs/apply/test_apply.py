@@ -302,7 +302,7 @@ def test_wrong_calls() -> None:
     shoal.apply(first.plan, people())  # direct identifiers may be missing
     with pytest.raises(ColumnError, match="no column 'town'"):
         shoal.apply(first.plan, people().drop("town"))
-    with pytest.raises(ColumnError, match="have no role: 'more'"):
+    with pytest.raises(ColumnError, match="has no role: 'more'"):
         shoal.apply(first.plan, people().with_columns(more=pl.lit(1)))
     with pytest.raises(ParameterError, match="The 'misfits' parameter of apply"):
         shoal.apply(first.plan, people(), misfits="drop")  # type: ignore[arg-type]

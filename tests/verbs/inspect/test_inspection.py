@@ -27,6 +27,18 @@ ROWS = 60
 GERMAN_DAYS = [f"{1 + row % 28}.{1 + row % 12}.{2000 + row % 9}" for row in range(ROWS)]
 
 
+def test_a_word_in_a_column_of_numbers_is_reported_and_not_shown() -> None:
+    costs = [f"{100 + row}.5" for row in range(ROWS)]
+    hint = "of its 60 different values, 1 is not a number"
+    found = shoal.inspect(pl.DataFrame({"cost": [*costs[1:], SECRET], "code": [f"A{cost}" for cost in costs]}))
+    assert hint in by_name(found)["cost"].why
+    assert "not a number" not in by_name(found)["code"].why
+    assert SECRET not in found.to_toml()
+    clean = shoal.inspect(pl.DataFrame({"cost": [*costs[1:], None]}))
+    assert by_name(clean)["cost"].kind == "number"
+    assert "not a number" not in by_name(clean)["cost"].why
+
+
 def by_name(found: shoal.Inspection) -> dict[str, Any]:
     return {column.name: column for column in found.columns}
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import polars as pl
+
+from shoal.hierarchy.fitting import NUMBER
 from shoal.report.sentences import number, percent
 from shoal.table.names import suggests_known, suggests_numbering, suggests_person_number, suggests_sensitive
 from shoal.verbs.inspect.kinds import NAMING
@@ -25,6 +28,8 @@ _NEARLY_EVERYBODY = 0.9
 _MANY = 0.5
 _MEASURED = 50
 """Distinct numbers above which a column of unknown meaning is considered a measurement."""
+_MAX_SPOILED = 5
+"""Distinct words, such as "n/a" and "unknown", in a column that is otherwise of numbers."""
 _UNKNOWN_NUMBERS = (
     "whole numbers of an unknown meaning, as those of patients and cases are: left out, unless you know that they were "
     "measured (sensitive), or that others may know them (quasi-identifier)"
@@ -71,6 +76,25 @@ def propose(
     first : bool
         True if there is no better column that identifies persons.
     """
+    proposal = _propose_role(column, kind, found, unread=unread, person=person, first=first)
+    spoiled = _count_spoiled_numbers(column) if kind.name in ("category", "identifier") and person is None else 0
+    if spoiled == 0 or (found is not None and found.kind in NAMING):
+        return proposal
+    # One "n/a" makes text of a column of numbers, which is dropped or published in sets.
+    which = "1 is" if spoiled == 1 else f"{number(spoiled)} are"
+    hint = f"of its {number(column.distinct)} different values, {which} not a number"
+    return replace(proposal, why=f"{proposal.why}; {hint}: if that means missing, leave the cell empty in the input")
+
+
+def _propose_role(
+    column: CountedColumn,
+    kind: ColumnKind,
+    found: PossibleIdentifier | None,
+    *,
+    unread: str | None,
+    person: PersonEvidence | None,
+    first: bool,
+) -> Proposal:
     # Constant columns, persons, values that are not parsed, names and free text are decided first.
     if column.distinct == 0 or len(column.counts) < 2:
         return Proposal(role=INSENSITIVE, why="all records have the same value: it reveals nothing about any")
@@ -84,7 +108,7 @@ def propose(
         how = {"name": "by its name", "values": "by its values"}.get(found.by, "by its name and its values")
         return Proposal(role=DIRECT, why=f"looks like a direct identifier ({found.kind}, {how}): never publish it")
     if kind.name == "identifier":
-        return Proposal(role=DIRECT, why="nearly every record has another value: it identifies the record")
+        return Proposal(role=DIRECT, why="nearly every record has a value of its own: it identifies the record")
     if kind.name == "text":
         return Proposal(role=DIRECT, why="free text: it may reveal anything about people; publish a summary instead")
     # Then the name of the column decides, and at last the numbers and the uniqueness of its values.
@@ -104,9 +128,9 @@ def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleId
     if column.uniqueness >= _NEARLY_EVERYBODY:
         if kind.coarsen is None:
             return Proposal(
-                role=DIRECT, why="nearly every record has another value: leave it out, or make groups of it"
+                role=DIRECT, why="nearly every record has a value of its own: leave it out, or make groups of it"
             )
-        why = "nearly every record has another value: a direct identifier, unless it is coarsened"
+        why = "nearly every record has a value of its own: a direct identifier, unless it is coarsened"
         return Proposal(role=QUASI, why=why, coarsen=kind.coarsen)
     if known is not None:
         return Proposal(role=QUASI, why=f"{known}, which others may know; {told}", coarsen=kind.coarsen)
@@ -117,6 +141,16 @@ def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleId
     if measured and kind.name == "number" and not suggests_known(column.name):
         return Proposal(role=SENSITIVE, why="numbers that look measured: a quasi-identifier if others may know them")
     return Proposal(role=QUASI, why=f"others may know it of a person; {told}", coarsen=kind.coarsen)
+
+
+def _count_spoiled_numbers(column: CountedColumn) -> int:
+    """Count the few distinct values without a digit in a column of numbers; 0 for any other column."""
+    values = column.dictionary
+    if values.dtype != pl.String or column.distinct < _MEASURED:
+        return 0
+    spoiled = column.distinct - int(values.str.contains(r"[0-9]").sum())
+    numbers = int(values.str.contains(NUMBER).sum())
+    return spoiled if spoiled <= _MAX_SPOILED and numbers + spoiled == column.distinct else 0
 
 
 def _told(column: CountedColumn) -> str:
