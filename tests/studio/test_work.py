@@ -11,7 +11,7 @@ import pytest
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError
-from shoal.studio.worker import _REMEMBERED, Job, Outcome, Worker
+from shoal.studio.worker import _MAX_OUTCOMES, Job, Outcome, Worker
 
 SECRET = "Zyzzyva"
 
@@ -115,8 +115,8 @@ def test_work_that_lasts_is_not_stopped_by_other_work(worker, tmp_path):
 def test_outcomes_are_forgotten_after_many():
     worker = Worker()
     worker._remember(Job(key="made", title="", lasting=True), Outcome(facts="made"))
-    for number in range(_REMEMBERED + 1):
+    for number in range(_MAX_OUTCOMES + 1):
         worker._remember(Job(key=str(number), title="", lasting=False), Outcome(facts=number))
     assert worker.outcome("made").facts == "made", "what was made is found again at any time"
     assert worker.outcome("0") is None
-    assert worker.outcome(str(_REMEMBERED)).facts == _REMEMBERED
+    assert worker.outcome(str(_MAX_OUTCOMES)).facts == _MAX_OUTCOMES

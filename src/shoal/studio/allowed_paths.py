@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["ENDINGS", "WORKBOOKS", "AllowedPaths", "without_password"]
 
 _TEXT = (".csv", ".tsv", ".txt")
-_PACKED = (".gz", ".zst", ".zstd")
+_COMPRESSIONS = (".gz", ".zst", ".zstd")
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
 """File name endings of workbooks, which may have several sheets."""
 _OTHERS = (".parquet", ".pq", ".arrow", ".feather", ".ipc", *WORKBOOKS)
-ENDINGS = (*_TEXT, *(text + packed for packed in _PACKED for text in _TEXT), *_OTHERS)
+ENDINGS = (*_TEXT, *(text + packed for packed in _COMPRESSIONS for text in _TEXT), *_OTHERS)
 """File name endings of tables that the studio lists and opens."""
 _SHOWN_ENDINGS = ", ".join((*_TEXT, ".csv.gz", *_OTHERS))
 LEDGERS = (".db", ".sqlite")
@@ -32,8 +32,8 @@ _DATABASE = re.compile(
     r"(?:sqlite:///(?P<file>[^\r\n:]+?)|postgresql(?:\+psycopg)?://(?P<where>[^\r\n]+?))::(?P<what>[^\r\n]+)"
 )
 """Supported database addresses: an SQLite file, or PostgreSQL."""
-_LISTED = 100
-_LONGEST_NAME = 100
+_MAX_LISTED = 100
+_MAX_NAME_LENGTH = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +52,9 @@ class AllowedPaths:
     """The start folder: relative paths are resolved against it, and releases are written to it."""
     allowed: tuple[Path, ...] = ()
     """Other folders and files that may be read."""
-    _dropped: list[TemporaryFolder] = field(default_factory=list, init=False)
+    _uploads: list[TemporaryFolder] = field(default_factory=list, init=False)
     """Temporary folders of uploaded tables, one for each; readable by the owner only."""
-    _beside: TemporaryFolder | None = field(default=None, init=False)
+    _hierarchies: TemporaryFolder | None = field(default=None, init=False)
     """Temporary folder of hierarchies made in the studio; readable by the owner only."""
 
     def __post_init__(self) -> None:
@@ -70,7 +70,7 @@ class AllowedPaths:
         UsageError
             If it lies outside the allowed folders, is not a file, or does not have the name of a table.
         """
-        path = self._inside(given)
+        path = self._resolve_allowed(given)
         if not path.name.lower().endswith(ENDINGS):
             raise UsageError(f"The studio opens files whose names end in {_SHOWN_ENDINGS}.")
         if not path.is_file():
@@ -89,8 +89,10 @@ class AllowedPaths:
         # One visible component; a leading dash would be an option in commands.
         if not name or name in (".", "..") or "/" in name or "\\" in name or name.startswith((".", "-")):
             raise OutputError("Name the folder for the release with one word: it is made in the folder of the studio.")
-        if not name.isprintable() or len(name) > _LONGEST_NAME:
-            raise OutputError(f"The name of the folder must be printable, and have {_LONGEST_NAME} characters at most.")
+        if not name.isprintable() or len(name) > _MAX_NAME_LENGTH:
+            raise OutputError(
+                f"The name of the folder must be printable, and have {_MAX_NAME_LENGTH} characters at most."
+            )
         path = self.home / name
         # `lexists` also sees broken symbolic links, which would redirect what is written.
         if any(os.path.lexists(one) for one in (path, path.with_name(f"{name}.private"))):
@@ -111,7 +113,7 @@ class AllowedPaths:
             for entry in self._entries()
             if entry.is_file() and self._contains(Path(entry.path).resolve())
         ]
-        return sorted(found, key=lambda one: one.name)[:_LISTED]
+        return sorted(found, key=lambda one: one.name)[:_MAX_LISTED]
 
     def folders(self) -> list[Path]:
         """List the visible folders of the start folder, sorted by name."""
@@ -121,7 +123,7 @@ class AllowedPaths:
                 for entry in entries
                 if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".") and entry.name.isprintable()
             ]
-        return sorted(found)[:_LISTED]
+        return sorted(found)[:_MAX_LISTED]
 
     def ledger(self, given: str) -> Path:
         """Resolve a typed name to a ledger, existing or new, inside the start folder.
@@ -133,7 +135,7 @@ class AllowedPaths:
         """
         name = given.strip()
         plain = name.isprintable() and not {"/", "\\", ":"} & set(name) and not name.startswith((".", "-"))
-        if not plain or not name.endswith(LEDGERS) or len(name) > _LONGEST_NAME:
+        if not plain or not name.endswith(LEDGERS) or len(name) > _MAX_NAME_LENGTH:
             raise UsageError(f"Name the ledger with one word that ends in {' or '.join(LEDGERS)}.")
         path = self.home / name
         # A symbolic link could lead out of the folder.
@@ -171,7 +173,7 @@ class AllowedPaths:
             )
         # SQLite: the file must lie inside the allowed folders like every other table.
         if match["file"] is not None:
-            path = self._inside(match["file"])
+            path = self._resolve_allowed(match["file"])
             if not path.is_file() or "?" in match["file"]:
                 raise UsageError("There is no such file in this folder. Look at its name.")
             return f"sqlite:///{path}::{match['what']}", given.strip()
@@ -197,28 +199,29 @@ class AllowedPaths:
         safe = _plain_name(name)
         if not safe.lower().endswith(ENDINGS):
             raise UsageError(f"The studio opens files whose names end in {_SHOWN_ENDINGS}.")
-        self._dropped.append(TemporaryFolder("studio"))
-        return self._dropped[-1].path / safe
+        self._uploads.append(TemporaryFolder("studio"))
+        return self._uploads[-1].path / safe
 
     def remove_uploads_except(self, used: Collection[str]) -> None:
         """Remove all uploaded tables except those with a path in `used`."""
+        # Each upload is alone in its folder: removing the folder removes nothing else.
         folders = {Path(one).parent for one in used if one}
-        for folder in [one for one in self._dropped if one.path not in folders]:
+        for folder in [one for one in self._uploads if one.path not in folders]:
             folder.close()
-            self._dropped.remove(folder)
+            self._uploads.remove(folder)
 
-    def kept_beside(self, key: str, name: str) -> Path:
+    def create_hierarchy_path(self, key: str, name: str) -> Path:
         """Choose the temporary path of a hierarchy: a folder for its key, and its name."""
-        if self._beside is None:
-            self._beside = TemporaryFolder("studio")
-        return self._beside.path / key / _plain_name(name)
+        if self._hierarchies is None:
+            self._hierarchies = TemporaryFolder("studio")
+        return self._hierarchies.path / key / _plain_name(name)
 
     def close(self) -> None:
         """Remove all temporary files."""
         self.remove_uploads_except(())
-        if self._beside is not None:
-            self._beside.close()
-            self._beside = None
+        if self._hierarchies is not None:
+            self._hierarchies.close()
+            self._hierarchies = None
 
     def check_named(self, words: str) -> None:
         """Check the file of a coarsening.
@@ -235,14 +238,14 @@ class AllowedPaths:
         file = rest.rpartition(":")[0] or rest
         candidates = [file, file.rpartition(":")[0]] if kind == "regions" and ":" in file else [file]
         for one in candidates:  # a map may be followed by the name of a column
-            if not self._inside(one).is_file() and one == candidates[-1]:
+            if not self._resolve_allowed(one).is_file() and one == candidates[-1]:
                 raise UsageError("There is no such file in this folder. Look at its name.")
 
-    def is_kept(self, path: Path) -> bool:
+    def is_upload(self, path: Path) -> bool:
         """Check whether a table was uploaded, so that it is removed when the studio closes."""
-        return any(path.is_relative_to(one.path) for one in self._dropped)
+        return any(path.is_relative_to(one.path) for one in self._uploads)
 
-    def _inside(self, given: str) -> Path:
+    def _resolve_allowed(self, given: str) -> Path:
         # Symbolic links are resolved before the path is compared with the allowed folders.
         try:
             path = (self.home / Path(given.strip()).expanduser()).resolve()
@@ -289,5 +292,5 @@ def _plain_name(name: str) -> str:
     last = re.split(r"[/\\]", unicodedata.normalize("NFC", name))[-1]
     plain = "".join(one if one.isprintable() else "_" for one in last).lstrip(".-~ ")
     # A long name is shortened in the middle, because its ending states the format.
-    stem, ending = plain[: -_LONGEST_NAME // 2], plain[-_LONGEST_NAME // 2 :]
-    return stem[: _LONGEST_NAME // 2] + ending
+    stem, ending = plain[: -_MAX_NAME_LENGTH // 2], plain[-_MAX_NAME_LENGTH // 2 :]
+    return stem[: _MAX_NAME_LENGTH // 2] + ending

@@ -275,7 +275,7 @@ def _create_upload_handler(views: _Views) -> Handler:
             if not complete:
                 studio.remove_unused_uploads()
         sent = SubmittedForm(path=UPLOAD_PATH, form={})
-        change = partial(views.change, sent, lambda: screens.opened(studio, path))
+        change = partial(views.change, sent, lambda: screens.open_table(studio, path))
         return PlainTextResponse(await run_in_threadpool(change))
 
     return handle

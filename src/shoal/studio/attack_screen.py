@@ -23,7 +23,7 @@ _PLAIN = (
     "program below reads them as they are."
 )
 """Note for tables whose dates or numbers are not in the default format."""
-_MOST_TOGETHER = 12
+_MAX_TOGETHER = 12
 """Maximum number of releases attacked together."""
 _LARGEST_CERTIFICATE = 20_000_000
 """Maximum size in bytes of a certificate that is read."""
@@ -31,12 +31,12 @@ _LARGEST_CERTIFICATE = 20_000_000
 
 def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the screen; attacks run only on request, because each takes as long as a release."""
-    looked = inspect_with_roles(studio, "attack")
-    if isinstance(looked, Waiting):
-        return looked
+    inspected = inspect_with_roles(studio, "attack")
+    if isinstance(inspected, Waiting):
+        return inspected
     plan = studio.plan
     done = collect_results(
-        studio, None if studio.attack is None else _found, None if studio.together is None else _together
+        studio, None if studio.attack is None else _run_attacks, None if studio.together is None else _run_joint_attack
     )
     if isinstance(done, Waiting):
         return done
@@ -55,22 +55,22 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         sensitive=plan.names_of("sensitive"),
         asked=studio.attack or {"identifier": "", "others": "", "learn": "yes"},
         asked_together=studio.together or {"releases": [], "tables": [], "identifier": ""},
-        releases=_releases(studio),
+        releases=_list_releases(studio),
         tables=[one.name for one in studio.paths.listed()],
-        written=_written(studio),
-        note=_PLAIN if _is_written_otherwise(looked) else "",
-        same=_same(studio),
+        written=_find_written_release(studio),
+        note=_PLAIN if _has_other_formats(inspected) else "",
+        same=_build_equivalents(studio),
     )
 
 
-def _is_written_otherwise(looked: Mapping[str, Any]) -> bool:
+def _has_other_formats(inspected: Mapping[str, Any]) -> bool:
     """Check whether the attack commands would read dates or numbers of the table as text."""
     # ISO dates and decimal points are read correctly without options.
-    dated = any(one["date_format"] not in (None, "%Y-%m-%d") for one in looked["columns"])
-    return dated or looked.get("decimal") is not None
+    dated = any(one["date_format"] not in (None, "%Y-%m-%d") for one in inspected["columns"])
+    return dated or inspected.get("decimal") is not None
 
 
-def _written(studio: Studio) -> Path | None:
+def _find_written_release(studio: Studio) -> Path | None:
     """Return the folder of the last release if it was made from the current plan, else None."""
     # A release of an earlier plan does not show what the current plan achieves.
     made = studio.publication
@@ -80,10 +80,10 @@ def _written(studio: Studio) -> Path | None:
     return None if done is None or done.error is not None or not made.folder.is_dir() else made.folder
 
 
-def _found(studio: Studio) -> Any:
+def _run_attacks(studio: Studio) -> Any:
     """Return the results of the attacks on the written release or, if there is none, on one made for the purpose."""
     # Without a written release, the worker makes one from the plan.
-    asked, folder = studio.attack or {}, _written(studio)
+    asked, folder = studio.attack or {}, _find_written_release(studio)
     others = asked.get("others", "")
     arguments = {
         "content": studio.plan.work,
@@ -95,7 +95,7 @@ def _found(studio: Studio) -> Any:
     return studio.facts("attack", "Attacking the release", jobs.attack, arguments, back="/attack")
 
 
-def _together(studio: Studio) -> Any:
+def _run_joint_attack(studio: Studio) -> Any:
     asked: Mapping[str, Any] = studio.together or {}
     home = studio.paths.home
     # A release without a table of its own was made from the open one.
@@ -124,13 +124,13 @@ def set_attack(studio: Studio, form: Mapping[str, str]) -> str:
 
 def set_together(studio: Studio, form: Mapping[str, str]) -> str:
     """Request an attack on several releases together."""
-    known = [one["name"] for one in _releases(studio)]
+    known = [one["name"] for one in _list_releases(studio)]
     chosen = [at for at, _ in enumerate(known) if f"release-{at}" in form]
     # The form numbers the releases, so its list must be the current one.
     if form.get("releases", "") != "|".join(known):
         raise UsageError("The releases of the folder have changed since that page was made. Load it again.")
-    if not 2 <= len(chosen) <= _MOST_TOGETHER:
-        raise UsageError(f"Choose two releases or more, at most {_MOST_TOGETHER}.")
+    if not 2 <= len(chosen) <= _MAX_TOGETHER:
+        raise UsageError(f"Choose two releases or more, at most {_MAX_TOGETHER}.")
     identifier = select_name(form, studio.plan.names_of("direct_identifier"))
     if identifier is None:
         raise UsageError("Say which column names each person: without one nobody is known to be the same.")
@@ -142,9 +142,10 @@ def set_together(studio: Studio, form: Mapping[str, str]) -> str:
     return "/attack"
 
 
-def _releases(studio: Studio) -> list[dict[str, Any]]:
+def _list_releases(studio: Studio) -> list[dict[str, Any]]:
     """List the releases of the start folder that have the quasi-identifiers and sensitive columns of the plan."""
     plan, found = studio.plan, []
+    # The certificate states the columns; private folders have one too, but hold no release.
     for folder in studio.paths.folders():
         path = folder / "certificate.json"
         if folder.name.endswith(".private") or not path.is_file() or path.stat().st_size > _LARGEST_CERTIFICATE:
@@ -160,9 +161,9 @@ def _releases(studio: Studio) -> list[dict[str, Any]]:
     return found
 
 
-def _same(studio: Studio) -> same.Same | None:
+def _build_equivalents(studio: Studio) -> same.Same | None:
     # Commands name the written release, or the folder into which it would be written.
-    folder = _written(studio)
+    folder = _find_written_release(studio)
     named = studio.paths.free_folder() if folder is None else folder.name
     try:
         return same.of_attacking(

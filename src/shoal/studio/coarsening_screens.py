@@ -33,18 +33,18 @@ __all__ = [
     "use_level",
 ]
 
-_MOST_NODES = 300
+_MAX_NODES = 300
 """Maximum number of nodes listed on a page."""
-_MOST_STEPS = 500
+_MAX_STEPS = 500
 _AFTER = {"next": "/publish", "compare": "/compare"}
 """The next screens, by the buttons that lead to them."""
 
 
 def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the choice of coarsenings, with their effect on the size of groups."""
-    looked = inspect_with_roles(studio, "coarser")
-    if isinstance(looked, Waiting):
-        return looked
+    inspected = inspect_with_roles(studio, "coarser")
+    if isinstance(inspected, Waiting):
+        return inspected
     plan = studio.plan
     # The offers depend on the original columns, so choosing one of them does not compute them again.
     plain = Plan(**{**vars(plan), "coarsen": {}}).work
@@ -57,7 +57,7 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     offered = studio.facts("coarser", "Finding what fits each column", jobs.list_coarsenings, arguments, back="/goal")
     if isinstance(offered, Waiting):
         return offered
-    seen = _seen(studio, "coarser")
+    seen = _measure_preview(studio, "coarser")
     if isinstance(seen, Waiting):
         return seen
     if query.get("then") in _AFTER.values():  # the coarsenings are valid: go on to the next screen
@@ -66,29 +66,29 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         "coarser.html.j2",
         studio,
         step="coarser",
-        offered=_with_own(offered, plan),
+        offered=_add_own_coarsenings(offered, plan),
         seen=seen,
         of=hash_names(plan.names_of("quasi_identifier")),
-        most=_with_most_values(offered, plan),
+        most=_find_finest_columns(offered, plan),
         k=parse_k(plan),
         same=build_equivalents(studio, plan),
     )
 
 
-def _seen(studio: Studio, step: str) -> Any:
+def _measure_preview(studio: Studio, step: str) -> Any:
     """Measure the classes before and after coarsening, and the information loss."""
     plan = studio.plan
     arguments = {"content": plan.work, "k": parse_k(plan)}
     return studio.facts(step, "Counting the groups", jobs.preview, arguments, back="/goal")
 
 
-def _with_most_values(offered: Mapping[str, list[list[Any]]], plan: Plan) -> list[str]:
+def _find_finest_columns(offered: Mapping[str, list[list[Any]]], plan: Plan) -> list[str]:
     """Find the two columns that have the most values after the current coarsening."""
     left = {name: dict(rungs).get(plan.coarsen.get(name, "")) or 0 for name, rungs in offered.items()}
     return sorted(left, key=lambda name: -left[name])[:2]
 
 
-def _with_own(offered: Mapping[str, list[list[Any]]], plan: Plan) -> dict[str, list[list[Any]]]:
+def _add_own_coarsenings(offered: Mapping[str, list[list[Any]]], plan: Plan) -> dict[str, list[list[Any]]]:
     """Add the plan's own coarsenings to the offers, if they are not among them."""
     found = {}
     for name, rungs in offered.items():
@@ -104,6 +104,7 @@ def set_coarser(studio: Studio, form: Mapping[str, str]) -> str:
     coarsen = dict(studio.plan.coarsen)
     for place, name in enumerate(names):
         coarsen[name] = form.get(f"coarsen-{place}", coarsen.get(name, ""))
+    # A changed coarsening is first measured by the screen Coarser, which shows errors at its form.
     changed = _coarsen(studio, coarsen)
     then = _AFTER.get(form.get("do", "next"))
     if then is None:
@@ -123,40 +124,41 @@ def _coarsen(studio: Studio, coarsen: Mapping[str, str]) -> bool:
         if words != before.coarsen.get(name, "") and not (own is not None and words.startswith(f"level:{own.name}:")):
             studio.paths.check_named(words)
     arguments_in(Plan(**{**vars(before), "coarsen": coarsen}).work)  # raises an error if the plan is invalid
-    told = [
+    changes = [
         f"{name}: {coarsening_in_words(words)}"
         for name, words in coarsen.items()
         if words != before.coarsen.get(name, "")
     ]
-    studio.history.change(", ".join(told[:3]) or "Coarser", coarsen=coarsen)
+    studio.history.change(", ".join(changes[:3]) or "Coarser", coarsen=coarsen)
     return studio.plan != before
 
 
 def picture_of_coarsening(studio: Studio, number: str) -> str | None:
     """Return the picture of a coarsening, such as a map; None if there is none."""
-    seen = _seen(studio, "coarser") if studio.plan.decided else None
+    seen = _measure_preview(studio, "coarser") if studio.plan.decided else None
     if seen is None or isinstance(seen, Waiting) or not number.isdecimal():
         return None
+    # The address has a number, because the names of columns are not part of addresses.
     pictures = [*seen["pictures"].values()]
     return pictures[int(number)] if len(number) < 6 and int(number) < len(pictures) else None
 
 
 def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the editor of a hierarchy: proposals, the loss of each level, and groups formed by hand."""
-    looked = inspect_with_roles(studio, "coarser")
-    if isinstance(looked, Waiting):
-        return looked
+    inspected = inspect_with_roles(studio, "coarser")
+    if isinstance(inspected, Waiting):
+        return inspected
     plan = studio.plan
     names = plan.names_of("quasi_identifier")
-    place = _place(query.get("column", "0"), len(names))
+    place = _parse_place(query.get("column", "0"), len(names))
     name = names[place]
     tree, found = plan.trees.get(name), None
     if tree is not None:
-        found = _found(studio, name, tree, query)
+        found = _measure_hierarchy(studio, name, tree, query)
         if isinstance(found, Waiting):
             return found
     # Only the proposals that suit the kind of the column are offered.
-    kind = next(one["kind"] for one in looked["columns"] if one["name"] == name)
+    kind = next(one["kind"] for one in inspected["columns"] if one["name"] == name)
     return page(
         "shape.html.j2",
         studio,
@@ -168,7 +170,7 @@ def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         sensitive=plan.names_of("sensitive"),
         found=found,
         tree=tree,
-        most=_MOST_NODES,
+        most=_MAX_NODES,
         level=_level_of(query, found),
         find=query.get("find", ""),
         shown=name in studio.columns_shown,
@@ -184,7 +186,7 @@ def _level_of(query: Mapping[str, str], found: Mapping[str, Any] | None) -> int:
     return min(max(int(given), 1), highest) if given.isdecimal() and len(given) < 4 else 1
 
 
-def _found(studio: Studio, name: str, tree: ShapedTree, query: Mapping[str, str]) -> Any:
+def _measure_hierarchy(studio: Studio, name: str, tree: ShapedTree, query: Mapping[str, str]) -> Any:
     """Let the worker build and measure a hierarchy."""
     plan = studio.plan
     given = query.get("level", "1")
@@ -197,18 +199,18 @@ def _found(studio: Studio, name: str, tree: ShapedTree, query: Mapping[str, str]
         "show": name in studio.columns_shown,
         "level": int(given) if given.isdecimal() and len(given) < 4 else 1,
         "find": query.get("find", "")[:100],
-        "most": _MOST_NODES,
+        "most": _MAX_NODES,
     }
     return studio.facts("coarser", f"Shaping {name}", jobs.shape, arguments, back="/coarser")
 
 
-def _place(given: str, count: int) -> int:
+def _parse_place(given: str, count: int) -> int:
     if not (given.isdecimal() and len(given) < 6 and int(given) < count):
         raise UsageError("There is no such column among those that others may know. Choose one on the screen Coarser.")
     return int(given)
 
 
-def _tree(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...]) -> ShapedTree:
+def _create_tree(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...]) -> ShapedTree:
     """Create the record of a hierarchy; the path of its file is determined by the table, the column and the steps."""
     made_of = json.dumps([studio.plan.source, studio.plan.reading, name, steps], sort_keys=True, default=dict)
     key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
@@ -216,7 +218,7 @@ def _tree(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...]) -> Sh
     # Commands refer to the file by name only, so names must differ between columns.
     taken = {one.name for other, one in studio.plan.trees.items() if other != name}
     called = next(one for one in _names_for(plain) if one not in taken)
-    return ShapedTree(steps=steps, path=str(studio.paths.kept_beside(key, called)))
+    return ShapedTree(steps=steps, path=str(studio.paths.create_hierarchy_path(key, called)))
 
 
 def _names_for(plain: str) -> list[str]:
@@ -227,7 +229,7 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
     """Propose a hierarchy, join some of its nodes, or add a level."""
     names = studio.plan.names_of("quasi_identifier")
     check_form(form, names)
-    place = _place(form.get("column", ""), len(names))
+    place = _parse_place(form.get("column", ""), len(names))
     name = names[place]
     level = form.get("level", "1") if re.fullmatch(r"\d{1,3}", form.get("level", "1")) else "1"
     back = f"/shape?column={place}&level={level}"
@@ -236,13 +238,13 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
         # A proposal replaces all earlier steps.
         step: dict[str, Any] = {"do": "propose", "how": form.get("how", "")}
         step |= {one: form[one].strip() for one in ("width", "cuts", "parts") if form.get(one, "").strip()}
-        _shaped(studio, name, (step,), f"{name}: a hierarchy was proposed")
+        _store_steps(studio, name, (step,), f"{name}: a hierarchy was proposed")
         return f"/shape?column={place}"
     tree = studio.plan.trees.get(name)
     if tree is None:
         return back
     if do == "level":
-        _shaped(studio, name, (*tree.steps, {"do": "level", "level": int(level)}), f"{name}: a level more")
+        _store_steps(studio, name, (*tree.steps, {"do": "level", "level": int(level)}), f"{name}: a level more")
     elif do == "join":
         # The page numbers the nodes of a level; only the worker knows their names.
         chosen = [int(key.removeprefix("node-")) for key in form if re.fullmatch(r"node-\d{1,7}", key)]
@@ -251,21 +253,21 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
         step = {"do": "join", "level": int(level), "nodes": chosen, "name": form.get("name", "").strip()[:200]}
         if not step["name"]:
             raise FieldError("Give the group a name: it is what is published.", field="name")
-        _shaped(studio, name, (*tree.steps, step), f"{name}: a group by hand")
+        _store_steps(studio, name, (*tree.steps, step), f"{name}: a group by hand")
     return back
 
 
-def _shaped(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...], told: str) -> None:
-    if len(steps) > _MOST_STEPS:
+def _store_steps(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...], changes: str) -> None:
+    if len(steps) > _MAX_STEPS:
         raise UsageError("That are many steps. Save the hierarchy as a file, change the file, and open it here.")
-    studio.history.change(told, trees={**studio.plan.trees, name: _tree(studio, name, steps)})
+    studio.history.change(changes, trees={**studio.plan.trees, name: _create_tree(studio, name, steps)})
 
 
 def show_shape(studio: Studio, form: Mapping[str, str]) -> str:
     """Show or hide the values of one column."""
     names = studio.plan.names_of("quasi_identifier")
     check_form(form, names)
-    place = _place(form.get("column", ""), len(names))
+    place = _parse_place(form.get("column", ""), len(names))
     if form.get("show") == "yes":
         studio.columns_shown.add(names[place])
     else:
@@ -277,11 +279,12 @@ def use_level(studio: Studio, form: Mapping[str, str]) -> str:
     """Coarsen a column to a level of its hierarchy, or by a coarsening typed in the syntax of the command line."""
     names = studio.plan.names_of("quasi_identifier")
     check_form(form, names)
-    place = _place(form.get("column", ""), len(names))
+    place = _parse_place(form.get("column", ""), len(names))
     name = names[place]
     words = form.get("words", "").strip()
     level = form.get("level", "")
     tree = studio.plan.trees.get(name)
+    # Level 0 is the column itself: no coarsening.
     if not words and tree is not None and re.fullmatch(r"\d{1,3}", level):
         words = f"level:{tree.name}:{level}" if level != "0" else ""
     _coarsen(studio, {**studio.plan.coarsen, name: words})
@@ -291,13 +294,14 @@ def use_level(studio: Studio, form: Mapping[str, str]) -> str:
 def add_file(studio: Studio, column: str, content: bytes) -> str:
     """Use an uploaded hierarchy in ARX's format, which has a line for each value."""
     names = studio.plan.names_of("quasi_identifier")
-    place = _place(column, len(names))
+    place = _parse_place(column, len(names))
     name = names[place]
+    # The path depends on the content, so that undoing an upload finds the earlier file unchanged.
     key = hashlib.sha256(content).hexdigest()[:16]
-    path = studio.paths.kept_beside(f"from-{key}", "hierarchy.csv")
+    path = studio.paths.create_hierarchy_path(f"from-{key}", "hierarchy.csv")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
-    _shaped(studio, name, ({"do": "file", "path": str(path)},), f"{name}: a hierarchy from a file")
+    _store_steps(studio, name, ({"do": "file", "path": str(path)},), f"{name}: a hierarchy from a file")
     return f"/shape?column={place}"
 
 

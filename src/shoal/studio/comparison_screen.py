@@ -19,18 +19,20 @@ if TYPE_CHECKING:
 
 __all__ = ["choose_algorithm", "choose_level", "compare", "compare_algorithms", "picture_of", "set_levels"]
 
-_MOST_LEVELS = 20
+_MAX_LEVELS = 20
 _USUAL = "3, 5, 10, 20, 50"
 """The levels of k that are proposed at first."""
 
 
 def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the screen; a comparison runs only on request, because each level takes as long as a release."""
-    looked = inspect_with_roles(studio, "compare")
-    if isinstance(looked, Waiting):
-        return looked
+    inspected = inspect_with_roles(studio, "compare")
+    if isinstance(inspected, Waiting):
+        return inspected
     plan = studio.plan
-    done = collect_results(studio, None if studio.levels is None else _found, _ways if studio.ways else None)
+    done = collect_results(
+        studio, None if studio.levels is None else _compare_levels, _measure_algorithms if studio.ways else None
+    )
     if isinstance(done, Waiting):
         return done
     found, ways = done
@@ -41,22 +43,22 @@ def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="compare",
         found=found,
         ways=ways,
-        drawing=None if found is None else _drawing(found),
+        drawing=None if found is None else _lay_out_drawing(found),
         levels=levels,
         sensitive=plan.names_of("sensitive"),
         compared=COMPARED,
-        same=_same(studio, levels),
+        same=_build_equivalents(studio, levels),
     )
 
 
-def _found(studio: Studio) -> Any:
+def _compare_levels(studio: Studio) -> Any:
     """Return the risk and the loss of each requested level."""
-    asked = {name: _numbers(name, text) for name, text in (studio.levels or {}).items()}
+    asked = {name: _parse_levels(name, text) for name, text in (studio.levels or {}).items()}
     arguments = {"content": studio.plan.work, **asked}
     return studio.facts("compare", "Comparing levels of protection", jobs.compare, arguments, back="/compare")
 
 
-def _ways(studio: Studio) -> Any:
+def _measure_algorithms(studio: Studio) -> Any:
     """Return the loss of each algorithm."""
     # The chosen algorithm does not affect the comparison, so choosing one does not repeat it.
     content = {name: value for name, value in studio.plan.work.items() if name != "algorithm"}
@@ -78,8 +80,8 @@ def choose_algorithm(studio: Studio, form: Mapping[str, str]) -> str:
     name = form.get("algorithm", "")
     if name and name not in ALGORITHMS:
         raise UsageError("There is no such algorithm.")
-    told = f"Algorithm: {name}" if name else "Algorithm: the one that fits"
-    studio.history.change(told, algorithm=name)
+    description = f"Algorithm: {name}" if name else "Algorithm: the one that fits"
+    studio.history.change(description, algorithm=name)
     return "/compare" if form.get("do") == "stay" else "/publish"
 
 
@@ -87,7 +89,7 @@ _WIDE, _HIGH, _LEFT, _BELOW = 640, 300, 60, 46
 """Width and height of the drawing, and its margins for the labels of both axes, in units of the drawing."""
 
 
-def _drawing(found: Mapping[str, Any]) -> dict[str, Any]:
+def _lay_out_drawing(found: Mapping[str, Any]) -> dict[str, Any]:
     """Compute the positions of levels in a drawing of risk against loss, with the lower bound of the loss if known."""
     points = [(at, one) for at, one in enumerate(found["points"]) if one is not None]
     # The horizontal axis ends a little beyond the largest risk.
@@ -111,21 +113,21 @@ def _drawing(found: Mapping[str, Any]) -> dict[str, Any]:
     return {"points": drawn, "ticks": ticks, "lines": lines, "wide": _WIDE, "high": _HIGH, "left": _LEFT}
 
 
-def _same(studio: Studio, levels: Mapping[str, str]) -> same.Same | None:
+def _build_equivalents(studio: Studio, levels: Mapping[str, str]) -> same.Same | None:
     try:
-        k, l = (_numbers(name, levels[name]) for name in ("k", "l"))
+        k, l = (_parse_levels(name, levels[name]) for name in ("k", "l"))
         return same.of_comparing(studio.plan, k=k, l=l, output=studio.paths.free_folder())
     except ShoalError:
         return None
 
 
-def _numbers(name: str, text: str) -> list[int]:
+def _parse_levels(name: str, text: str) -> list[int]:
     """Parse a comma-separated list of levels."""
     listed = [one.strip() for one in text.split(",") if one.strip()]
     # Each level takes as long as a release, so their number is limited.
-    if not all(re.fullmatch(r"\d{1,6}", one) for one in listed) or len(listed) > _MOST_LEVELS:
+    if not all(re.fullmatch(r"\d{1,6}", one) for one in listed) or len(listed) > _MAX_LEVELS:
         raise FieldError(
-            f"Levels of {name} are at most {_MOST_LEVELS} whole numbers, separated by commas: 5, 10, 20.", field=name
+            f"Levels of {name} are at most {_MAX_LEVELS} whole numbers, separated by commas: 5, 10, 20.", field=name
         )
     return [int(one) for one in listed]
 
@@ -133,9 +135,9 @@ def _numbers(name: str, text: str) -> list[int]:
 def set_levels(studio: Studio, form: Mapping[str, str]) -> str:
     """Request a comparison of the levels in a form."""
     levels = {"k": form.get("k", ""), "l": form.get("l", "") if studio.plan.names_of("sensitive") else ""}
-    if not _numbers("k", levels["k"]):
+    if not _parse_levels("k", levels["k"]):
         raise FieldError("Name levels of k to compare: 5, 10, 20.", field="k")
-    _numbers("l", levels["l"])
+    _parse_levels("l", levels["l"])
     studio.levels = levels
     return "/compare"
 
@@ -147,8 +149,8 @@ def choose_level(studio: Studio, form: Mapping[str, str]) -> str:
         return "/compare"
     # Only k and l are compared; the other models stay.
     others = {name: value for name, value in studio.plan.privacy.items() if name not in ("k", "l")}
-    told = ", ".join(f"{name} = {value}" for name, value in chosen.items())
-    studio.history.change(f"Chose {told}", privacy={**chosen, **others})
+    description = ", ".join(f"{name} = {value}" for name, value in chosen.items())
+    studio.history.change(f"Chose {description}", privacy={**chosen, **others})
     return "/publish"
 
 
@@ -156,5 +158,5 @@ def picture_of(studio: Studio) -> str | None:
     """Return the picture of the compared levels; None if no comparison was requested."""
     if studio.levels is None:
         return None
-    found = _found(studio)
+    found = _compare_levels(studio)
     return None if isinstance(found, Waiting) else str(found["picture"])

@@ -57,8 +57,8 @@ def answer(studio: Studio, form: Mapping[str, str]) -> str:
         studio.history.change("Each record is another person", **plain, rows=PERSONS, person="", roles=roles)
     elif given == RECORDS:
         roles = _with_person(studio.plan.roles, "")
-        told = "A person may have several records: no column identifies the person"
-        studio.history.change(told, **plain, rows=RECORDS, person="", roles=roles)
+        description = "A person may have several records: no column identifies the person"
+        studio.history.change(description, **plain, rows=RECORDS, person="", roles=roles)
     elif given in (COUNTED, ONE_EACH, LINKED):
         if not column:
             raise FieldError("Choose the column that identifies the person of a record.", field="column")

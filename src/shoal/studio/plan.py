@@ -26,7 +26,7 @@ _ROLE_KEYS: Mapping[str, str] = {
     "insensitive": "insensitive",
 }
 """Key in spec files for the columns of each role."""
-_KEPT = 200
+_MAX_PLANS = 200
 """Maximum number of plans in the history."""
 
 
@@ -127,7 +127,7 @@ class Plan:
         # Defaults are omitted, so that spec files stay short.
         if "person" in columns:
             content |= self._persons
-        content |= {"privacy": {name: _parsed(text) for name, text in self.privacy.items()}, "recoding": self.recoding}
+        content |= {"privacy": {name: _parse(text) for name, text in self.privacy.items()}, "recoding": self.recoding}
         if self.algorithm:
             content["algorithm"] = self.algorithm
         if self.missing_sensitive != "error":
@@ -213,7 +213,8 @@ class Plan:
         return {**given, "dates": dict(self.dates)} if self.dates else given
 
 
-def _parsed(text: str) -> int | float | str:
+def _parse(text: str) -> int | float | str:
+    """Parse a typed number; other text stays text."""
     number = number_in(text)
     return number if isinstance(number, int | float) else text
 
@@ -236,7 +237,7 @@ class History:
         changed = replace(self.plan, **changes)
         # A form submitted without changes adds no entry.
         if changed != self.plan:
-            self.steps = [*self.steps[: self.at + 1], (words, changed)][-_KEPT:]
+            self.steps = [*self.steps[: self.at + 1], (words, changed)][-_MAX_PLANS:]
             self.at = len(self.steps) - 1
 
     def go_to(self, step: int) -> None:

@@ -30,25 +30,25 @@ def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     # A release in progress takes precedence.
     if studio.publication is not None and studio.worker.job is not None and studio.worker.job.lasting:
         return Waiting(step="publish", job=studio.worker.job, back="/publish")
-    looked = inspect_with_roles(studio, "publish")
-    if isinstance(looked, Waiting):
-        return looked
+    inspected = inspect_with_roles(studio, "publish")
+    if isinstance(inspected, Waiting):
+        return inspected
     return page(
         "publish.html.j2",
         studio,
         step="publish",
-        folder=_wished(studio),
+        folder=_propose_folder(studio),
         home=studio.paths.home,
         roles=[(role, plan.names_of(role.name)) for role in ROLES],
         sentences=explain_models(studio, plan),
         same=build_equivalents(studio, plan),
-        ended=_ended(studio, query),
-        last=_last(studio),
-        rows=looked["rows"],
+        ended=_explain_end(studio, query),
+        last=_find_last_folder(studio),
+        rows=inspected["rows"],
     )
 
 
-def _wished(studio: Studio) -> str:
+def _propose_folder(studio: Studio) -> str:
     """Propose the name of a folder: the chosen one if the last release failed, else an unused one."""
     made = studio.publication
     done = None if made is None else studio.worker.outcome(made.key)
@@ -57,7 +57,7 @@ def _wished(studio: Studio) -> str:
     )
 
 
-def _last(studio: Studio) -> str | None:
+def _find_last_folder(studio: Studio) -> str | None:
     """Return the folder name of the last release; None if there is none."""
     done = None if studio.publication is None else studio.worker.outcome(studio.publication.key)
     return (
@@ -67,7 +67,7 @@ def _last(studio: Studio) -> str | None:
     )
 
 
-def _ended(studio: Studio, query: Mapping[str, str]) -> str | None:
+def _explain_end(studio: Studio, query: Mapping[str, str]) -> str | None:
     """Return the message to show after a failed or cancelled release; None if there is none."""
     if studio.publication is None:
         return None
@@ -122,7 +122,7 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         made=made,
         facts=done.facts,
         concerns=_rank_concerns(done.facts, made.plan),
-        protects=_protected(done.facts, made.plan),
+        protects=_classify_protection(done.facts, made.plan),
         certificate=certificate,
         files=FILES,
         tables=[one for one in done.facts["files"] if one not in FILES],
@@ -147,6 +147,7 @@ def _rank_concerns(facts: Mapping[str, Any], plan: Plan) -> list[tuple[str, list
         for one in facts["columns"]
         if one["stars"] >= _MANY_STARS and one["name"] not in warned
     ]
+    # A subject without codes takes the kinds that no other subject lists.
     ranked: list[tuple[str, list[list[str]]]] = []
     for title, codes in CONCERNS:
         kinds = codes or dict.fromkeys(code for code, _ in found if not any(code in group for _, group in CONCERNS))
@@ -155,8 +156,9 @@ def _rank_concerns(facts: Mapping[str, Any], plan: Plan) -> list[tuple[str, list
     return [one for one in ranked if one[1]]
 
 
-def _protected(facts: Mapping[str, Any], plan: Plan) -> str:
+def _classify_protection(facts: Mapping[str, Any], plan: Plan) -> str:
     """Return what a release protects: "persons", "records", or "counted" persons whose values are not bounded."""
+    # If no column identifies the persons, or one was overlooked, only records are protected.
     if plan.rows == RECORDS or any(one["code"] == "repeated_person" for one in facts["warnings"]):
         return "records"
     bounds_values = bool(plan.privacy.keys() - {"k"})
@@ -184,5 +186,6 @@ def cancel(studio: Studio, form: Mapping[str, str]) -> str:
             studio.attack = None
         elif name == jobs.intersect.__name__:
             studio.together = None
+    # Only known paths, so that a form cannot redirect to another site.
     back = form.get("back", "/")
     return back if back in _BACK else "/"

@@ -66,10 +66,10 @@ def list_sheets(studio: Studio, step: str) -> Any:
 
 def inspect_with_roles(studio: Studio, step: str) -> Any:
     """Inspect the table for a screen that needs roles; redirect to the screen of columns if there are none."""
-    looked = inspect_table(studio, step)
-    if not isinstance(looked, Waiting) and not studio.plan.decided:
+    inspected = inspect_table(studio, step)
+    if not isinstance(inspected, Waiting) and not studio.plan.decided:
         return Waiting(path="/columns")
-    return looked
+    return inspected
 
 
 def collect_results(studio: Studio, *asked: Callable[[Studio], Any] | None) -> list[Any] | Waiting:

@@ -42,7 +42,7 @@ __all__ = [
     "explain_goal",
     "open_demo",
     "open_path",
-    "opened",
+    "open_table",
     "opening",
     "risk",
     "set_columns",
@@ -78,28 +78,30 @@ def open_path(studio: Studio, form: Mapping[str, str]) -> str:
     """Open a table by its path."""
     reading = {name: form[name].strip() for name in _READING if form.get(name, "").strip()}
     given = form.get("path", "")
+    # The address of a database has a scheme, a path has none.
     if "://" in given:
         source, shown = studio.paths.database(given)
-        return _begin(studio, Plan(source=source, shown=shown, reading=reading))
-    return opened(studio, studio.paths.table(given), reading=reading)
+        return _start_plan(studio, Plan(source=source, shown=shown, reading=reading))
+    return open_table(studio, studio.paths.table(given), reading=reading)
 
 
 def open_demo(studio: Studio, form: Mapping[str, str]) -> str:
     """Open the bundled demo table."""
-    return opened(studio, studio.paths.create_upload_path(DEMO), demo=True)
+    return open_table(studio, studio.paths.create_upload_path(DEMO), demo=True)
 
 
-def opened(studio: Studio, path: Path, *, reading: Mapping[str, str] | None = None, demo: bool = False) -> str:
+def open_table(studio: Studio, path: Path, *, reading: Mapping[str, str] | None = None, demo: bool = False) -> str:
     """Open a table, and return the path of the screen that inspects it."""
     home = studio.paths.home
-    if studio.paths.is_kept(path):
+    # Commands show the name of an upload, because its temporary folder will be gone.
+    if studio.paths.is_upload(path):
         shown = path.name
     else:
         shown = str(path.relative_to(home) if path.is_relative_to(home) else path)
-    return _begin(studio, Plan(source=str(path), shown=shown, demo=demo, reading=reading or {}))
+    return _start_plan(studio, Plan(source=str(path), shown=shown, demo=demo, reading=reading or {}))
 
 
-def _begin(studio: Studio, plan: Plan) -> str:
+def _start_plan(studio: Studio, plan: Plan) -> str:
     """Start a plan for a table, and reset what was shown or requested of the previous table."""
     studio.values_shown, studio.levels = False, None
     studio.columns_shown, studio.ways, studio.attack, studio.together = set(), False, None, None
@@ -136,8 +138,8 @@ def choose_sheet(studio: Studio, form: Mapping[str, str]) -> str:
     plan = studio.plan
     reading = {**plan.reading, "sheet": chosen}
     # Another sheet is another table, so the plan starts again.
-    begun = Plan(source=plan.source, shown=plan.shown, reading=reading) if reading != plan.reading else plan
-    return _begin(studio, begun)
+    restarted = Plan(source=plan.source, shown=plan.shown, reading=reading) if reading != plan.reading else plan
+    return _start_plan(studio, restarted)
 
 
 def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
@@ -202,19 +204,20 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
         if form.get(f"date-{place}", "").strip():
             dates[name] = form[f"date-{place}"].strip()
     # A new date format changes the inspection, which then proposes another role and coarsening.
-    said = {name for name, form_ in dates.items() if before.dates.get(name) != form_}
+    redated = {name for name, form_ in dates.items() if before.dates.get(name) != form_}
     fitting = {one["name"]: one["coarsen"] or "" for one in found["columns"]}
     # Without a sensitive column only k-anonymity can be required.
     models = before.privacy if "sensitive" in roles.values() else {"k": before.privacy.get("k", "5")}
     missing = any(one["missing"] and roles[one["name"]] == "sensitive" for one in found["columns"])
     studio.history.change(
-        _what_changed(before.roles, roles),
-        roles={name: role for name, role in roles.items() if name not in said},
+        _describe_changes(before.roles, roles),
+        roles={name: role for name, role in roles.items() if name not in redated},
         dates=dates,
         privacy=models,
-        coarsen={name: words for name, words in {**fitting, **before.coarsen}.items() if name not in said},
+        coarsen={name: words for name, words in {**fitting, **before.coarsen}.items() if name not in redated},
         missing_sensitive="value" if missing and before.missing_sensitive == "error" else before.missing_sensitive,
     )
+    # After a change of several roles or of a date format, the user sees the columns again.
     if several is not None or dates != before.dates:
         return "/columns"
     if not studio.plan.decided:
@@ -225,7 +228,7 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     return "/risk"
 
 
-def _what_changed(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+def _describe_changes(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     titles = {role.name: role.title for role in ROLES} | {"person": "Identifies the person"}
     changed = [f"{name}: {titles[role]}" for name, role in after.items() if before and before.get(name) != role]
     if not before or not changed:
@@ -241,13 +244,13 @@ def show_values(studio: Studio, form: Mapping[str, str]) -> str:
 
 def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the disclosure risk of the original table."""
-    looked = inspect_with_roles(studio, "risk")
-    if isinstance(looked, Waiting):
-        return looked
+    inspected = inspect_with_roles(studio, "risk")
+    if isinstance(inspected, Waiting):
+        return inspected
     plan = studio.plan
     quasi = plan.names_of("quasi_identifier")
     # The search for special uniques is exponential in the number of columns.
-    suda = _SPECIAL if len(quasi) <= _FEW_COLUMNS and looked["rows"] <= _FEW_ROWS else None
+    suda = _SPECIAL if len(quasi) <= _FEW_COLUMNS and inspected["rows"] <= _FEW_ROWS else None
     arguments = {
         "source": plan.source,
         "quasi_identifiers": quasi,
@@ -296,12 +299,12 @@ def set_fraction(studio: Studio, form: Mapping[str, str]) -> str:
 
 def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render the choice of the audience and of the privacy models."""
-    looked = inspect_with_roles(studio, "goal")
-    if isinstance(looked, Waiting):
-        return looked
+    inspected = inspect_with_roles(studio, "goal")
+    if isinstance(inspected, Waiting):
+        return inspected
     plan = studio.plan
     sensitive = plan.names_of("sensitive")
-    missing = sum(one["missing"] for one in looked["columns"] if one["name"] in sensitive)
+    missing = sum(one["missing"] for one in inspected["columns"] if one["name"] in sensitive)
     return page(
         "goal.html.j2",
         studio,
@@ -318,8 +321,8 @@ def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
     """Store the privacy models and options of a form."""
     changed = _with_goal(studio.plan, form)
     arguments_in(Plan(**{**vars(studio.plan), **changed}).work)  # raises an error if the plan is invalid
-    told = ", ".join(f"{name} = {value}" for name, value in changed["privacy"].items())
-    studio.history.change(f"Goal: {told}", **changed)
+    description = ", ".join(f"{name} = {value}" for name, value in changed["privacy"].items())
+    studio.history.change(f"Goal: {description}", **changed)
     return "/coarser"
 
 
@@ -354,6 +357,7 @@ def history(studio: Studio, query: Mapping[str, str]) -> str:
 def go_back(studio: Studio, form: Mapping[str, str]) -> str:
     """Go back to an earlier plan, or forward to a later one."""
     step = form.get("step", "")
+    # The length is checked first, because `int` refuses very long numbers with an error.
     if step.isdecimal() and len(step) < 6:
         studio.history.go_to(int(step))
     return "/columns" if studio.plan.source else "/"

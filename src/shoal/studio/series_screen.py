@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["act_on_series", "open_ledger", "releases_of_series", "start"]
 
 _USUAL = "releases.db"
-_LONGEST_NAME = 100
+_MAX_NAME_LENGTH = 100
 _CLOSED = "No ledger is open. Choose one, or start a series."
 
 
@@ -28,16 +28,16 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
     ordered = studio.ordered
     if ordered is not None and studio.worker.job is not None and studio.worker.job.key == ordered.key:
         return Waiting(step="series", job=studio.worker.job, back="/series")
-    plan, looked = studio.plan, None
+    plan, inspected = studio.plan, None
     if plan.source and plan.decided:
-        looked = inspect_with_roles(studio, "series")
-        if isinstance(looked, Waiting):
-            return looked
+        inspected = inspect_with_roles(studio, "series")
+        if isinstance(inspected, Waiting):
+            return inspected
     ended = None if ordered is None else studio.worker.outcome(ordered.key)
     found = problem = None
     if studio.ledger:
         try:
-            found = _ledger(studio)
+            found = _load_ledger(studio)
         except ShoalError as error:  # the outcome of the last job is shown even if the ledger cannot be read
             from shoal.studio.audience import SCREENS
 
@@ -60,22 +60,22 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
         quasi=plan.names_of("quasi_identifier"),
         others=plan.names_of("insensitive"),
         folder=studio.paths.free_folder(),
-        m=_m_of(plan.privacy),
+        m=_propose_m(plan.privacy),
         usual=_USUAL,
         home=studio.paths.home,
-        same=_same(studio, found),
+        same=_build_equivalents(studio, found),
     )
     # The form of a failed job keeps the submitted values.
     failed = ended is not None and ended.error is not None
     return refused_page(text, ordered.sent, None) if ordered is not None and failed else text
 
 
-def _m_of(privacy: Mapping[str, str]) -> str:
+def _propose_m(privacy: Mapping[str, str]) -> str:
     given = privacy.get("l", "")
     return given if given.isdecimal() and int(given) >= 2 else "4"
 
 
-def _ledger(studio: Studio) -> Any:
+def _load_ledger(studio: Studio) -> Any:
     path = studio.paths.ledger(studio.ledger)
     if not path.is_file():
         raise UsageError("There is no such ledger in this folder any longer.")
@@ -120,7 +120,7 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
         raise FieldError(*error.args, field="ledger") from error
     arguments = {
         "ledger": str(path),
-        "name": form.get("name", "").strip()[:_LONGEST_NAME],
+        "name": form.get("name", "").strip()[:_MAX_NAME_LENGTH],
         "m": int(m),
         "identifier": identifier,
         "quasi_identifiers": plan.names_of("quasi_identifier"),
@@ -128,7 +128,7 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
         "direct_identifiers": [one for one in same.left_out_of_series(plan) if one != identifier],
     }
     sent = SubmittedForm(path="/series/start", form=form)
-    _order(studio, f"Starting the series “{arguments['name']}”", jobs.start_series, arguments, sent=sent)
+    _start_job(studio, f"Starting the series “{arguments['name']}”", jobs.start_series, arguments, sent=sent)
     studio.ledger = ledger
     return "/series"
 
@@ -157,7 +157,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             "reading": dict(plan.reading),
             "missing_sensitive": "drop" if form.get("drop") else "error",
         }
-        _order(
+        _start_job(
             studio,
             f"Making the next release of “{series}”",
             jobs.publish_next,
@@ -166,7 +166,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             folder=folder.name,
         )
     elif do == "verify":
-        _order(studio, f"Checking the series “{series}”", jobs.verify_series, common, sent=sent)
+        _start_job(studio, f"Checking the series “{series}”", jobs.verify_series, common, sent=sent)
     elif do == "rollback":
         if form.get("unpublished") != "yes":
             # A rollback is safe only if the release has not been published.
@@ -175,11 +175,11 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
                 "outside has seen it, or leave it.",
                 field="unpublished",
             )
-        _order(studio, f"Taking back the last release of “{series}”", jobs.take_back, common, sent=sent)
+        _start_job(studio, f"Taking back the last release of “{series}”", jobs.take_back, common, sent=sent)
     return "/series"
 
 
-def _order(
+def _start_job(
     studio: Studio,
     title: str,
     work: Callable[..., Any],
@@ -189,6 +189,7 @@ def _order(
     folder: str | None = None,
 ) -> None:
     """Start a lasting job on a series, which no other job replaces."""
+    # Each request has its own key: a repeated job must run again, because it writes to the ledger.
     studio.count += 1
     key = f"series:{studio.count}"
     if not studio.worker.start(key, title, work, arguments, lasting=True):
@@ -196,14 +197,14 @@ def _order(
     studio.ordered = RequestedJob(key=key, title=title, folder=folder, sent=sent)
 
 
-def _same(studio: Studio, found: Mapping[str, Any] | None) -> same.Same | None:
+def _build_equivalents(studio: Studio, found: Mapping[str, Any] | None) -> same.Same | None:
     names = [one["name"] for one in found["series"]] if found else []
     try:
         return same.of_series(
             studio.plan,
             ledger=studio.ledger or _USUAL,
             series=names[0] if names else "admissions",
-            m=found["series"][0]["m"] if names and found else int(_m_of(studio.plan.privacy)),
+            m=found["series"][0]["m"] if names and found else int(_propose_m(studio.plan.privacy)),
             started=bool(names),
             output=studio.paths.free_folder(),
         )

@@ -138,7 +138,7 @@ def studio_of(*, home: Path, table: Path | None, allowed: Sequence[Path], max_up
     paths = AllowedPaths(home=home, allowed=tuple(allowed))
     studio = Studio(paths=paths, worker=Worker(), max_upload=max_upload)
     if table is not None:
-        screens.opened(studio, paths.table(str(table)))
+        screens.open_table(studio, paths.table(str(table)))
     return studio
 
 

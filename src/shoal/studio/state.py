@@ -121,6 +121,7 @@ class Studio:
 
     def decisions(self) -> dict[str, Any]:
         """Copy the attributes that forms change, so that a change can be undone."""
+        # Sets and lists are copied, because later changes mutate them.
         own = {name: getattr(self, name) for name in _DECIDED}
         return {**own, "columns_shown": {*self.columns_shown}, "history": ([*self.history.steps], self.history.at)}
 
@@ -129,6 +130,7 @@ class Studio:
         for name in _DECIDED:
             setattr(self, name, decisions[name])
         self.history.steps, self.history.at = decisions["history"]
+        # Uploads of the discarded plans are removed last, when the history no longer refers to them.
         self.remove_unused_uploads()
 
     def remove_unused_uploads(self) -> None:

@@ -29,11 +29,11 @@ __all__ = ["Job", "Outcome", "Worker"]
 
 Work = Callable[..., Any]
 """A module-level function that takes `progress` and plain values as keywords, and returns plain values."""
-_PATIENCE = 5.0
+_TERMINATION_TIMEOUT = 5.0
 """Seconds to wait for a terminated process before it is killed."""
-_REMEMBERED = 40
+_MAX_OUTCOMES = 40
 """Maximum number of cached outcomes of jobs that change nothing."""
-_OFTEN = 0.1
+_PROGRESS_INTERVAL = 0.1
 """Minimum number of seconds between two progress messages of one step."""
 
 
@@ -112,7 +112,7 @@ class Worker:
                 self._end_process()
             # One thread for each job listens for its messages, so requests never wait for the worker.
             self.job = Job(key=key, title=title, lasting=lasting)
-            pipe = self._ready()
+            pipe = self._ensure_process()
             pipe.send((work, dict(arguments)))
             threading.Thread(target=self._listen, args=(self.job, pipe), daemon=True).start()
             return True
@@ -120,8 +120,9 @@ class Worker:
     def warm_up(self) -> None:
         """Start the process, so that the first job need not wait for it."""
         with self._lock:
+            # A running job has its process already.
             if self.job is None:
-                self._ready()
+                self._ensure_process()
 
     def cancel(self) -> Job | None:
         """Cancel the current job and return it; unfinished files are removed."""
@@ -137,7 +138,7 @@ class Worker:
             self.job = None
             self._end_process()
 
-    def _ready(self) -> Connection:
+    def _ensure_process(self) -> Connection:
         """Return the pipe to an idle process; start a process if none is alive."""
         if self._process is None or not self._process.is_alive() or self._pipe is None:
             # "spawn": a forked child would inherit the locks of the server's threads.
@@ -156,7 +157,7 @@ class Worker:
         # Ask first, so that the process removes unfinished files; kill it only if it does not react.
         if self._process.is_alive():
             self._process.terminate()
-            self._process.join(_PATIENCE)
+            self._process.join(_TERMINATION_TIMEOUT)
             if self._process.is_alive():
                 self._process.kill()
                 self._process.join()
@@ -168,25 +169,25 @@ class Worker:
         """Receive the messages of a job until it ends, and store its outcome."""
         while True:
             try:
-                kind, said = pipe.recv()
+                kind, body = pipe.recv()
             except (EOFError, OSError):
-                kind, said = "failed", ("The work ended without a word: the machine may have run out of memory.", None)
+                kind, body = "failed", ("The work ended without a word: the machine may have run out of memory.", None)
             with self._lock:
                 if self.job is not job:
                     return  # the job was cancelled
                 if kind == "progress":
-                    job.step, job.done, job.total = said
+                    job.step, job.done, job.total = body
                     continue
                 # The job has ended, one way or another.
                 self.job = None
-                done = Outcome(facts=said) if kind == "done" else Outcome(error=said[0], parameter=said[1])
+                done = Outcome(facts=body) if kind == "done" else Outcome(error=body[0], parameter=body[1])
                 self._remember(job, done)
                 return
 
     def _remember(self, job: Job, outcome: Outcome) -> None:
         (self._lasting if job.lasting else self._outcomes)[job.key] = outcome
         # Outcomes of lasting jobs are never discarded: they cannot be computed again.
-        while len(self._outcomes) > _REMEMBERED:
+        while len(self._outcomes) > _MAX_OUTCOMES:
             self._outcomes.popitem(last=False)
 
 
@@ -195,7 +196,7 @@ def _serve(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the studio, which ends this process
     for name in ("SIGTERM", "SIGHUP"):  # SIGHUP: the terminal was closed; Windows has no such signal
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _leave)
+            signal.signal(getattr(signal, name), _exit_on_signal)
     # Imported in the worker only: the server's first screen loads no table library.
     import shoal.studio.jobs
 
@@ -207,10 +208,11 @@ def _serve(pipe: Connection) -> None:
             work, arguments = pipe.recv()
         except EOFError:
             return
-        pipe.send(_done(work, arguments, _ProgressSender(pipe)))
+        pipe.send(_run_job(work, arguments, _ProgressSender(pipe)))
 
 
-def _done(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender) -> tuple[str, Any]:
+def _run_job(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender) -> tuple[str, Any]:
+    """Run a job; return "done" and its value, or "failed" with the error message and the invalid parameter."""
     from shoal._core.progress import interruptible
 
     try:
@@ -226,8 +228,8 @@ def _done(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender) -
             import traceback
 
             traceback.print_exception(bug)
-        told = f"Internal error: {place_of(bug)}. This is a bug in shoal: please report it with this line."
-        return "failed", (f"{told} Nothing was published.", None)
+        message = f"Internal error: {place_of(bug)}. This is a bug in shoal: please report it with this line."
+        return "failed", (f"{message} Nothing was published.", None)
 
 
 class _ProgressSender:
@@ -242,10 +244,10 @@ class _ProgressSender:
         now = time.monotonic()
         # A new step is always reported.
         if step != self._step or now >= self._next:
-            self._step, self._next = step, now + _OFTEN
+            self._step, self._next = step, now + _PROGRESS_INTERVAL
             self._pipe.send(("progress", (step, done, total)))
 
 
-def _leave(number: int, frame: object) -> None:
+def _exit_on_signal(number: int, frame: object) -> None:
     """Exit through `SystemExit`, so that context managers and `finally` clauses clean up."""
     raise SystemExit(128 + number)
