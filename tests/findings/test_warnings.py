@@ -165,7 +165,7 @@ CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = 
         *("sure_of_persons", "disease"),
         {"pcode": [row // 4 for row in range(ROWS)], "disease": ["a", "b", "c", "d"] * (ROWS // 4)},
         {"person": "pcode", "privacy": [shoal.KAnonymity(2), shoal.LDiversity(4)]},
-        *("rows_per_person=1", "10 of 10 persons (pcode) some value of 'disease'"),
+        *("rows_per_person=1", "10 of 10 persons (pcode), all their records together reveal some value of 'disease'"),
     ),
     (
         *("uncounted_persons", None),

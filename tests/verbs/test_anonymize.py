@@ -172,7 +172,7 @@ class TestMissingSensitiveValues:
         return patients.with_columns(disease=pl.when(some).then(None).otherwise("disease"))
 
     def test_they_are_an_error(self, gaps: pl.DataFrame) -> None:
-        with pytest.raises(DataError, match=r"^6 row\(s\) miss a sensitive value\. .*missing_sensitive"):
+        with pytest.raises(DataError, match=r"^6 rows have no sensitive value\. .*missing_sensitive"):
             shoal.anonymize(gaps, **REQUEST)
 
     def test_they_are_a_value(self, gaps: pl.DataFrame) -> None:

@@ -27,6 +27,12 @@ __all__ = ["inspect"]
 
 _WIDE_ENOUGH = 22
 """Column names up to this length are not broken."""
+_LEGEND = (
+    "Roles: quasi-identifiers are what others may know of a person, published less precisely; sensitive columns must "
+    "not be linked to a person; direct identifiers and the column of persons are never published. Coarser: what is "
+    "done to a column first. Unique: the share of the records whose value no other has."
+)
+"""The words of the table of columns."""
 _PAIRS = 5
 """Pairs of columns that the terminal shows."""
 
@@ -106,6 +112,8 @@ def _summary_of(inspection: Inspection, facts: Mapping[str, Any], audience: Audi
         ),
         plain(" ".join(question)),
         _table_of(inspection),
+        _LEGEND,
+        "",
         "Why:",
         lines_of([(column.name, _why(column)) for column in inspection.columns]),
         "",
@@ -142,7 +150,7 @@ def _table_of(inspection: Inspection) -> RenderableType:
     table.add_column("column", overflow="fold", min_width=min(longest, _WIDE_ENOUGH))
     for title in ("kind", "role", "coarser"):
         table.add_column(title, no_wrap=True)
-    for title in ("values", "missing", "their own"):
+    for title in ("values", "missing", "unique"):
         table.add_column(title, justify="right", no_wrap=True)
     for column in inspection.columns:
         words = (column.name, column.kind, column.role.removesuffix("_identifier"), column.coarsen or "")

@@ -217,7 +217,7 @@ def _count_records(blocks: Iterable[_Block], delimiter: str, width: int, source:
             first = wrong[0]
             line = lines + block.lines_before(starts[first]) + 1
             if block.content[starts[first]] in (_LINE_FEED, _RETURN):
-                raise DataError(f"Line {line} of {source} is empty. Empty lines may stand at the end only: remove it.")
+                raise DataError(f"Line {line} of {source} is empty: delete it. Empty lines may only end a file.")
             raise DataError(
                 f"Line {line} of {source} has {fields[first]} field(s), but the header has {width}. A field that holds "
                 f"the delimiter {delimiter!r} must be in quotation marks; if that is not the delimiter, name it."

@@ -325,8 +325,9 @@ def select_publishable_rows(
         return frame, rows
     if missing_sensitive == "error":
         rows_missing = int(opened.counts[absent].sum())
+        found = "1 row has" if rows_missing == 1 else f"{rows_missing} rows have"
         raise DataError(
-            f"{rows_missing} row(s) miss a sensitive value. Say what that means: ",
+            f"{found} no sensitive value. Choose how to treat such rows: ",
             Suggestion("missing_sensitive", "value"),
             " makes it a value like any other, ",
             Suggestion("missing_sensitive", "drop"),

@@ -68,7 +68,7 @@ def person_sentences(facts: Mapping[str, Any]) -> list[str]:
     # The question stays even without evidence against it.
     person = facts["person"]
     if not person["evidence"]:
-        return [person["question"], "Nothing was found that speaks against it, but only you know."]
+        return [person["question"], "No column suggests otherwise, but only you know."]
     found = [f"{one['text']}." for one in person["evidence"]]
     then = "If persons have several records, groups of records hide nobody: name the column that identifies the person."
     return [person["question"], *found, then]

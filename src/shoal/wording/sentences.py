@@ -315,9 +315,9 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "well."
     ),
     "sure_of_persons": marked(
-        "Of {above:number} of {units:number} persons ({columns}) some value of '{column}' follows from all their "
-        "records with a probability of more than {limit}, of one of them with {largest:percent}: the model counts "
-        "records."
+        "For {above:number} of {units:number} persons ({columns}), all their records together reveal some value of "
+        "'{column}' with a probability of more than {limit}, for one of them with {largest:percent}: the model counts "
+        "records, not persons."
     ),
     "fewer_records_each": marked("Publish one record of each person, with {one}."),
     "rows_of_persons": marked(

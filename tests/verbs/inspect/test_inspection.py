@@ -222,7 +222,7 @@ def test_the_question_is_asked_without_evidence_too() -> None:
     inspection = shoal.inspect(shoal.datasets.patients(200))
     assert (inspection.person, inspection.persons) == (None, ())
     assert inspection.to_dict()["person"]["evidence"] == []
-    assert "Nothing was found that speaks against it" in inspection.to_html()
+    assert "No column suggests otherwise" in inspection.to_html()
 
 
 def test_rows_of_people_whom_no_column_names_are_told() -> None:

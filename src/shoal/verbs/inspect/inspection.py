@@ -153,7 +153,7 @@ class Inspection:
                 "role": [one.role.replace("_", " ") for one in shown],
                 "values": [number(one.distinct) for one in shown],
                 "missing": [number(one.missing) for one in shown],
-                "their own": [percent(one.uniqueness) for one in shown],
+                "unique": [percent(one.uniqueness) for one in shown],
                 "coarser": [one.coarsen or "" for one in shown],
                 "why": [one.why for one in shown],
             },
