@@ -148,6 +148,7 @@ def coarsen_columns(
     pictures: dict[str, Callable[[], str]] = {}
     of_intervals: set[str] = set()
     classes: dict[str, Mapping[str, Sequence[str]]] = {}
+    # Each coarsening sees the original columns, because no column is coarsened twice.
     for key, coarsening in coarsen.items():
         names = (key,) if isinstance(key, str) else tuple(key)
         before = tuple(frame.get_column(name) for name in names)
@@ -202,6 +203,7 @@ def check_coarsenings(coarsen: Mapping[str | tuple[str, ...], object], allowed: 
         raise ParameterError(
             Subject("anonymize", "coarsen"), f" must map names of columns to coarsenings. Got {type(coarsen).__name__}."
         )
+    # A column may be a key of its own or a part of a tuple: both count.
     seen: set[str] = set()
     for key, coarsening in coarsen.items():
         names = (key,) if isinstance(key, str) else tuple(key)

@@ -59,6 +59,7 @@ def database_source(source: object) -> DatabaseSource | None:
     match = _SOURCE.fullmatch(source) if isinstance(source, str) else None
     if match is None:
         return None
+    # A URL without a table is an error of its own, not the name of a file.
     what = (match["what"] or "").strip()
     if not what:
         raise DataError(
@@ -166,6 +167,7 @@ def _failed(source: DatabaseSource, kind: str, *, connected: bool = True) -> Dat
 def _frame(names: list[str], rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
     import polars as pl
 
+    # A join without AS gives repeated names, which a frame cannot hold.
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise DataError(f"The query gives several columns the name '{repeated[0]}'. Name them with AS.")
@@ -180,6 +182,7 @@ def _column(name: str, values: Sequence[Any]) -> pl.Series:
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
         values = [None if value is None else float(value) for value in values]
+    # Any other mixture is an error, because a guess could change the values.
     if len(kinds) <= 1 or kinds == {int, float}:
         try:
             return pl.Series(name, values)

@@ -136,6 +136,7 @@ def _parse_content(
     # Options that do not apply to the kind of source are errors, not ignored.
     if kind != "text":
         _refuse_options(text, "delimited text")
+    # An .ods archive begins with its media type, uncompressed; .xlsx has none there.
     if kind == "workbook":
         frame, found = read_workbook(content, label, sheet=sheet)
         ods = b"opendocument.spreadsheet" in content[:200]

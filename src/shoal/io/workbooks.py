@@ -126,6 +126,7 @@ def _chosen(names: Sequence[str], sheet: str | None, source: str) -> str:
         if sheet not in names:
             raise ParameterError(f"{source} has no sheet '{sheet}'. {near_matches(sheet, names)}")
         return sheet
+    # With several sheets the first one may be a cover: do not guess.
     if len(names) == 1:
         return names[0]
     raise ParameterError(f"{source} has {len(names)} sheets: {listed}. Name one with ", Suggestion("sheet"), ".")
@@ -141,6 +142,7 @@ def _check_header(names: Sequence[str | None], source: str, sheet: str) -> None:
             f"The sheet '{sheet}' of {source} has nothing in its first row. The table must start there, with the names "
             "of its columns."
         )
+    # A column without a name could not be given a role.
     for place, name in enumerate(names, start=1):
         if name is None or not name.strip():
             raise DataError(
@@ -249,6 +251,7 @@ def _storable(frame: pl.DataFrame) -> pl.DataFrame:
     """Convert a table to columns of text, numbers, booleans, dates and times."""
     import polars as pl
 
+    # Other types are written as they are; `_check` has refused what would be rounded.
     changed = []
     for column in frame:
         kind = column.dtype

@@ -81,6 +81,7 @@ class BetaLikeness(GroupModel):
 
     def _largest_share(self, share: Fraction) -> Fraction:
         """Bound the share in a group of a value with this share in the table."""
+        # The lower bound on -ln p keeps the share rational, and can only make the bound stricter.
         gain = exact_fraction(self.beta)
         if self.variant == "enhanced":
             gain = min(gain, max(Fraction(0), logarithm(1 / share)[0]))
@@ -99,6 +100,7 @@ class BetaLikeness(GroupModel):
         return (Rule(kind=RuleKind.SHARE, bounds=bounds[0].astype(np.int64)),)
 
     def unit_limits(self, share: Fraction) -> tuple[Fraction, Fraction] | None:  # noqa: D102
+        # Only gains of confidence are bounded, so a value may be absent from a group.
         return Fraction(0), self._largest_share(share) if share else Fraction(0)
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
@@ -161,6 +163,7 @@ class DeltaDisclosure(GroupModel):
         return min(Fraction(1), _next_below(share * power, rows))
 
     def _smallest_share(self, share: Fraction, rows: int) -> Fraction:
+        # The strict inequality becomes a weak one at the next share that a group can have.
         power = exponential(2, min(exact_fraction(self.delta), Fraction(64)))[0]
         return _next_above(share / power, rows)
 

@@ -116,6 +116,7 @@ class KMap(TableModel):
         # With a population table, the model is checked as it is.
         if self.sampling_fraction is None:
             return (self,)
+        # Without one, k-map follows from k'-anonymity with the error probability that the user allows.
         p, a = exact_fraction(self.sampling_fraction), exact_fraction(self.significance)
         return (_InferredAnonymity(k=smallest_class(int(self.k), p, a), requested=self),)
 
@@ -237,6 +238,7 @@ class DeltaPresence(TableModel):
 
     @staticmethod
     def _presence(people: PeopleCounts) -> tuple[Fraction, Fraction]:
+        # f / F of each group, as exact fractions: the bounds are compared without rounding.
         shares = [Fraction(rows, big) for rows, big in people.counted]
         # Members outside of all groups have probability 0.
         return (Fraction(0) if people.outside else min(shares)), max(shares)

@@ -77,6 +77,7 @@ def choose_algorithm(studio: Studio, form: Mapping[str, str]) -> str:
     """Choose the algorithm of the release; an empty name leaves the choice to the program."""
     from shoal.algorithms import ALGORITHMS
 
+    # The form lists known algorithms only, but a request may name any.
     name = form.get("algorithm", "")
     if name and name not in ALGORITHMS:
         raise UsageError("There is no such algorithm.")
@@ -158,5 +159,6 @@ def picture_of(studio: Studio) -> str | None:
     """Return the picture of the compared levels; None if no comparison was requested."""
     if studio.levels is None:
         return None
+    # The job is the one of the screen, so its cached outcome is used.
     found = _compare_levels(studio)
     return None if isinstance(found, Waiting) else str(found["picture"])

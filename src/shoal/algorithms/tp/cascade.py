@@ -76,6 +76,7 @@ def star_patterns(sizes: Sequence[int], most: int = _MOST_PATTERNS) -> list[tupl
     [(1,), (2,), (0,), (1, 2), (1, 0), (2, 0)]
     """
     d = len(sizes)
+    # A star on a large domain tends to join more classes for the same price.
     by_size = sorted(range(d), key=lambda a: -sizes[a])
     # A share for each number of stars, so that no level is empty.
     share = most if 2**d <= most else max(most // d, d)
@@ -199,6 +200,7 @@ class Cascade:
 
     def rows_by_stars(self) -> dict[int, int]:
         """Count the rows by the number of starred attributes of their group."""
+        # Every row has a group here, and all rows of a group have the stars of its pattern.
         sizes = np.bincount(self._groups, minlength=self._next_group)
         stars = [pattern.bit_count() for pattern in self._pattern_of_group]
         rows = np.bincount(stars, weights=sizes).astype(np.int64)
@@ -249,6 +251,7 @@ class Cascade:
         weights = np.zeros(len(self._sizes), dtype=np.int64)
         space = 1
         for a, size in enumerate(self._sizes):
+            # Beyond the limit the keys are not used: see `_project`.
             if a not in stars:
                 weights[a] = min(space, _KEY_LIMIT)
                 space *= size

@@ -224,6 +224,7 @@ def _take_from_donors(waiting, counts, r, chain, following, form, groups, offer,
     height = _largest_count(waiting, counts, r, form)
     while height > 0:
         base = _load_counts(waiting, counts, r, height, transfers.have)
+        # Stars of the waiting rows now; the additional stars of donated rows follow. The price bounds the sum.
         missing = _count_missing(base, height, form)
         cost = offer.stars * base
         logged = np.int64(0)

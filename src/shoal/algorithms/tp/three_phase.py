@@ -156,9 +156,11 @@ def _refine_by_cascade(
     The groups are None, and the number is that of TP's own residue, if the cascade would leave more stars than TP
     itself.
     """
+    # The cascade starts from phase one, not from TP's result: phases two and three would move rows that it can keep.
     table = problem.table
     cascade, groups = best_cascade(problem, form, residue.keep_one, orders)
     details["rows_by_stars"] = cascade.rows_by_stars()
+    # TP's stars: each row of its residue has a star for each attribute on which the residue differs.
     rows = split_rows(table.classes, residue.keep if residue.phase > 1 else residue.keep_one)[1]
     if cascade.stars() <= residue.size * starred_attributes(table, rows):
         return groups, cascade.suppressed_tuples()
@@ -213,6 +215,7 @@ def _guarantee(problem: Problem, form: FrequencyForm, residue: Residue, *, more_
         promised = {"l": int(l)}
     else:
         return Guarantee(promise=Fact("tp_no_guarantee"), phase=min(residue.phase, 3))
+    # A suppressed tuple has at most d stars, and at least one in any solution: hence the factor d.
     stars = d * ratio
     if more_tuples:
         promise = Fact(f"cascade_phase_{_WORDS[residue.phase]}", stars=_rounded_up(stars))

@@ -221,12 +221,14 @@ def phase_three(keep, values, starts, num, den, k, residue):
     size = np.int64(residue.sum())
     while True:
         # Step one: choose groups whose conflicting pillars have nothing in common, by greedy set cover.
+        # A pillar of the residue is pending until a chosen group does not share it.
         height = np.int64(residue.max())
         pending = np.zeros(m, dtype=np.bool_)
         for v in range(m):
             pending[v] = residue[v] == height
         waiting = np.int64(pending.sum())
         taken = np.zeros(groups, dtype=np.bool_)
+        # Each choice must narrow the pending pillars, so this loop ends after at most m choices.
         progress = False
         while waiting > 0:
             group, common = _least_conflicting(keep, values, starts, heights, pending, taken)
