@@ -102,10 +102,10 @@ def check_java() -> None:
 def _version_of(java: str) -> int | None:
     """Determine the feature version of a Java binary: 17 for "17.0.15", 8 for "1.8.0_392"; None if unknown."""
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60).stderr
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60).stderr
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(?:1\.)?([0-9]+)', said)
+    found = re.search(r'version "(?:1\.)?([0-9]+)', output)
     return int(found[1]) if found else None
 
 

@@ -144,7 +144,7 @@ class Plan:
         }
         read = {*known, *self.names_of("sensitive"), content.get("order")}
         kept = {name: form for name, form in self.dates.items() if name in read}
-        content |= {key: said for key, said in (("coarsen", coarsen), ("dates", kept)) if said}
+        content |= {key: value for key, value in (("coarsen", coarsen), ("dates", kept)) if value}
         if self.rows:
             content["report"] = {"notes": self.whose}
         if output is not None:

@@ -184,9 +184,9 @@ def of_attacking(
 
 def _people_in_python(plan: Plan) -> list[str]:
     """Write the lines of Python that read the table with parsed dates and numbers."""
-    said = {"dates": dict(plan.dates), "decimal": plan.reading.get("decimal")}
+    reading = {"dates": dict(plan.dates), "decimal": plan.reading.get("decimal")}
     arguments = "".join(f", {name}={value!r}" for name, value in _reading(plan).items())
-    forms = "".join(f", {name}={value!r}" for name, value in said.items() if value)
+    forms = "".join(f", {name}={value!r}" for name, value in reading.items() if value)
     return [
         "from shoal.io import read, understand",
         "",

@@ -107,8 +107,10 @@ def verify_series(*, ledger: str, series: str, progress: Progress) -> dict[str, 
     # Releases whose files were moved away cannot be checked, so the number of checked ones is reported.
     checked = sum(one.checked for one in found.releases)
     problems = list(found.problems)
-    said = [] if problems else [f"Nothing is wrong: {checked} of {len(found.releases)} releases were looked at again."]
-    return {"said": said, "problems": problems}
+    messages = (
+        [] if problems else [f"Nothing is wrong: {checked} of {len(found.releases)} releases were looked at again."]
+    )
+    return {"said": messages, "problems": problems}
 
 
 def take_back(*, ledger: str, series: str, progress: Progress) -> dict[str, Any]:

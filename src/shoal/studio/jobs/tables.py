@@ -97,8 +97,8 @@ def _sentences(found: Any) -> dict[str, str]:
     from shoal.disclosure_risk import MEASURES
 
     facts = found.to_dict()
-    told = ((measure.name, measure.sentence(facts)) for measure in MEASURES)
-    return {name: sentence for name, sentence in told if sentence is not None}
+    sentences = ((measure.name, measure.sentence(facts)) for measure in MEASURES)
+    return {name: sentence for name, sentence in sentences if sentence is not None}
 
 
 def list_coarsenings(
@@ -158,13 +158,13 @@ def preview(
     person = asked.get("person")
     columns = [*names, *(person or ())]
     coarser = coarsen_columns(frame, made, names)
-    told: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for place, (when, table) in enumerate({"before": frame, "after": coarser.frame}.items()):
         progress(when, place, 3)
         found = risk(
             table.select(columns), quasi_identifiers=names, person=person, threshold=Fraction(1, k), combinations=1
         )
-        told[when] = {
+        figures[when] = {
             "classes": found.classes,
             "rows": found.rows,
             "alone": found.sample_uniques,
@@ -172,9 +172,9 @@ def preview(
             "below": found.prosecutor.records_above,
         }
     progress("loss", 2, 3)
-    told["loss"] = coarsening_losses(frame.select(names), quasi_identifiers=names, coarsen=made)
-    told["pictures"] = {columns: draw() for columns, draw in coarser.pictures.items()}
-    return told
+    figures["loss"] = coarsening_losses(frame.select(names), quasi_identifiers=names, coarsen=made)
+    figures["pictures"] = {columns: draw() for columns, draw in coarser.pictures.items()}
+    return figures
 
 
 def check_goal(*, content: Mapping[str, Any], progress: Progress) -> bool:
