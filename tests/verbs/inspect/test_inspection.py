@@ -39,6 +39,12 @@ def test_a_word_in_a_column_of_numbers_is_reported_and_not_shown() -> None:
     assert "not a number" not in by_name(clean)["cost"].why
 
 
+def test_a_proposal_shows_the_key_of_each_role() -> None:
+    text = shoal.inspect(pl.DataFrame({"age": [20 + row % 7 for row in range(ROWS)]})).to_toml()
+    assert '# columns.insensitive = ["NAME"]' in text
+    assert set(tomllib.loads(text)["columns"]) == {"quasi_identifiers"}
+
+
 def by_name(found: shoal.Inspection) -> dict[str, Any]:
     return {column.name: column for column in found.columns}
 

@@ -53,6 +53,9 @@ def _lines(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], k
     for key, (roles, meaning) in _ROLES.items():
         having = [column for column in columns if column.role in roles]
         if not having:
+            # The key of an unused role is shown, so that columns can be moved there.
+            if key != "person":
+                yield f'# columns.{key} = ["NAME"]  # {meaning} (remove the first # to use it)'
             continue
         yield f"columns.{key} = [  # {meaning}"
         for column in having:
