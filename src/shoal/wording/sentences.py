@@ -244,7 +244,7 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "the others)."
     ),
     "round_first": marked("Round it first, or drop it."),
-    "drop_or_quasi": marked("Drop it ({drop}), or make it a quasi-identifier."),
+    "drop_or_quasi": marked("Drop it ({drop}, with the others), or make it a quasi-identifier."),
     "own_pairs": marked(
         "{share:percent} of the records have a pair of values of '{column}' and '{other}' of their own, and both are "
         "published as they are: whoever knows them of a person finds the record."
