@@ -851,6 +851,18 @@ def fit(patterns, names):
     return all(map(any, fits)) and all(map(any, zip(*fits, strict=True)))
 
 
+def test_linked_rows_are_measured_beside_their_neighbours(benchmarks, settings):
+    part = benchmarks.linked.measure(settings)
+    (rows,) = (figure["rows"] for figure in part.figures.values())
+    assert [row[0].rpartition("= ")[2] for row in rows] == ["3", "5", "11"] * 2
+    for _, lost, stars, bound, left_out, fewest, one_row, whole_persons, one_cell, _ in rows:
+        assert stars >= bound > 0
+        assert left_out >= fewest >= 0
+        assert 0 < lost <= whole_persons
+        assert 0 < one_row < 100
+        assert lost <= one_cell + 5, "wide records are grouped by the columns of all rows together, too"
+
+
 def test_an_effort_never_leaves_more_stars_and_no_fewer_than_the_bound(benchmarks, settings):
     part = benchmarks.effort.measure(settings)
     assert [target.what.partition(":")[0] for target in part.targets] == ["SAL", "OCC"]
