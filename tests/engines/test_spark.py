@@ -217,7 +217,7 @@ def test_tables_that_cannot_be_worked_on_say_so(
     refused(frame.selectExpr("age", "age", "gender", "race", "income"), "repeated: 'age'", ColumnError)
     refused(frame.where("false"), "no rows")
     refused(frame.drop("race"), "'race'", ColumnError)
-    refused(frame.selectExpr("*", "null as none"), "Say what that means", sensitive=["income", "none"])
+    refused(frame.selectExpr("*", "null as none"), "Choose how to treat such rows", sensitive=["income", "none"])
     (tmp_path / "a.csv").write_text("age\n1\n")
     refused(tmp_path / "a.csv", "engine='stream'")
     refused(tmp_path / "none.parquet", "no file")

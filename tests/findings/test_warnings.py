@@ -258,7 +258,7 @@ def test_strictness_writes_nothing(tmp_path: Path) -> None:
     release = released({"note": range(ROWS)}, insensitive=["note"])
     with pytest.raises(WarnedError, match=r"(?s)1 warning, .*direct_identifiers=\['note'\]") as refused:
         release.save(tmp_path / "out", strict=True)
-    assert "(--id note)" in refused.value.render(FLAGS).replace("\n", " ")
+    assert "(--id note" in refused.value.render(FLAGS).replace("\n", " ")
     assert list(tmp_path.iterdir()) == []
     release.save(tmp_path / "out")
     released({}).save(tmp_path / "clean", strict=True)
