@@ -10,7 +10,7 @@ import pytest
 import shoal.cli.attack_all
 from shoal import attacks
 from shoal.algorithms import CATALOGUE
-from shoal.attacks.attack_list import ATTACKS, page
+from shoal.attacks.attack_list import ATTACKS, render_documentation
 from shoal.cli.attack import attack
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "attacks.md"
@@ -19,7 +19,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "guide" / "attacks.md"
 def test_the_page_of_the_documentation_has_the_table():
     if not PAGE.exists():
         pytest.skip("an installed package has no documentation beside it")
-    assert page() in PAGE.read_text(encoding="utf-8"), "write shoal.attacks.attack_list.page() into this file"
+    assert render_documentation() in PAGE.read_text(encoding="utf-8"), (
+        "write shoal.attacks.attack_list.render_documentation() into this file"
+    )
 
 
 def test_what_was_measured_of_algorithms_is_one_thing_in_the_page_and_in_their_table():

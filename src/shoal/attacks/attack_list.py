@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from shoal._core.words import listed, number, percent
 
-__all__ = ["ATTACKS", "Attack", "describe_columns", "page"]
+__all__ = ["ATTACKS", "Attack", "describe_columns", "render_documentation"]
 
 Facts: TypeAlias = Mapping[str, Any]
 """The result of an attack as a dictionary (`to_dict`)."""
@@ -43,25 +43,25 @@ class Attack:
     """Formats the figures of a release as sentences."""
 
 
-def _people(count: float) -> str:
+def _count_people(count: float) -> str:
     return f"{number(count)} {'person' if count == 1 else 'people'}"
 
 
-def _records(count: float) -> str:
+def _count_records(count: float) -> str:
     return f"{number(count)} {'record' if count == 1 else 'records'}"
 
 
-def _some(count: float) -> str:
+def _number_or_none(count: float) -> str:
     return "none" if count == 0 else number(count)
 
 
-def _of(facts: Facts) -> str:
+def _introduce_attempts(facts: Facts) -> str:
     if facts.get("of") == "persons":
-        return f"Of {_people(facts['attempts'])} in the release"
-    return f"Of {_records(facts['attempts'])} in the release"
+        return f"Of {_count_people(facts['attempts'])} in the release"
+    return f"Of {_count_records(facts['attempts'])} in the release"
 
 
-def _value(facts: Facts) -> str:
+def _name_value(facts: Facts) -> str:
     """Name the attacked value: that of a column, or the combination of several."""
     # Long lists of columns are replaced by their number.
     columns = facts.get("sensitive") or ()
@@ -69,26 +69,26 @@ def _value(facts: Facts) -> str:
         return "the sensitive value"
     if len(columns) == 1:
         return f"the value of '{columns[0]}'"
-    if len(columns) > _NAMED:
+    if len(columns) > _MAX_COLUMNS_NAMED:
         return f"the combination of the values of {len(columns)} sensitive columns"
     return f"the combination of the values of {listed([repr(name) for name in columns])}"
 
 
-def _knowing(facts: Facts) -> str:
+def _name_known_columns(facts: Facts) -> str:
     """Name the quasi-identifiers that the adversary knows, or their number if there are many."""
     columns = facts["quasi_identifiers"]
-    return listed(columns) if len(columns) <= _NAMED else f"the {len(columns)} quasi-identifiers"
+    return listed(columns) if len(columns) <= _MAX_COLUMNS_NAMED else f"the {len(columns)} quasi-identifiers"
 
 
-_NAMED = 4
+_MAX_COLUMNS_NAMED = 4
 """Largest number of columns that a sentence names."""
 
 
-def _within(facts: Facts) -> str:
+def _format_interval(facts: Facts) -> str:
     return f"(95% interval {percent(facts['low'])} to {percent(facts['high'])})"
 
 
-def _guessing(facts: Facts) -> str:
+def _describe_guessing(facts: Facts) -> str:
     if facts.get("of") == "persons":
         return (
             "Guessing the table's most common value for every record would be right for some record of "
@@ -100,20 +100,21 @@ def _guessing(facts: Facts) -> str:
     )
 
 
-def _lost(facts: Facts) -> list[str]:
+def _describe_misfits(facts: Facts) -> list[str]:
     # Both count as failures of the attack, which usually means that the tables are written differently.
     lost, not_shown = facts.get("not_covered", 0), facts.get("values_not_shown", 0)
-    said = []
+    lines = []
     if lost:
-        said.append(
-            f"{_records(lost)} said to be in the release fit none of its rows: the attack counts as wrong there."
+        lines.append(
+            f"{_count_records(lost)} said to be in the release fit none of its rows: the attack counts as wrong there."
         )
     if not_shown:
-        said.append(
-            f"{_records(not_shown)} said to be in the release have a value that it does not show: the attack counts as "
+        lines.append(
+            f"{_count_records(not_shown)} said to be in the release have a value that it does not show: the attack "
+            f"counts as "
             "wrong there. Compare how the values are written."
         )
-    return said
+    return lines
 
 
 def describe_columns(facts: Facts) -> list[str]:
@@ -122,24 +123,27 @@ def describe_columns(facts: Facts) -> list[str]:
     if facts["attack"] == "linking":
         # Linking reports values besides links: the worst of them is in its own sentence already.
         each = [one for one in facts.get("values_of_each") or () if one != facts["values"]]
-        said = [
-            f"For {_some(one['successes'])} of {_people(one['attempts'])}, {_value(one)} is certain." for one in each
+        lines = [
+            f"For {_number_or_none(one['successes'])} of {_count_people(one['attempts'])}, {_name_value(one)} is "
+            f"certain."
+            for one in each
         ]
     else:
         # The worst column is in the main sentence already.
         others = [one for one in each if one["sensitive"] != facts["sensitive"]]
-        right = _RIGHT.get(facts["attack"], "The attack succeeds for")
+        right = _SUCCESS_PHRASES.get(facts["attack"], "The attack succeeds for")
         compared = "from the release alone" if facts["attack"] == "minimality" else "guessing"
-        said = [
-            f"{right} {_some(one['successes'])} of {number(one['attempts'])} {_within(one)} if {_value(one)} is "
+        lines = [
+            f"{right} {_number_or_none(one['successes'])} of {number(one['attempts'])} {_format_interval(one)} if "
+            f"{_name_value(one)} is "
             f"attacked; {compared}, for {percent(one['baseline']['rate'])}."
             for one in others
         ]
         if others:
-            said.insert(0, "That is the worst of the sensitive columns: each was attacked alone, then all together.")
+            lines.insert(0, "That is the worst of the sensitive columns: each was attacked alone, then all together.")
     # Columns that an attack cannot be run on are listed with the reason.
     unmeasured = [
-        f"Not measured: {_value(one)}, because of this: {one['why']}" for one in facts.get("not_measured") or ()
+        f"Not measured: {_name_value(one)}, because of this: {one['why']}" for one in facts.get("not_measured") or ()
     ]
     if facts.get("lists"):
         unmeasured.append(
@@ -151,71 +155,78 @@ def describe_columns(facts: Facts) -> list[str]:
             "Each record is taken for another person, but persons have several records in this release: what all "
             "records of a person tell together was not attacked, and may be certain."
         )
-    return [*said, *unmeasured]
+    return [*lines, *unmeasured]
 
 
-_RIGHT = {"skewness": "The guess is right for", "inference": "The classifier is right for"}
+_SUCCESS_PHRASES = {"skewness": "The guess is right for", "inference": "The classifier is right for"}
 """Beginning of the sentence about another column, for attacks that guess."""
 
 
-def _homogeneity(facts: Facts) -> list[str]:
+def _describe_homogeneity(facts: Facts) -> list[str]:
     why = "all records that may be the person's have the same"
     if facts.get("of") == "persons":
         why = "too few of the records that may be the person's have another one for all of the person's"
-    said = (
-        f"{_of(facts)}, {_value(facts)} is certain for {_some(facts['successes'])} {_within(facts)} to somebody who "
-        f"knows {_knowing(facts)} of a person: {why}."
+    sentence = (
+        f"{_introduce_attempts(facts)}, {_name_value(facts)} is certain for {_number_or_none(facts['successes'])} "
+        f"{_format_interval(facts)} to somebody who "
+        f"knows {_name_known_columns(facts)} of a person: {why}."
     )
-    return [said, _guessing(facts), *_lost(facts)]
+    return [sentence, _describe_guessing(facts), *_describe_misfits(facts)]
 
 
-def _background(facts: Facts) -> list[str]:
+def _describe_background(facts: Facts) -> list[str]:
     excluded = f"{number(facts['j'])} value{'' if facts['j'] == 1 else 's'}"
-    said = (
-        f"{_of(facts)}, {_value(facts)} is certain for {_some(facts['successes'])} {_within(facts)} to somebody who "
-        f"knows {_knowing(facts)} of a person and can exclude {excluded}, in the worst case just the right ones; for "
+    sentence = (
+        f"{_introduce_attempts(facts)}, {_name_value(facts)} is certain for {_number_or_none(facts['successes'])} "
+        f"{_format_interval(facts)} to somebody who "
+        f"knows {_name_known_columns(facts)} of a person and can exclude {excluded}, in the worst case just the "
+        f"right ones; for "
         f"values excluded at random it is expected to be {percent(facts['by_chance'])}."
     )
-    return [said, _guessing(facts), *_lost(facts)]
+    return [sentence, _describe_guessing(facts), *_describe_misfits(facts)]
 
 
-def _skewness(facts: Facts) -> list[str]:
+def _describe_skewness(facts: Facts) -> list[str]:
     return [
         (
-            f"{_of(facts)}, taking for {_value(facts)} the most common one of the records that may be a person's is "
-            f"right for {_some(facts['successes'])} {_within(facts)}."
+            f"{_introduce_attempts(facts)}, taking for {_name_value(facts)} the most common one of the records that "
+            f"may be a person's is "
+            f"right for {_number_or_none(facts['successes'])} {_format_interval(facts)}."
         ),
-        _guessing(facts),
+        _describe_guessing(facts),
         (
             f"In one group the belief in a value grows from {percent(facts['belief_before'])} to "
             f"{percent(facts['belief_after'])}, {number(facts['largest_factor'])} times as much. "
-            f"{_records(facts['rows_above_t'])} of the release are in groups with a distance above {facts['t']:g} from "
+            f"{_count_records(facts['rows_above_t'])} of the release are in groups with a distance above "
+            f"{facts['t']:g} from "
             f"the table; the largest is {number(facts['largest_distance'])}."
         ),
-        *_lost(facts),
+        *_describe_misfits(facts),
     ]
 
 
-def _similarity(facts: Facts) -> list[str]:
-    said = (
-        f"{_of(facts)}, it is certain for {_some(facts['successes'])} {_within(facts)} roughly what {_value(facts)} is "
-        f"({facts['similar']}), to somebody who knows {_knowing(facts)} of a person."
+def _describe_similarity(facts: Facts) -> list[str]:
+    sentence = (
+        f"{_introduce_attempts(facts)}, it is certain for {_number_or_none(facts['successes'])} "
+        f"{_format_interval(facts)} roughly what {_name_value(facts)} is "
+        f"({facts['similar']}), to somebody who knows {_name_known_columns(facts)} of a person."
     )
     return [
-        said,
+        sentence,
         f"One such guess for every record would be right for {percent(facts['baseline']['rate'])}.",
-        *_lost(facts),
+        *_describe_misfits(facts),
     ]
 
 
-def _linking(facts: Facts) -> list[str]:
+def _describe_linking(facts: Facts) -> list[str]:
     things = "persons" if facts.get("of") == "persons" else "rows"
     # Without a known owner of each row, a link to the wrong person cannot be distinguished from a right one.
     right = "to the right person" if facts["verified"] else "to one person (whether the right one is not known)"
-    said = [
+    lines = [
         (
-            f"Of {number(facts['attempts'])} {things} of the release, {_some(facts['successes'])} {_within(facts)} are "
-            f"linked {right} by somebody who knows {_knowing(facts)} of {_people(facts['people'])}."
+            f"Of {number(facts['attempts'])} {things} of the release, {_number_or_none(facts['successes'])} "
+            f"{_format_interval(facts)} are "
+            f"linked {right} by somebody who knows {_name_known_columns(facts)} of {_count_people(facts['people'])}."
         ),
         (
             f"Picking one of the people whom each row may be about is expected to be right for "
@@ -226,41 +237,44 @@ def _linking(facts: Facts) -> list[str]:
     # A sensitive value may be certain even if the link is not: all linked rows may share it.
     values = facts["values"]
     if values is not None and values["rate"] is not None:
-        said.append(
-            f"For {_some(values['successes'])} of {_people(values['attempts'])}, {_value(values)} is certain: all rows "
+        lines.append(
+            f"For {_number_or_none(values['successes'])} of {_count_people(values['attempts'])}, "
+            f"{_name_value(values)} is certain: all rows "
             "that may be theirs have the same."
         )
     # The rate among people who are not in the release shows how much of the success is chance.
     if facts["control"] is not None and facts["control"]["rate"] is not None:
-        said.append(
+        lines.append(
             f"Rows are linked, wrongly, to {percent(facts['control']['rate'])} of the people who are not in the "
             f"release."
         )
     if facts["unmatched_rows"]:
-        said.append(f"{number(facts['unmatched_rows'])} rows match none of these people: they count as not linked.")
-    return said
+        lines.append(f"{number(facts['unmatched_rows'])} rows match none of these people: they count as not linked.")
+    return lines
 
 
-def _inference(facts: Facts) -> list[str]:
+def _describe_inference(facts: Facts) -> list[str]:
     return [
         (
-            f"{_of(facts)}, a {facts['classifier']} that learned from it is right about {_value(facts)} for "
-            f"{_some(facts['successes'])} {_within(facts)}."
+            f"{_introduce_attempts(facts)}, a {facts['classifier']} that learned from it is right about "
+            f"{_name_value(facts)} for "
+            f"{_number_or_none(facts['successes'])} {_format_interval(facts)}."
         ),
-        _guessing(facts),
-        *_lost(facts),
+        _describe_guessing(facts),
+        *_describe_misfits(facts),
     ]
 
 
-def _minimality(facts: Facts) -> list[str]:
+def _describe_minimality(facts: Facts) -> list[str]:
     how = {
         "formula": "that nothing is made less precise than it must be",
         "enumeration": "the algorithm and its parameters",
     }[facts["method"]]
-    said = [
+    lines = [
         (
-            f"{_of(facts)}, {_value(facts)} is believed with more than 1 / {facts['l']} for "
-            f"{_some(facts['successes'])} {_within(facts)} by somebody who knows who is in it and {how}; the largest "
+            f"{_introduce_attempts(facts)}, {_name_value(facts)} is believed with more than 1 / {facts['l']} for "
+            f"{_number_or_none(facts['successes'])} {_format_interval(facts)} by somebody who knows who is in it and "
+            f"{how}; the largest "
             f"belief is {percent(facts['largest_belief'])}."
         ),
         (
@@ -271,29 +285,34 @@ def _minimality(facts: Facts) -> list[str]:
     # The formula covers rows published unchanged and the rows of one merged group.
     if facts["people_covered"] < facts["attempts"]:
         rest = facts["attempts"] - facts["people_covered"]
-        said.append(f"The formula says nothing of {_records(rest)}: for them the release alone counts.")
-    return said
+        lines.append(f"The formula says nothing of {_count_records(rest)}: for them the release alone counts.")
+    return lines
 
 
-def _contradicted(facts: Facts) -> list[str]:
+def _describe_contradicted(facts: Facts) -> list[str]:
     count = facts.get("contradicted", 0)
-    return [f"Not measured for {_people(count)}: no value is left, so the tables disagree about them."] if count else []
+    return (
+        [f"Not measured for {_count_people(count)}: no value is left, so the tables disagree about them."]
+        if count
+        else []
+    )
 
 
-def _intersection(facts: Facts) -> list[str]:
+def _describe_intersection(facts: Facts) -> list[str]:
     if not facts["people"]:
         return ["Not measured: none of these people fits a row of a release."]
     return [
         (
-            f"Of {_people(facts['people'])} in {number(facts['releases'])} releases, {_value(facts)} is certain for "
-            f"{_some(facts['vulnerable'])} to somebody who knows who is in which release."
+            f"Of {_count_people(facts['people'])} in {number(facts['releases'])} releases, {_name_value(facts)} is "
+            f"certain for "
+            f"{_number_or_none(facts['vulnerable'])} to somebody who knows who is in which release."
         ),
-        *_contradicted(facts),
+        *_describe_contradicted(facts),
         *describe_columns(facts),
     ]
 
 
-_KNOWN = (
+_SHARED_ASSUMPTIONS = (
     "The adversary knows all quasi-identifiers of a person, and that the person is in the release. Cells are true, and "
     "each record is taken for another person, unless a column identifies persons: an attack on a person then succeeds "
     "if it does for any of the person's records. Without targets the group of each row is taken to be known. Of "
@@ -319,8 +338,9 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
                 title="Linking",
                 meaning="Which rows can be linked to the one person that they are about, with a table that names "
                 "people?",
-                assumptions="The population holds everybody of the release, unless it is said to be incomplete; its "
-                "quasi-identifiers are right, and cells are true. Where nobody says which person a row is about, every "
+                assumptions="The population contains everyone in the release, unless it is declared incomplete; its "
+                "quasi-identifiers are right, and cells are true. If it is not known which person a row is about, "
+                "every "
                 "row with one candidate counts.",
                 formula="F_r people are compatible with row r. Successes: rows with F_r = 1 whose candidate is the "
                 "right person. Expected matches: sum of 1 / F_r over the rows whose person is a candidate. Baseline: "
@@ -331,7 +351,7 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
                 "Uncertainty, Fuzziness and Knowledge-Based Systems 10(5), 2002, doi:10.1142/S0218488502001648; K. El "
                 "Emam and F. K. Dankar, Protecting privacy using k-anonymity, JAMIA 15(5), 2008, "
                 "doi:10.1197/jamia.M2716",
-                sentences=_linking,
+                sentences=_describe_linking,
             ),
             Attack(
                 name="homogeneity",
@@ -339,11 +359,11 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
                 title="Homogeneity",
                 meaning="For how many records is the sensitive value certain, because all rows that may be the "
                 "person's have the same?",
-                assumptions=_KNOWN,
+                assumptions=_SHARED_ASSUMPTIONS,
                 formula="Successes: sum of |G| over the groups G with one value; with targets, those whose compatible "
                 "rows have one value, their own. Baseline: the table's most common value is guessed for every record",
                 reference=f"{_L_DIVERSITY}, section 2.1",
-                sentences=_homogeneity,
+                sentences=_describe_homogeneity,
             ),
             Attack(
                 name="background",
@@ -351,14 +371,15 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
                 title="Background knowledge",
                 meaning="For how many records is the sensitive value certain to somebody who can exclude j other "
                 "values?",
-                assumptions=f"{_KNOWN} The adversary is right about the excluded values; in the worst case they are "
-                f"just those that the rows show beside the person's own.",
+                assumptions=f"{_SHARED_ASSUMPTIONS} The adversary is right about the excluded values; in the worst "
+                f"case they are "
+                f"just those that the rows show besides the person's own.",
                 formula="Successes: sum of |G| over the groups G with at most j + 1 values; with targets, those whose "
                 "compatible rows have at most j + 1 values, their own among them. By chance: mean of C(m - d, j - d + "
                 "1) / C(m - 1, j), where a person's rows have d of the table's m values. Baseline: the table's most "
                 "common value is guessed for every record",
                 reference=f"{_L_DIVERSITY}, sections 2.1 and 4",
-                sentences=_background,
+                sentences=_describe_background,
             ),
             Attack(
                 name="skewness",
@@ -366,27 +387,28 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
                 title="Skewness",
                 meaning="How much better do the values of a group predict those of its records than the values of the "
                 "table?",
-                assumptions=f"{_KNOWN} Before, the adversary knows the distribution in the table.",
+                assumptions=f"{_SHARED_ASSUMPTIONS} Before, the adversary knows the distribution in the table.",
                 formula="Successes: sum over the groups of the count of their most common value; with targets, those "
                 "of whom the most common value of their compatible rows is right. Baseline: the table's most common "
                 "value is guessed for every record. Factor: (c / |G|) / (n_v / n) for c rows of a group with value v. "
                 "Distance: earth mover's distance of the group's distribution from the table's",
                 reference=_T_CLOSENESS,
-                sentences=_skewness,
+                sentences=_describe_skewness,
             ),
             Attack(
                 name="similarity",
                 function="similarity_attack",
                 title="Similarity",
-                meaning="For how many records is it certain what the sensitive value means, whichever it is?",
-                assumptions=f"{_KNOWN} A node of a hierarchy, or a difference of numbers, says what is nearly the "
-                f"same.",
+                meaning="For how many records is the sensitive value certain up to similar values?",
+                assumptions=f"{_SHARED_ASSUMPTIONS} A node of a hierarchy, or a difference of numbers, defines which "
+                f"values are "
+                f"similar.",
                 formula="Successes: sum of |G| over the groups G whose values lie below one node of the level, or are "
                 "numbers with max - min <= w; with targets, those of whose compatible rows that holds, their own value "
                 "among them. Baseline: the most common node, or the w that holds most rows, is guessed for every "
                 "record",
                 reference=_T_CLOSENESS,
-                sentences=_similarity,
+                sentences=_describe_similarity,
             ),
             Attack(
                 name="inference",
@@ -402,19 +424,19 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
                 "everybody",
                 reference="M. Giomi, F. Boenisch, C. Wehmeyer and B. Tasnadi, A unified framework for quantifying "
                 "privacy risk in synthetic data, PoPETs 2023(2), doi:10.56553/popets-2023-0055",
-                sentences=_inference,
+                sentences=_describe_inference,
             ),
             Attack(
                 name="intersection",
                 function="intersection_attack",
                 title="Intersection",
-                meaning="What do several releases of a table that changes tell together of each person?",
+                meaning="What do several releases of a changing table together reveal about each person?",
                 assumptions="The adversary knows the quasi-identifiers of everybody, and who is in which release.",
                 formula="The candidate values of a person in a release are those of all compatible rows; over the "
                 "releases these sets are intersected. Vulnerable: people with one value left",
                 reference="X. Xiao and Y. Tao, m-invariance: towards privacy preserving re-publication of dynamic "
                 "datasets, SIGMOD 2007, definition 15, doi:10.1145/1247480.1247556",
-                sentences=_intersection,
+                sentences=_describe_intersection,
             ),
             Attack(
                 name="minimality",
@@ -432,7 +454,7 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
                 "from the release alone, by compatible rows",
                 reference="R. C.-W. Wong, A. W.-C. Fu, K. Wang and J. Pei, Minimality attack in privacy preserving "
                 "data publishing, VLDB 2007, doi:10.5555/1325851.1325914",
-                sentences=_minimality,
+                sentences=_describe_minimality,
             ),
         )
     }
@@ -440,7 +462,7 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
 """The attacks by name, in the order in which they are explained."""
 
 
-def page() -> str:
+def render_documentation() -> str:
     """Render the part of the documentation that explains every attack."""
     sections = [
         f"## {attack.title}\n\n"

@@ -49,7 +49,9 @@ People = Annotated[
     str,
     option("--targets", metavar="FILE", help="People who are in the release, with true quasi-identifiers and values."),
 ]
-Others = Annotated[str, option("--controls", metavar="FILE", help="The same for people who are not in the release.")]
+Others = Annotated[
+    str, option("--controls", metavar="FILE", help="People who are not in the release, with the same columns.")
+]
 Seed = Annotated[
     int | None,
     option("--seed", metavar="NUMBER", help="Seed of the classifier. Default: from the operating system."),

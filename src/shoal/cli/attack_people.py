@@ -29,8 +29,8 @@ Truth = Annotated[
     option(
         "--truth",
         metavar="FILE",
-        help="For each row of the release, in order, the identifier of its person, in a column of the same name. Only "
-        "the publisher has this file.",
+        help="The identifier of the person of each row of the release, in the same order, in a column named as in "
+        "--id. Only the publisher has this file.",
     ),
 ]
 Incomplete = Annotated[

@@ -46,7 +46,8 @@ Controls = Annotated[
     option(
         "--controls",
         metavar="FILE",
-        help="The same for people who are not in the release: what an attack learns about them is no disclosure.",
+        help="People who are not in the release, with the same columns: what an attack learns about them is not a "
+        "disclosure.",
     ),
 ]
 Person = Annotated[
@@ -54,8 +55,8 @@ Person = Annotated[
     option(
         "--person",
         metavar="NAMES",
-        help="The column that identifies persons with several rows, in the targets (or in a copy of the release): "
-        "persons are attacked. Default: each row is another person's.",
+        help="Attack persons instead of rows: the column that identifies the person of each row, in the targets or, "
+        "without targets, in a copy of the release. Default: each row belongs to a different person.",
     ),
 ]
 Explain = Annotated[

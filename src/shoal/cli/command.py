@@ -43,8 +43,8 @@ _EVERYDAY = (
 _WHOLE = "shoal.cli.command.whole"
 """The key in a context's `meta` that is set if the help shows all options."""
 _SPEC = (
-    "Read the request from a TOML file; a flag replaces the whole entry of the file, and relative paths in it "
-    "start from its folder."
+    "Read the request from a TOML file. An option on the command line replaces the whole corresponding entry; "
+    "relative paths in the file start from its folder."
 )
 
 

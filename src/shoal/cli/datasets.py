@@ -20,7 +20,9 @@ Names = Annotated[
     list[str] | None,
     argument(metavar="[NAME.csv ...]", help="The tables to write. Without a name, all are listed."),
 ]
-Folder = Annotated[Path, option("--output", "-o", metavar="FOLDER", help="The folder for the tables.")]
+Folder = Annotated[
+    Path, option("--output", "-o", metavar="FOLDER", help="The folder for the tables. Default: the current one.")
+]
 
 
 def datasets(

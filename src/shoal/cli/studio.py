@@ -12,7 +12,7 @@ from shoal.cli.console import Terminal, plain
 
 __all__ = ["studio"]
 
-Table = Annotated[Path | None, argument(metavar="FILE", help="The first table; others can be opened in the studio.")]
+Table = Annotated[Path | None, argument(metavar="[FILE]", help="The first table; others can be opened in the studio.")]
 Allowed = Annotated[
     list[Path] | None,
     option(
@@ -22,7 +22,7 @@ Allowed = Annotated[
     ),
 ]
 Browser = Annotated[bool, option("--browser/--no-browser", help="Open the address in a browser.")]
-Port = Annotated[int, option("--port", metavar="NUMBER", min=0, max=65535, help="The port. Default: 0, a free one.")]
+Port = Annotated[int, option("--port", metavar="NUMBER", min=0, max=65535, help="The port; 0 chooses a free one.")]
 Upload = Annotated[
     int,
     option("--max-upload", metavar="MEGABYTES", min=1, help="The maximum size of a file dropped into the page."),

@@ -177,7 +177,7 @@ class KEAnonymity(GroupModel):
     e: Real | float = field(
         metadata=parameter(
             RationalIn(low=Fraction(0)),
-            "(k, e)-anonymity, with -k: the least range of a numeric attribute in a group.",
+            "(k, e)-anonymity, with -k: the smallest allowed range of a numeric attribute in a group.",
             flag="--e",
             metavar="NUMBER",
         )

@@ -199,7 +199,8 @@ class DeltaPresence(TableModel):
     low: Real | float = field(
         metadata=parameter(
             RationalIn(low=Fraction(0), high=Fraction(1)),
-            "Delta-presence, with --presence-high: the smallest allowed probability.",
+            "Delta-presence, with --presence-high: the smallest allowed probability that a person of the population "
+            "is in the table.",
             flag="--presence-low",
             metavar="NUMBER",
         ),

@@ -105,7 +105,7 @@ def _check_published(
         meanings=prepared.meanings,
         unchanged=schema.sensitive + schema.insensitive,
         star=request.star,
-        coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},
+        encodings={column.name: (column.codes, column.dictionary) for column in prepared.coded},
     )
     # Ends of intervals are shared by enough rows or units.
     if request.shared_by > 1:

@@ -61,7 +61,7 @@ class _Labels:
 
     text: pl.Series
     """Distinct labels in canonical order."""
-    made: NDArray[np.bool_]
+    generalized: NDArray[np.bool_]
     """Whether each label is an interval or a set, rather than a value of the data."""
     label_of_group: NDArray[np.int32]
     """Label of each group; arbitrary if the group publishes a star."""
@@ -125,30 +125,30 @@ def generalize_column(
     kept = (low == high) & ~forced
     if kept.all():
         return keep_column(column, low)
-    # Extents cover the whole domain; a set may still be smaller.
+    # These groups span the domain from its first to its last value. A set is checked for gaps later.
     whole = np.zeros(count, dtype=np.bool_) if spell_out else (low == 0) & (high == column.size - 1) & (low < high)
     # Choose the kind of sub-domain by the type of the column.
     ends = interval_ends(text.drop_nulls()) if column.ordered and column.of_intervals else None
     if ends is not None:
-        covered = _publish_hulls(column, text, groups, (low, high), whole | forced, ends)
+        published = _label_hulls(column, text, groups, (low, high), whole | forced, ends)
     elif column.ordered and counts is not None and shared_by > 1:
-        ends_of = wide_ends(column, counts, shared_by)
-        covered = _publish_wide_intervals(column, text, (low, high), whole | forced, ends_of, spell_out=spell_out)
+        wide = wide_ends(column, counts, shared_by)
+        published = _label_wide_intervals(column, text, (low, high), whole | forced, wide, spell_out=spell_out)
     elif column.ordered:
-        covered = _publish_intervals(column, text, (low, high), whole | forced)
+        published = _label_intervals(column, text, (low, high), whole | forced)
     else:
         rare = np.zeros(column.size, dtype=np.bool_) if counts is None else counts < shared_by
-        covered = _publish_sets(column, text, groups, (low, high), (whole, forced), largest=largest_set, rare=rare)
+        published = _label_sets(column, text, groups, (low, high), (whole, forced), largest=largest_set, rare=rare)
     # Labels must differ from the star symbol and from values of the data.
-    made = covered.text.filter(pl.Series(covered.made))
-    if (made == star).any():
+    generalized = published.text.filter(pl.Series(published.generalized))
+    if (generalized == star).any():
         raise ParameterError(
             f"The star symbol reads like an interval or a set of the column '{column.name}'. Choose another symbol "
             "with ",
             Suggestion("star"),
             ".",
         )
-    if made.is_in(text.implode()).any():
+    if generalized.is_in(text.implode()).any():
         raise DataError(
             f"The column '{column.name}' has a value that reads like one of the intervals or sets of this release, so "
             "readers could not tell the two apart. Use ",
@@ -156,8 +156,8 @@ def generalize_column(
             ", or rewrite that value.",
         )
     # The star is the last label and represents the whole domain.
-    labels, sub_domains = covered.text, covered.sub_domains
-    if covered.stars.any():
+    labels, sub_domains = published.text, published.sub_domains
+    if published.stars.any():
         labels = pl.concat([labels, pl.Series([star], dtype=pl.String)], rechunk=True)
         sub_domains = SubDomains(
             starts=np.append(sub_domains.starts, sub_domains.starts[-1] + 1),
@@ -167,10 +167,10 @@ def generalize_column(
     return RecodedColumn(
         name=column.name,
         labels=labels.alias(column.name),
-        group_codes=np.where(covered.stars, np.int32(len(covered.text)), covered.label_of_group).astype(np.int32),
+        group_codes=np.where(published.stars, np.int32(len(published.text)), published.label_of_group).astype(np.int32),
         kept=kept,
-        stars=covered.stars,
-        penalty=np.where(covered.stars, 1.0, np.where(kept, 0.0, covered.penalty)),
+        stars=published.stars,
+        penalty=np.where(published.stars, 1.0, np.where(kept, 0.0, published.penalty)),
         sub_domains=sub_domains,
     )
 
@@ -180,9 +180,10 @@ def _find_mixed_groups(column: Column, low: NDArray[np.int32], high: NDArray[np.
     return (high == column.size - 1) & (low < high) if column.has_missing else np.zeros(len(low), dtype=np.bool_)
 
 
-def _publish_intervals(
+def _label_intervals(
     column: Column, text: pl.Series, extents: tuple[NDArray[np.int32], NDArray[np.int32]], whole: NDArray[np.bool_]
 ) -> _Labels:
+    """Label each group with the interval from its smallest to its largest value."""
     low, high = extents
     stars = _find_mixed_groups(column, low, high) | whole
     # An interval is identified by its two ends; keys in ascending order are canonical.
@@ -193,17 +194,17 @@ def _publish_intervals(
     first, last = (pairs // column.size).astype(np.int32), (pairs % column.size).astype(np.int32)
     # Write values as they are, and intervals with quoted ends.
     ends = quote_text(text)
-    made = first < last
+    generalized = first < last
     frame = pl.DataFrame(
-        {"plain": text.gather(first), "low": ends.gather(first), "high": ends.gather(last), "made": made}
+        {"plain": text.gather(first), "low": ends.gather(first), "high": ends.gather(last), "generalized": generalized}
     )
-    label = pl.when("made").then(pl.format("[{}, {}]", "low", "high")).otherwise("plain")
+    label = pl.when("generalized").then(pl.format("[{}, {}]", "low", "high")).otherwise("plain")
     proper = ~stars & (low < high)
     penalty = np.zeros(len(low), dtype=np.float64)
     penalty[proper] = interval_penalty(column, low[proper], high[proper])
     return _Labels(
         text=frame.select(label).to_series(),
-        made=made,
+        generalized=generalized,
         label_of_group=renumbered[label_of_group].astype(np.int32),
         sub_domains=SubDomains(starts=np.arange(len(pairs) + 1), first=first, last=last),
         penalty=penalty,
@@ -211,7 +212,7 @@ def _publish_intervals(
     )
 
 
-def _publish_wide_intervals(
+def _label_wide_intervals(
     column: Column,
     text: pl.Series,
     extents: tuple[NDArray[np.int32], NDArray[np.int32]],
@@ -220,24 +221,24 @@ def _publish_wide_intervals(
     *,
     spell_out: bool,
 ) -> _Labels:
-    """Publish the interval between the admissible ends of each group's smallest and largest values."""
+    """Label each group with the interval between the admissible ends of its smallest and largest values."""
     low, high = extents
     stars = _find_mixed_groups(column, low, high) | whole
-    made = (low < high) & ~stars
+    generalized = (low < high) & ~stars
     # Groups without an admissible end publish a star.
-    stars[made] |= ends.lost[0, low[made]] | ends.lost[1, high[made]]
-    made &= ~stars
+    stars[generalized] |= ends.lost[0, low[generalized]] | ends.lost[1, high[generalized]]
+    generalized &= ~stars
     first, last = low.copy(), high.copy()
-    first[made], last[made] = ends.first[low[made]], ends.last[high[made]]
+    first[generalized], last[generalized] = ends.first[low[generalized]], ends.last[high[generalized]]
     if not spell_out:  # as for any other sub-domain that is the whole domain
-        stars |= made & (first == 0) & (last == column.size - 1)
-        made &= ~stars
+        stars |= generalized & (first == 0) & (last == column.size - 1)
+        generalized &= ~stars
     # The distinct labels: values in the order of their codes, then intervals in the order of their ends.
-    alone = ~made & ~stars
+    alone = ~generalized & ~stars
     kept, of_kept = np.unique(low[alone], return_inverse=True)
-    begins, of_begin = np.unique(ends.low[low[made]], return_inverse=True)
-    stops, of_stop = np.unique(ends.high[high[made]], return_inverse=True)
-    pairs, example, of_made = np.unique(of_begin * len(stops) + of_stop, return_index=True, return_inverse=True)
+    begins, of_begin = np.unique(ends.low[low[generalized]], return_inverse=True)
+    stops, of_stop = np.unique(ends.high[high[generalized]], return_inverse=True)
+    pairs, example, of_generalized = np.unique(of_begin * len(stops) + of_stop, return_index=True, return_inverse=True)
     begin, stop = np.divmod(pairs, max(len(stops), 1))
     lows, highs = (np.array(ends.format_ends(some), dtype=object) for some in (begins, stops))
     intervals = [f"[{one}, {other}]" for one, other in zip(lows[begin], highs[stop], strict=True)]
@@ -249,24 +250,24 @@ def _publish_wide_intervals(
     order = np.lexsort((*(np.unique(some, return_inverse=True)[1] for some in (highest, lowest)), missing))
     place_of = np.argsort(order)
     label_of_group = np.zeros(len(low), dtype=np.int32)
-    label_of_group[alone], label_of_group[made] = place_of[of_kept], place_of[len(kept) + of_made]
+    label_of_group[alone], label_of_group[generalized] = place_of[of_kept], place_of[len(kept) + of_generalized]
     penalty = np.zeros(len(low), dtype=np.float64)
-    penalty[made] = interval_penalty(column, first[made], last[made])
+    penalty[generalized] = interval_penalty(column, first[generalized], last[generalized])
     return _Labels(
         text=labels.gather(order),
-        made=order >= len(kept),
+        generalized=order >= len(kept),
         label_of_group=label_of_group,
         sub_domains=SubDomains(
             starts=np.arange(len(labels) + 1),
-            first=np.concatenate((kept, first[made][example])).astype(np.int32)[order],
-            last=np.concatenate((kept, last[made][example])).astype(np.int32)[order],
+            first=np.concatenate((kept, first[generalized][example])).astype(np.int32)[order],
+            last=np.concatenate((kept, last[generalized][example])).astype(np.int32)[order],
         ),
         penalty=penalty,
         stars=stars,
     )
 
 
-def _publish_hulls(
+def _label_hulls(
     column: Column,
     text: pl.Series,
     groups: NDArray[np.int32],
@@ -274,34 +275,44 @@ def _publish_hulls(
     whole: NDArray[np.bool_],
     ends: IntervalEnds,
 ) -> _Labels:
-    """Publish the interval from the smallest lower end to the largest upper end of each group's intervals.
+    """Label each group with the interval from the smallest lower to the largest upper end of its intervals.
 
     A label represents all values from the first to the last of its groups, like other intervals. If intervals overlap,
     values in between may extend beyond it.
     """
     low, high = extents
     stars = _find_mixed_groups(column, low, high) | whole
-    made = (low < high) & ~stars
+    generalized = (low < high) & ~stars
     # Ranks of the lower and the upper end of each group. A missing value has no ends and comes last.
     first = np.append(ends.low, [len(ends.lows)] * column.has_missing)[low]
-    reach = np.append(ends.high, [-1] * column.has_missing).astype(np.int32)
-    last = group_extents(reach[column.codes], groups, len(low))[1]
+    upper_ranks = np.append(ends.high, [-1] * column.has_missing).astype(np.int32)
+    last = group_extents(upper_ranks[column.codes], groups, len(low))[1]
     # Write each distinct hull once.
-    pairs, of_made = np.unique(first[made].astype(np.int64) * len(ends.highs) + last[made], return_inverse=True)
-    hulls = pl.Series([ends.format_ends(*divmod(pair, len(ends.highs))) for pair in pairs.tolist()], dtype=pl.String)
-    nowhere = pl.Series([None], dtype=pl.String).new_from_index(0, len(low))
-    hull = nowhere.scatter(np.flatnonzero(made), hulls.gather(of_made))
-    stars |= made & hull.is_null().to_numpy()  # without an end on either side: everything
-    made &= ~stars
-    frame = pl.DataFrame(
-        {"first": first, "last": last, "low": low, "high": high, "made": made, "plain": text.gather(low), "hull": hull}
+    pairs, of_generalized = np.unique(
+        first[generalized].astype(np.int64) * len(ends.highs) + last[generalized], return_inverse=True
     )
-    cells = frame.with_columns(label=pl.when("made").then("hull").otherwise("plain"))
+    hulls = pl.Series([ends.format_ends(*divmod(pair, len(ends.highs))) for pair in pairs.tolist()], dtype=pl.String)
+    no_hulls = pl.Series([None], dtype=pl.String).new_from_index(0, len(low))
+    hull = no_hulls.scatter(np.flatnonzero(generalized), hulls.gather(of_generalized))
+    stars |= generalized & hull.is_null().to_numpy()  # without an end on either side: everything
+    generalized &= ~stars
+    frame = pl.DataFrame(
+        {
+            "first": first,
+            "last": last,
+            "low": low,
+            "high": high,
+            "generalized": generalized,
+            "plain": text.gather(low),
+            "hull": hull,
+        }
+    )
+    cells = frame.with_columns(label=pl.when("generalized").then("hull").otherwise("plain"))
     # Groups with the same text share a label.
     distinct = (
         cells.filter(~pl.Series(stars))
         .group_by("label")
-        .agg(pl.col("first", "last", "low").min(), pl.col("high").max(), made=pl.col("made").all())
+        .agg(pl.col("first", "last", "low").min(), pl.col("high").max(), generalized=pl.col("generalized").all())
         .sort("first", "last", "low", "label")
         .with_columns(number=pl.int_range(pl.len(), dtype=pl.Int32))
     )
@@ -309,11 +320,11 @@ def _publish_hulls(
         distinct.select("label", "number"), on="label", how="left", maintain_order="left", nulls_equal=True
     )
     penalty = np.zeros(len(low), dtype=np.float64)
-    penalty[made] = interval_penalty(column, low[made], high[made])
+    penalty[generalized] = interval_penalty(column, low[generalized], high[generalized])
     # A hull that equals one of the values is the same interval, not a new label.
     return _Labels(
         text=distinct["label"],
-        made=(distinct["made"] & ~distinct["label"].is_in(text.implode())).to_numpy(),
+        generalized=(distinct["generalized"] & ~distinct["label"].is_in(text.implode())).to_numpy(),
         label_of_group=numbered["number"].fill_null(0).to_numpy().astype(np.int32),
         sub_domains=SubDomains(
             starts=np.arange(distinct.height + 1),
@@ -325,7 +336,7 @@ def _publish_hulls(
     )
 
 
-def _publish_sets(
+def _label_sets(
     column: Column,
     text: pl.Series,
     groups: NDArray[np.int32],
@@ -335,6 +346,7 @@ def _publish_sets(
     largest: int,
     rare: NDArray[np.bool_],
 ) -> _Labels:
+    """Label each group with the set of its values."""
     (low, high), (whole, forced) = extents, starred
     starts, members = _list_members(column, groups, len(low))
     sizes = np.diff(starts)
@@ -370,9 +382,9 @@ def _publish_sets(
     )
     return _Labels(
         text=distinct["label"],
-        made=distinct["set"].to_numpy(),
+        generalized=distinct["set"].to_numpy(),
         label_of_group=numbered["number"].fill_null(0).to_numpy(),
-        sub_domains=_runs(starts, members, distinct["group"].to_numpy()),
+        sub_domains=_convert_to_runs(starts, members, distinct["group"].to_numpy()),
         penalty=np.minimum(set_penalty(sizes, column.size, largest), 1.0),
         stars=stars,
     )
@@ -387,7 +399,7 @@ def _list_members(column: Column, groups: NDArray[np.int32], count: int) -> tupl
     return starts.astype(np.int64), members
 
 
-def _runs(starts: NDArray[np.int64], members: NDArray[np.int32], chosen: NDArray[np.int64]) -> SubDomains:
+def _convert_to_runs(starts: NDArray[np.int64], members: NDArray[np.int32], chosen: NDArray[np.int64]) -> SubDomains:
     """Convert the member sets of the chosen groups to runs of consecutive codes."""
     sizes = starts[chosen + 1] - starts[chosen]
     return build_sub_domains(

@@ -12,9 +12,9 @@ from shoal._core.language import use_language
 from shoal.disclosure_risk import class_confidence
 from shoal.report import (
     About,
+    AttributeConfidence,
     AttributeLoss,
     ReportFacts,
-    Sureness,
     distributions,
     find_unchanged_groups,
     public_facts,
@@ -92,7 +92,7 @@ def facts_for_publisher(
     )
 
 
-def _confidences(metrics: Metrics) -> Iterator[Sureness]:
+def _confidences(metrics: Metrics) -> Iterator[AttributeConfidence]:
     """Yield the confidence of adversaries about each sensitive attribute, before and after."""
     original, recoded = metrics.table.classes, metrics.recoding.classes
     # The same rows grouped by their original and by their published quasi-identifiers.
@@ -101,7 +101,7 @@ def _confidences(metrics: Metrics) -> Iterator[Sureness]:
     for column in metrics.table.sensitive:
         was = class_confidence(before, original.class_sizes, column, counts)
         now = class_confidence(after, recoded.sizes, column, counts)
-        yield Sureness(
+        yield AttributeConfidence(
             name=column.name,
             highest_before=was.highest,
             average_before=was.average,

@@ -1,4 +1,4 @@
-"""Writing of a release to a public and a private folder; the written table is verified before they appear."""
+"""Write a release to a public and a private folder; the written table is verified before they appear."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def write_release(
     Parameters
     ----------
     release : VerifiedTable
+        The release, verified in memory.
     folder : Path
         The public folder; the private one lies next to it.
     force, spreadsheet_safe, publish_proof, strict, about
@@ -51,8 +52,8 @@ def write_release(
         Name of the file or folder of the published table.
     """
     # Spreadsheets run no cells of other formats, nor of files written for spreadsheets.
-    answered = spreadsheet_safe or not name.endswith(".csv")
-    warnings = tuple(one for one in release.warnings if one.code != "formula_cells" or not answered)
+    formulas_inert = spreadsheet_safe or not name.endswith(".csv")
+    warnings = tuple(one for one in release.warnings if one.code != "formula_cells" or not formulas_inert)
     if strict:
         _refuse_warnings(warnings)
     files = _Files(release, warnings, spreadsheet_safe=spreadsheet_safe, publish_proof=publish_proof, about=about)
@@ -91,14 +92,14 @@ class _Files:
     ) -> None:
         self._release, self._about = release, about
         self._spreadsheet_safe, self._publish_proof = spreadsheet_safe, publish_proof
-        self._shown = release.as_written(release.store.distinct)
-        self._moment = time.perf_counter()
+        self._formatted = release.as_written(release.store.distinct)
+        self._last_step_ended = time.perf_counter()
         self.certificate = replace(release.certificate, warnings=warnings)
 
     def write_table(self, path: Path) -> None:
         """Write the published table and verify the written files."""
         release, columns = self._release, self._release.store.distinct.columns
-        wait_for_files = release.store.write(self._shown, path, spreadsheet_safe=self._spreadsheet_safe)
+        wait_for_files = release.store.write(self._formatted, path, spreadsheet_safe=self._spreadsheet_safe)
         self._end_step("write")
         renamed = self._spreadsheet_safe and path.suffix == ".csv"
         # Column names that a spreadsheet would run are written differently.
@@ -111,7 +112,7 @@ class _Files:
             fitting=release.fitting,
             units=release.units,
         )
-        release.store.verify_written(path, names=names, shown=self._shown, check=check)
+        release.store.verify_written(path, names=names, shown=self._formatted, check=check)
         # Hashing ran in the background during the verification.
         self.certificate = replace(self.certificate, files=wait_for_files())
         self._end_step("verify again")
@@ -139,7 +140,7 @@ class _Files:
     def _end_step(self, step: str) -> None:
         """Add the seconds since the end of the last step to the certificate."""
         now = time.perf_counter()
-        taken, self._moment = now - self._moment, now
+        taken, self._last_step_ended = now - self._last_step_ended, now
         seconds = self.certificate.seconds
         others = {name: one for name, one in seconds.items() if name != "total"}
         total = seconds.get("total", 0.0) + taken

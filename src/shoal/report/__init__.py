@@ -4,11 +4,11 @@ from shoal.report.about import About
 from shoal.report.again import attack_result, render_again
 from shoal.report.distributions import Distribution, distributions, find_unchanged_groups
 from shoal.report.facts import (
+    AttributeConfidence,
     AttributeLoss,
     PublicFacts,
     ReportFacts,
     SizeBin,
-    Sureness,
     TradeOffFacts,
     facts_in,
     public_facts,
@@ -28,7 +28,7 @@ __all__ = [
     "PublicFacts",
     "ReportFacts",
     "SizeBin",
-    "Sureness",
+    "AttributeConfidence",
     "TradeOffFacts",
     "achieved_for",
     "attack_result",

@@ -32,7 +32,7 @@ __all__ = [
     "ReportFacts",
     "SizeBin",
     "SizeShare",
-    "Sureness",
+    "AttributeConfidence",
     "TradeOffFacts",
     "facts_in",
     "public_facts",
@@ -92,7 +92,7 @@ class SizeShare:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sureness:
+class AttributeConfidence:
     """The confidence of an adversary who knows the quasi-identifiers in a sensitive value, before and after."""
 
     name: str
@@ -152,7 +152,7 @@ class ReportFacts:
     """The alternatives, if the release was chosen from several."""
     sizes: tuple[SizeShare, ...] = ()
     """Shares of the records by group size, before and after."""
-    sureness: tuple[Sureness, ...] = ()
+    sureness: tuple[AttributeConfidence, ...] = ()
     """Confidence of adversaries in sensitive values, before and after."""
     distributions: tuple[Distribution, ...] = ()
     """Distributions of the quasi-identifiers, before and after."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal.report import sentences
-from shoal.report.page import columns_of, rates_of
+from shoal.report.page import list_column_rates, list_rates
 from shoal.report.templating import template
 
 if TYPE_CHECKING:
@@ -46,20 +46,20 @@ def render_audit(facts: Mapping[str, Any], *, title: str, remarks: Sequence[str]
         ],
         failures=[(sentences.model_title(one["model"]), one) for one in facts.get("failures", ())],
         most=_GROUPS,
-        risk_rows=_risk_rows(facts["risk"], of_persons="unique_persons" in facts),
+        risk_rows=_list_risk_rows(facts["risk"], of_persons="unique_persons" in facts),
     )
 
 
-def _risk_rows(risk: Mapping[str, Any] | None, *, of_persons: bool) -> list[tuple[str, float, float]]:
-    from shoal.report.page import ATTACKERS
-    from shoal.report.person_risk import PERSON_ATTACKERS
+def _list_risk_rows(risk: Mapping[str, Any] | None, *, of_persons: bool) -> list[tuple[str, float, float]]:
+    from shoal.report.page import RECORD_OUTCOMES
+    from shoal.report.person_risk import PERSON_OUTCOMES
 
     # Without quasi-identifiers there is no risk of linking.
     if risk is None:
         return []
     above = sentences.percent(risk["threshold"])
-    outcomes = PERSON_ATTACKERS if of_persons else ATTACKERS
-    return [(does.format(above), risk[name], risk[name]) for name, does in outcomes]
+    outcomes = PERSON_OUTCOMES if of_persons else RECORD_OUTCOMES
+    return [(label.format(above), risk[name], risk[name]) for name, label in outcomes]
 
 
 def render_attack(facts: Mapping[str, Any], *, title: str, said: Sequence[str], attack: Mapping[str, str]) -> str:
@@ -81,6 +81,6 @@ def render_attack(facts: Mapping[str, Any], *, title: str, said: Sequence[str], 
         facts=facts,
         said=said,
         attack=attack,
-        rates=rates_of(facts),
-        each=columns_of(facts),
+        rates=list_rates(facts),
+        each=list_column_rates(facts),
     )

@@ -65,11 +65,11 @@ def _listed() -> Iterator[str]:
     from shoal.disclosure_risk import MEASURES
     from shoal.findings import WARNINGS
     from shoal.metrics import METRICS
-    from shoal.report.page import EXPLAINED
+    from shoal.report.page import EXPLAINED_MEASURES
 
     # Only texts that reports show need a translation.
     for measure in MEASURES:
-        if measure.name in EXPLAINED:
+        if measure.name in EXPLAINED_MEASURES:
             yield from (measure.title, measure.meaning, measure.assumptions)
     for metric in METRICS.values():
         if not metric.of_cost:

@@ -105,7 +105,7 @@ def card_of_release(facts: PublicFacts, frame: pl.DataFrame) -> str:
     stars = sum(facts.stars.values())
     share = percent(stars / cells if cells else 0)
     figures = [
-        *_asked(certificate),
+        *_list_achieved(certificate),
         ("groups", f"{number(achieved['groups'])}, the smallest of {number(achieved['k'])} rows"),
         (
             "suppressed",
@@ -146,7 +146,7 @@ def card_of_certificate(certificate: Mapping[str, Any]) -> str:
     share = percent((changed or 0) / cells if cells else 0)
     figures_of_risk, whose = risk_figures(certificate)
     figures = [
-        *_asked(certificate),
+        *_list_achieved(certificate),
         ("groups", number(certificate["achieved"]["groups"])),
         ("cost", f"{number(changed)} {word}, {share} of the cells, in {number(touched)} rows"),
         ("loss", f"{percent(cost['gcp'])} of the information (global certainty penalty)"),
@@ -167,7 +167,7 @@ def card_of_public_certificate(certificate: Mapping[str, Any]) -> str:
     """Render the card of a public certificate."""
     return card(
         "Public certificate of a release",
-        figures=[*_asked(certificate), *_risk_after(certificate)],
+        figures=[*_list_achieved(certificate), *_risk_after(certificate)],
         sentences=[*_promises(certificate), *certificate["guarantee"]["reservations"], *_warned(certificate)],
         private=PROOF if "proof" in certificate else "",
     )
@@ -222,7 +222,7 @@ def card_of_audit(facts: Mapping[str, Any]) -> str:
     )
 
 
-def _asked(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _list_achieved(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
     achieved = certificate["achieved"]
     return [(model_title(model), achieved_for(model, achieved)) for model in certificate["requested"]]
 

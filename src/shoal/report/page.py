@@ -13,7 +13,7 @@ from shoal.errors import OutputError
 from shoal.findings import WARNINGS
 from shoal.metrics import METRICS
 from shoal.report import sentences
-from shoal.report.person_risk import PERSON_ATTACKERS, bundle_sentence, risk_figures
+from shoal.report.person_risk import PERSON_OUTCOMES, bundle_sentence, risk_figures
 from shoal.report.templating import template
 from shoal.verification.published_folder import COUNTERFEITS
 from shoal.wording import sentences as in_words
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
 
-    from shoal.report.facts import AttributeLoss, PublicFacts, ReportFacts, SizeShare, Sureness
+    from shoal.report.facts import AttributeConfidence, AttributeLoss, PublicFacts, ReportFacts, SizeShare
 
 __all__ = [
-    "ATTACKERS",
-    "EXPLAINED",
-    "columns_of",
-    "rates_of",
+    "RECORD_OUTCOMES",
+    "EXPLAINED_MEASURES",
+    "list_column_rates",
+    "list_rates",
     "render",
     "render_public",
     "render_publication",
@@ -37,7 +37,7 @@ __all__ = [
     "size_rows",
     "write_report",
 ]
-EXPLAINED = ("prosecutor", "sample_uniques")
+EXPLAINED_MEASURES = ("prosecutor", "sample_uniques")
 """The measures of risk that the reports of releases explain."""
 _SHOWN_COMBINATIONS = 30
 """Largest number of combinations of columns on the page of a table's risk."""
@@ -64,7 +64,7 @@ def render(facts: ReportFacts) -> str:
 def _render(facts: ReportFacts) -> str:
     # The same facts as in the certificate, plus those that only the publisher may see.
     certificate = facts.certificate
-    source, rows = certificate["input"], _published_rows(certificate)
+    source, rows = certificate["input"], _count_published_rows(certificate)
     return template("release.html.j2").render(
         private=True,
         title=facts.about.title or _("Release report"),
@@ -74,16 +74,16 @@ def _render(facts: ReportFacts) -> str:
         source=source,
         cells=rows * len(source["quasi_identifiers"]),
         rows_out=rows,
-        measures=_measures(facts.metrics),
-        **_asked(certificate, source, facts.insensitive),
+        measures=_list_measures(facts.metrics),
+        **_collect_request(certificate, source, facts.insensitive),
         average_rows=[(one.name, one.average_before, one.average_after) for one in facts.sureness],
         highest_rows=[(one.name, one.highest_before, one.highest_after) for one in facts.sureness],
         size_rows=size_rows(facts),
         coarsened=any(one.coarsened for one in facts.losses),
-        most_lost=_most_lost(facts.losses),
-        attacks=[_attack(one) for one in facts.attacks],
-        **_risk(certificate, source["quasi_identifiers"], rows, facts.sureness),
-        **_cost(certificate["cost"]),
+        most_lost=_select_largest_losses(facts.losses),
+        attacks=[_collect_attack(one) for one in facts.attacks],
+        **_collect_risk(certificate, source["quasi_identifiers"], rows, facts.sureness),
+        **_collect_cost(certificate["cost"]),
     )
 
 
@@ -113,12 +113,12 @@ def _render_public(facts: PublicFacts) -> str:
         coarsened=[name for columns in parameters["coarsen"] for name in (columns, *columns.split(","))],
         stars=sum(facts.stars.values()),
         cells=facts.rows * len(columns["quasi_identifiers"]),
-        measures=_measures(facts.metrics),
+        measures=_list_measures(facts.metrics),
         reading=sentences.reading(parameters),
         prepared={name: parameters[name] for name in ("coarsen", "hierarchies") if parameters.get(name)},
-        **_asked(certificate, columns, columns["insensitive"]),
-        **_risk(certificate, columns["quasi_identifiers"], facts.rows, ()),
-        **(_cost(certificate["cost"]) if "cost" in certificate else {"cost": None}),
+        **_collect_request(certificate, columns, columns["insensitive"]),
+        **_collect_risk(certificate, columns["quasi_identifiers"], facts.rows, ()),
+        **(_collect_cost(certificate["cost"]) if "cost" in certificate else {"cost": None}),
     )
 
 
@@ -149,7 +149,7 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
         achieved=certificate["achieved"],
         people=people,
         rows=rows,
-        **_risk(certificate, certificate["columns"]["quasi_identifiers"], rows, (), people=people),
+        **_collect_risk(certificate, certificate["columns"]["quasi_identifiers"], rows, (), people=people),
     )
 
 
@@ -206,13 +206,13 @@ def write_report(page: str, path: str | PathLike[str], *, private: bool) -> None
         raise OutputError(f"The report cannot be written to '{path}': {error.strerror}.") from error
 
 
-def _asked(
+def _collect_request(
     certificate: Mapping[str, Any], columns: Mapping[str, Sequence[str]], insensitive: Sequence[str]
 ) -> dict[str, Any]:
     """Collect the request and its achieved values, for both pages."""
-    asked = certificate["requested"]
+    requested = certificate["requested"]
     return {
-        "asked_for": "; ".join(sentences.model_title(request) for request in asked),
+        "asked_for": "; ".join(sentences.model_title(request) for request in requested),
         "certificate": certificate,
         "achieved": certificate["achieved"],
         "guarantee": certificate.get("guarantee") or {},
@@ -222,19 +222,19 @@ def _asked(
                 sentences.promise(request, columns["sensitive"]),
                 sentences.achieved_for(request, certificate["achieved"]),
             )
-            for request in asked
+            for request in requested
         ],
         "reservations": sentences.reservations(
-            asked, columns["quasi_identifiers"], insensitive, certificate["parameters"].get("missing_person")
+            requested, columns["quasi_identifiers"], insensitive, certificate["parameters"].get("missing_person")
         ),
     }
 
 
-def _risk(
+def _collect_risk(
     certificate: Mapping[str, Any],
     known: Sequence[str],
     rows: int,
-    sureness: Sequence[Sureness],
+    sureness: Sequence[AttributeConfidence],
     *,
     people: int | None = None,
 ) -> dict[str, Any]:
@@ -243,8 +243,8 @@ def _risk(
     In a series the original has as many rows as persons; the release has counterfeits in addition.
     """
     measured, whose = risk_figures(certificate)
-    explained = [one for one in MEASURES if one.name in EXPLAINED]
-    told = {}
+    explained = [one for one in MEASURES if one.name in EXPLAINED_MEASURES]
+    risk_sentences = {}
     # Each measure explains its figure for the original and for the release.
     of_persons: dict[str, Any] = {}
     if whose == "persons":
@@ -253,23 +253,23 @@ def _risk(
         alone = figures["sample_uniques"]
         of_rows = people if when == "before" and people is not None else rows
         facts = {"rows": of_rows, "columns": known, "prosecutor": figures, "sample_uniques": alone}
-        told[when] = [one.sentence({**facts, **of_persons}) for one in explained]
+        risk_sentences[when] = [one.sentence({**facts, **of_persons}) for one in explained]
     if whose == "bundles":
-        told["after"] = [bundle_sentence(certificate)]
-    shown = list(_risk_rows(certificate, measured, sureness, whose)) if measured else []
+        risk_sentences["after"] = [bundle_sentence(certificate)]
+    shown = list(_iterate_risk_rows(certificate, measured, sureness, whose)) if measured else []
     return {
         "risk": measured,
         "risk_rows": shown,
         "both": "before" in measured,
-        "found": told,
+        "found": risk_sentences,
         "of_persons": whose != "records",
         "explained": explained,
         "sensitive_shown": _SENSITIVE_SHOWN,
-        "warned": _by_kind(certificate.get("warnings") or ()),
+        "warned": _group_by_kind(certificate.get("warnings") or ()),
     }
 
 
-def _by_kind(warnings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, list[str]]]:
+def _group_by_kind(warnings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, list[str]]]:
     """Group warnings by kind: title, reason, and the texts of all warnings of the kind."""
     # Warnings of one kind share its title and its reason.
     kinds: dict[str, list[str]] = {}
@@ -285,7 +285,7 @@ _LOSSES_SHOWN = 12
 """Largest number of columns on the first sheet, those with the largest loss first."""
 _SENSITIVE_SHOWN = 3
 """Largest number of sensitive columns in the figure of risk, those with the highest confidence first."""
-ATTACKERS = (
+RECORD_OUTCOMES = (
     ("highest", marked("a record is found: the highest probability")),
     ("average", marked("a record is found: the average over all records")),
     ("records_above", marked("records found with a probability of more than {}")),
@@ -294,19 +294,19 @@ ATTACKERS = (
 """Outcomes of re-identification by figure: their probability, or the share of records that they apply to."""
 
 
-def _risk_rows(
+def _iterate_risk_rows(
     certificate: Mapping[str, Any],
     measured: Mapping[str, Mapping[str, Any]],
-    sureness: Sequence[Sureness],
+    sureness: Sequence[AttributeConfidence],
     whose: str = "records",
 ) -> Iterator[tuple[str, float, float]]:
     """Yield outcomes of attacks with their probabilities before and after."""
     after = measured["after"]
     before = measured.get("before", after)
-    for name, does in ATTACKERS if whose == "records" else PERSON_ATTACKERS:
+    for name, label in RECORD_OUTCOMES if whose == "records" else PERSON_OUTCOMES:
         if name in after:
             above = sentences.percent(after["threshold"]) if "threshold" in after else ""
-            yield _(does).format(above), before[name], after[name]
+            yield _(label).format(above), before[name], after[name]
     if whose == "bundles":
         # Shares of records would understate what is known of linked persons; the promises state l of persons.
         return
@@ -328,38 +328,38 @@ def _risk_rows(
 def risk_rows(facts: ReportFacts) -> list[tuple[str, float, float]]:
     """List outcomes of attacks with their probabilities before and after: the rows of the figure of risk."""
     measured = facts.certificate.get("risk") or {}
-    return list(_risk_rows(facts.certificate, measured, facts.sureness)) if measured else []
+    return list(_iterate_risk_rows(facts.certificate, measured, facts.sureness)) if measured else []
 
 
 def size_rows(facts: ReportFacts) -> list[tuple[str, float, float]]:
     """List ranges of group sizes with the shares of the records in them, before and after."""
-    return [(_sizes(one), one.before, one.after) for one in facts.sizes]
+    return [(_format_sizes(one), one.before, one.after) for one in facts.sizes]
 
 
-def _sizes(shares: SizeShare) -> str:
+def _format_sizes(shares: SizeShare) -> str:
     if shares.low == shares.high:
         return sentences.number(shares.low)
     return _("{low} to {high}").format(low=sentences.number(shares.low), high=sentences.number(shares.high))
 
 
-def _most_lost(losses: Sequence[AttributeLoss]) -> list[AttributeLoss]:
+def _select_largest_losses(losses: Sequence[AttributeLoss]) -> list[AttributeLoss]:
     """Select the columns of the first sheet, in their order."""
     # The largest losses are selected, but shown in the order of the release.
     most = sorted(losses, key=lambda one: (-one.loss, -one.changed))[:_LOSSES_SHOWN]
     return [one for one in losses if one in most]
 
 
-def rates_of(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+def list_rates(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """List the rates of an attack, its baseline and its control, each with a label."""
-    whom = (
+    labelled = (
         (_("the attack"), facts),
         (_("baseline: guessing by what is published of the whole table"), facts["baseline"]),
         (_("control: the attack on people who are not in the release"), facts["control"]),
     )
-    return [(name, one) for name, one in whom if one is not None and one["rate"] is not None]
+    return [(name, one) for name, one in labelled if one is not None and one["rate"] is not None]
 
 
-def columns_of(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+def list_column_rates(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """List the rates of an attack on each of several sensitive columns, in descending order, with labels.
 
     Linking also has rates of a single sensitive column: the shares of persons whose value is certain.
@@ -368,22 +368,22 @@ def columns_of(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     values = facts.get("values_of_each") or [facts["values"]] if facts.get("values") else ()
     each = [one for one in values or facts.get("each") or () if "sensitive" in one]
     shown = sorted((one for one in each if one["rate"] is not None), key=lambda one: -one["rate"])
-    return [(_columns(one["sensitive"]), one) for one in shown]
+    return [(_format_columns(one["sensitive"]), one) for one in shown]
 
 
-def _columns(names: Sequence[str]) -> str:
+def _format_columns(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
-    if len(names) > _NAMED:
+    if len(names) > _MAX_COLUMNS_NAMED:
         return _("all {count} together").format(count=sentences.number(len(names)))
     return _("together: {columns}").format(columns=sentences.listed(names))
 
 
-_NAMED = 4
+_MAX_COLUMNS_NAMED = 4
 """Largest number of columns that a table row names."""
 
 
-def _attack(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _collect_attack(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Collect the content of the page for the result of an attack."""
     from shoal.attacks import ATTACKS
 
@@ -394,15 +394,15 @@ def _attack(facts: Mapping[str, Any]) -> dict[str, Any]:
         "meaning": _(attack.meaning),
         "columns": facts["quasi_identifiers"],
         "attempts": facts["attempts"],
-        "rates": rates_of(facts),
+        "rates": list_rates(facts),
         "attacked": facts.get("sensitive") or (),
-        "each": columns_of(facts),
+        "each": list_column_rates(facts),
         "values": facts.get("values") is not None,
-        "not_measured": [(_columns(one["sensitive"]), one["why"]) for one in facts.get("not_measured", ())],
+        "not_measured": [(_format_columns(one["sensitive"]), one["why"]) for one in facts.get("not_measured", ())],
     }
 
 
-def _cost(cost: Mapping[str, Any]) -> dict[str, Any]:
+def _collect_cost(cost: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "cost": cost,
         "bound": cost.get("lower_bound") or {},
@@ -411,7 +411,7 @@ def _cost(cost: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _published_rows(certificate: Mapping[str, Any]) -> int:
+def _count_published_rows(certificate: Mapping[str, Any]) -> int:
     # A certificate that was not saved has no output, so the input counts.
     written = [file["rows"] for file in certificate.get("output", {}).get("files", {}).values() if "rows" in file]
     if written:
@@ -419,12 +419,12 @@ def _published_rows(certificate: Mapping[str, Any]) -> int:
     return int(certificate["input"]["rows"] - certificate["input"].get("rows_left_out", 0))
 
 
-def _measures(metrics: Mapping[str, float | int | None]) -> list[tuple[str, str, str]]:
+def _list_measures(metrics: Mapping[str, float | int | None]) -> list[tuple[str, str, str]]:
     """List the measures beyond the cost section with their names, meanings and values."""
-    told = []
+    rows = []
     for name, value in metrics.items():
         metric = METRICS[name]
         if value is not None and not metric.of_cost:
             title = _(metric.title)
-            told.append((title[0].upper() + title[1:], _(metric.meaning), sentences.number(value)))
-    return told
+            rows.append((title[0].upper() + title[1:], _(metric.meaning), sentences.number(value)))
+    return rows

@@ -9,9 +9,9 @@ from shoal._core.language import gettext as _
 from shoal._core.language import marked
 from shoal._core.words import number, percent
 
-__all__ = ["PERSON_ATTACKERS", "bundle_sentence", "risk_figures"]
+__all__ = ["PERSON_OUTCOMES", "bundle_sentence", "risk_figures"]
 
-PERSON_ATTACKERS = (
+PERSON_OUTCOMES = (
     ("highest", marked("a person is found: the highest probability")),
     ("average", marked("a person is found: the average over all persons")),
     ("records_above", marked("persons found with a probability of more than {}")),

@@ -55,7 +55,8 @@ class ColumnFields:
         default=(),
         flag="--insensitive",
         metavar="NAMES",
-        help="Columns that reveal nothing about a person, published unchanged; rest: all without another role.",
+        help="Columns that reveal nothing about a person, published unchanged. The word rest stands for all columns "
+        "without another role.",
         kind=tuple[str, ...],
     )
     # Persons and further units.
@@ -68,8 +69,8 @@ class ColumnFields:
         default=None,
         flag="--person",
         metavar="NAMES",
-        help="The column (or several together) that identifies the person of each record, never published: k "
-        "then counts persons.",
+        help="The column (or several together) that identifies the person of each record. It is never published, "
+        "and k counts persons instead of records.",
         kind=tuple[str, ...],
     )
     units: Sequence[str | Sequence[str]] = requestable(

@@ -307,7 +307,7 @@ class RequestFields(ColumnFields):
         "Whether to replace existing folders of an earlier release.",
         section="output",
         flag="--force",
-        help="Replace OUT and OUT.private if they exist.",
+        help="Replace existing output: OUT, and OUT.private if the command writes it.",
         kind=bool,
     )
 

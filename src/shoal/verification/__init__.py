@@ -7,7 +7,7 @@ It also interprets published cells for other packages: see `read_table`.
 from shoal.verification.achieved import Achieved, measure
 from shoal.verification.counting import count_groups, count_population
 from shoal.verification.failures import Failure, find_failures
-from shoal.verification.faithfulness import check_faithful, covered_values
+from shoal.verification.faithfulness import check_faithful, find_covered_values
 from shoal.verification.meaning import Meaning, collect_meanings
 from shoal.verification.node_names import scale_of_names
 from shoal.verification.published_columns import ReadColumn, ReadTable, read_table
@@ -30,7 +30,7 @@ __all__ = [
     "collect_meanings",
     "count_groups",
     "count_population",
-    "covered_values",
+    "find_covered_values",
     "find_failures",
     "measure",
     "name_units",

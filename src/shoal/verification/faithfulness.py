@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from shoal.verification.meaning import Meaning
 
-__all__ = ["check_faithful", "covered_values"]
+__all__ = ["check_faithful", "find_covered_values"]
 
 Coded: TypeAlias = "tuple[NDArray[Any], pl.Series]"
 """A code per row, and the values of the codes."""
@@ -49,7 +49,7 @@ def check_faithful(
     meanings: Mapping[str, Meaning],
     unchanged: Sequence[str] = (),
     star: str = "*",
-    coded_before: Mapping[str, Coded] = _NONE,
+    encodings: Mapping[str, Coded] = _NONE,
 ) -> None:
     """Check that every published cell covers the value of its row.
 
@@ -67,48 +67,48 @@ def check_faithful(
         The columns that are published without changes.
     star : str
         The symbol of a suppressed cell.
-    coded_before : mapping of column to (codes, values), optional
+    encodings : mapping of column to (codes, values), optional
         Encodings of columns of the microdata, restricted to the published rows, with a missing value last among the
         values. They save the time of encoding text again. An encoding is used only if it decodes to exactly the column.
 
     Raises
     ------
     ReleaseUnsafeError
-        If cells are not true. The message names the columns and the number of such cells, never a cell.
+        If cells do not cover their values. The message names the columns and the number of such cells, never a cell.
     """
     # Every published row must stand for a row of its own.
     places = np.asarray(rows, dtype=np.intp)
-    stands = np.zeros(original.height, dtype=np.bool_)
-    stands[places] = True
-    if not len(places) == published.height == np.count_nonzero(stands):
-        raise _untrue_error("its rows do not correspond one to one to rows of the input")
+    is_published = np.zeros(original.height, dtype=np.bool_)
+    is_published[places] = True
+    if not len(places) == published.height == np.count_nonzero(is_published):
+        raise _unfaithful_error("its rows do not correspond one to one to rows of the input")
     if len(places) < original.height:
         # Rows that are not published must not influence how cells are interpreted.
-        original, places = original.filter(stands), (np.cumsum(stands) - 1)[places]
+        original, places = original.filter(is_published), (np.cumsum(is_published) - 1)[places]
 
-    def wrong(name: str) -> int:
+    def count_wrong(name: str) -> int:
         shown, true = published.get_column(name), original.get_column(name)
         if name not in meanings:
-            return _different(shown, true, places)
-        return _uncovered(shown, _codes_of(true, coded_before.get(name)), places, meanings[name], star)
+            return _count_different(shown, true, places)
+        return _count_uncovered(shown, _encode(true, encodings.get(name)), places, meanings[name], star)
 
     # Columns are independent; in large tables two threads share them.
     names = [*meanings, *unchanged]
     if published.height < _MIN_ROWS_FOR_THREADS:
-        found = [wrong(name) for name in names]
+        found = [count_wrong(name) for name in names]
     else:
         with ThreadPoolExecutor(max_workers=2) as pool:
-            found = list(pool.map(wrong, names))
+            found = list(pool.map(count_wrong, names))
     # The message has names and counts, because cells must not reach a log.
     failed = [f"{count} of '{name}'" for name, count in zip(names, found, strict=True) if count]
     if failed:
-        raise _untrue_error(f"cells that do not hold the value of the row that they stand for: {', '.join(failed)}")
+        raise _unfaithful_error(f"cells that do not hold the value of the row that they stand for: {', '.join(failed)}")
 
 
-def covered_values(
+def find_covered_values(
     labels: Sequence[str | None], values: pl.Series, *, meaning: Meaning, star: str = "*"
 ) -> NDArray[np.bool_]:
-    """Compute the true values that each cell of a column covers, as a reader would interpret it.
+    """Find the true values that each cell of a column covers, as a reader would interpret it.
 
     Parameters
     ----------
@@ -128,10 +128,10 @@ def covered_values(
     Examples
     --------
     >>> from shoal.verification import Meaning
-    >>> covered_values(["[20, 25]", "30", "*"], pl.Series([20, 30, None]), meaning=Meaning(kind="values")).tolist()
+    >>> find_covered_values(["[20, 25]", "30", "*"], pl.Series([20, 30, None]), meaning=Meaning(kind="values")).tolist()
     [[True, False, False], [False, True, False], [True, True, True]]
     """
-    # The same steps as in `_uncovered`, with every pair instead of those that occur.
+    # The same steps as in `_count_uncovered`, with every pair instead of those that occur.
     true = Values(meaning.transformed(values.drop_nulls()))
     codes = np.arange(len(labels))
     column = ReadColumn(values.name, list(labels), codes, meaning=meaning, star=star, scale=true.scale)
@@ -141,14 +141,14 @@ def covered_values(
     return pairs.reshape(len(labels), len(values))
 
 
-def _untrue_error(what: str) -> ReleaseUnsafeError:
+def _unfaithful_error(what: str) -> ReleaseUnsafeError:
     return ReleaseUnsafeError(
         f"The release is not true: {what}. Nothing was published. This is a bug in shoal, or in a coarsening of your "
         "own: please report it."
     )
 
 
-def _different(shown: pl.Series, true: pl.Series, places: NDArray[np.intp]) -> int:
+def _count_different(shown: pl.Series, true: pl.Series, places: NDArray[np.intp]) -> int:
     """Count the cells that differ from the true value."""
     if true.dtype.is_float():
         shown, true = shown.fill_nan(None), true.fill_nan(None)
@@ -164,11 +164,11 @@ def _different(shown: pl.Series, true: pl.Series, places: NDArray[np.intp]) -> i
     return int((~shown.eq_missing(expected)).sum())
 
 
-def _codes_of(true: pl.Series, before: Coded | None) -> Coded:
+def _encode(true: pl.Series, known: Coded | None) -> Coded:
     """Encode a column; the given encoding is used only if it decodes to exactly this column."""
-    if before is None or not (true.dtype == pl.String or true.dtype.is_float()):
+    if known is None or not (true.dtype == pl.String or true.dtype.is_float()):
         return encode_values(true)  # other types are fast to encode
-    codes, values = before
+    codes, values = known
     # The encoding comes from code that is to be verified, so it is checked cell by cell.
     present = values.drop_nulls()
     if true.dtype.is_float():
@@ -180,10 +180,10 @@ def _codes_of(true: pl.Series, before: Coded | None) -> Coded:
     return codes, present
 
 
-def _uncovered(shown: pl.Series, true: Coded, places: NDArray[np.intp], meaning: Meaning, star: str) -> int:
+def _count_uncovered(shown: pl.Series, true: Coded, places: NDArray[np.intp], meaning: Meaning, star: str) -> int:
     """Count the cells of a quasi-identifier that do not cover the value of their row."""
     value_codes, distinct = true
-    cell_codes, cells = _occurring(*encode_values(shown))
+    cell_codes, cells = _drop_unused(*encode_values(shown))
     values = Values(meaning.transformed(distinct))
     labels = [*format_values(cells).to_list(), None]
     column = ReadColumn(shown.name, labels, cell_codes, meaning=meaning, star=star, scale=values.scale)
@@ -191,15 +191,15 @@ def _uncovered(shown: pl.Series, true: Coded, places: NDArray[np.intp], meaning:
     pairs = _Pairs(value_codes, len(distinct) + 1, cell_codes, len(labels), places)
     covered = place_cells(column, values)
     wrong = 0
-    for some in pairs.distinct():
-        value, cell = np.divmod(some, len(labels))
+    for chunk in pairs.iterate_distinct():
+        value, cell = np.divmod(chunk, len(labels))
         fits = covered.covers(cell, values.ranks(value))
         if not fits.all():
-            wrong += pairs.rows(some[~fits])
+            wrong += pairs.count_rows(chunk[~fits])
     return wrong
 
 
-def _occurring(codes: NDArray[Any], cells: pl.Series) -> Coded:
+def _drop_unused(codes: NDArray[Any], cells: pl.Series) -> Coded:
     """Leave out the cells without a row: numbers and dates have a code for each value between the first and last."""
     occurs = np.zeros(len(cells) + 1, dtype=np.bool_)
     occurs[codes] = True
@@ -222,7 +222,7 @@ class _Pairs:
     ) -> None:
         self._values, self._cells, self._places = values, cells, places
         self._labels, self._size = labels, count * labels
-        self._many = self._size > _MAX_PAIRS_MARKED
+        self._too_many_to_mark = self._size > _MAX_PAIRS_MARKED
 
     def _chunks(self) -> Iterator[NDArray[np.int64]]:
         # Chunks keep the memory for pairs constant.
@@ -233,10 +233,10 @@ class _Pairs:
             pairs += self._cells[start:stop]
             yield pairs
 
-    def distinct(self) -> Iterator[NDArray[np.int64]]:
+    def iterate_distinct(self) -> Iterator[NDArray[np.int64]]:
         """Yield the distinct pairs that occur; if there may be very many, yield the pairs of all rows."""
         # If very many pairs are possible, each chunk is checked as it comes.
-        if self._many:
+        if self._too_many_to_mark:
             yield from self._chunks()
             return
         # An array of flags is faster than sorting as long as it fits into memory.
@@ -245,8 +245,8 @@ class _Pairs:
             occurs[pairs] = True
         yield np.flatnonzero(occurs)
 
-    def rows(self, wanted: NDArray[np.integer]) -> int:
-        """Count the rows that have one of the pairs that `distinct` yielded."""
-        if self._many:
+    def count_rows(self, wanted: NDArray[np.integer]) -> int:
+        """Count the rows that have one of the pairs that `iterate_distinct` yielded."""
+        if self._too_many_to_mark:
             return len(wanted)
         return sum(int(np.isin(pairs, wanted).sum()) for pairs in self._chunks())

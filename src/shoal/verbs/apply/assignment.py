@@ -10,7 +10,7 @@ import polars as pl
 from shoal.recoding import rank
 from shoal.table import dictionary_text
 from shoal.table.compressed import entries_of_rows
-from shoal.verification import covered_values
+from shoal.verification import find_covered_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -136,7 +136,9 @@ def _covering(plan: ReleasePlan, table: Table, rows: NDArray[np.int64]) -> NDArr
             numbered, on="cell", how="left", nulls_equal=True, maintain_order="left"
         )
         place = joined["at"].to_numpy()
-        matrix = covered_values(labels.to_list(), column.dictionary, meaning=plan.meanings[column.name], star=plan.star)
+        matrix = find_covered_values(
+            labels.to_list(), column.dictionary, meaning=plan.meanings[column.name], star=plan.star
+        )
         covers.append((matrix[place], column.codes[rows]))
         reach += np.log(np.maximum(matrix.sum(axis=1), 1))[place]
     # Take the first covering form in the order of preference, for a batch of rows at a time.

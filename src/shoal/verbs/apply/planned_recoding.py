@@ -18,7 +18,7 @@ from shoal.recoding import (
 )
 from shoal.release.plan import categories_of
 from shoal.table import dictionary_text
-from shoal.verification import covered_values
+from shoal.verification import find_covered_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,7 +93,7 @@ def _column(
     places = np.append(cells.to_physical().cast(pl.Int64).fill_null(len(named)).to_numpy(), 0)[forms]
     used, codes = np.unique(np.where(stars, len(named) + 1, places), return_inverse=True)
     labels = pl.Series(column.name, [*named, None, plan.star], dtype=pl.String).gather(pl.Series(used))
-    domains = _domains(covered_values(labels.to_list(), column.dictionary, meaning=meaning, star=plan.star))
+    domains = _domains(find_covered_values(labels.to_list(), column.dictionary, meaning=meaning, star=plan.star))
     numbered = pl.DataFrame({"label": dictionary_text(column.dictionary)}).with_row_index("code")
     # A cell is kept if its label is the one value of the group.
     itself = labels.to_frame("label").join(numbered, on="label", how="left", nulls_equal=True, maintain_order="left")
