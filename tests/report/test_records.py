@@ -98,3 +98,16 @@ def test_the_page_for_readers_is_not_calmer_than_that_of_the_publisher(language:
     )
     assert reservation in readers.replace("&#39;", "'")
     assert reservation not in publisher.replace("&#39;", "'")
+
+
+def test_the_public_page_does_not_take_any_record_of_a_person_for_one(tmp_path: Path) -> None:
+    """Of four records of a group two are one person's: a given one is found with 1 in 4, one of the two with 1 in 2."""
+    table = pl.DataFrame({"p": [0, 0, 1, 2, 3, 3, 4, 5], "age": [30] * 4 + [50] * 4, "d": list("abcdabcd")})
+    release = shoal.anonymize(table, quasi_identifiers="age", sensitive="d", person="p", k=2, l=2, seed=1)
+    assert release.certificate.persons[0]["largest_share"] == 0.5
+    release.report(tmp_path / "page.html", public=True)
+    text = text_of((tmp_path / "page.html").read_text("utf-8"))
+    assert (
+        "looks for one record of a person known to be in the file picks it with a probability of at most 1 in 4" in text
+    )
+    assert "at most one in 2" in text

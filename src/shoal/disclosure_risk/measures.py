@@ -155,7 +155,7 @@ def _prosecutor(facts: Facts) -> str:
             limit=_limit(figures),
         )
     return _(
-        "Somebody who looks for a person known to be in the file picks the right record with a probability of at most "
+        "Somebody who looks for one record of a person known to be in the file picks it with a probability of at most "
         "{highest}, and of {average} on average. For {above} of {rows} records it is more than {limit}."
     ).format(
         highest=_one_in(figures["highest"]),

@@ -133,10 +133,11 @@ class RequestFields(ColumnFields):
     )
     exact_ends: bool = requestable(
         "bool",
-        "For generalization without a hierarchy. By default, no end of an interval and no member of a set is the "
-        "exact value of fewer than k records (the requested k, and at least 3): ends move outward, to months, "
-        "quarters, years, decades or round numbers, until k records are that close, and a set becomes a star. True "
-        "publishes the smallest intervals and sets, whose ends are usually the value of a single record.",
+        "For generalization without a hierarchy. By default, an end of an interval is the value of at least k records "
+        "(the requested k, and at least 3); else it moves outward to an end of a month, a quarter, years or a round "
+        "step that holds k records, where a record may happen to be. A set with a member that fewer than k records "
+        "have becomes a star. True publishes the smallest intervals and sets, whose ends are usually the value of a "
+        "single record.",
         section="recoding",
         flag="--exact-ends",
         help="With --recoding generalization: allow ends of intervals, and members of sets, that fewer than k "
