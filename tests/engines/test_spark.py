@@ -467,6 +467,10 @@ def test_folders_that_are_named_after_columns_are_columns_of_text(
     assert table.columns == (*people.columns, "zone")
     counts = {row["zone"]: row["count"] for row in table.frame.groupBy("zone").count().collect()}
     assert counts == {"007": 300, None: people.height - 300}
+    people.with_columns(zone=pl.lit("x")).write_parquet(tmp_path / "lake/zone=007/part.parquet")
+    (tmp_path / "lake/zone=__HIVE_DEFAULT_PARTITION__/part.parquet").unlink()
+    with pytest.raises(DataError, match="'zone' is a column of files"):
+        spark_tables.scan_spark(tmp_path / "lake")
 
 
 def test_a_session_that_was_stopped_is_an_error_with_advice(

@@ -16,13 +16,14 @@ from shoal.io.delimited import check_delimited
 from shoal.io.frames import PANDAS_INDEX, open_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import polars as pl
 
 __all__ = [
     "ScannedTable",
     "bytes_to_read",
+    "check_partition_columns",
     "collect_in_memory",
     "is_folder_of_parquet",
     "iterate_batches",
@@ -187,6 +188,21 @@ def partition_values(file: Path, folder: Path) -> dict[str, str | None]:
     return {unquote(name): None if value == _MISSING_VALUE else unquote(value) for name, _, value in pairs}
 
 
+def check_partition_columns(file: Path, folder: Path, columns: Iterable[str]) -> None:
+    """Check that no column of a file is named like one of its folders.
+
+    Raises
+    ------
+    DataError
+        If one is.
+    """
+    clash = partition_values(file, folder).keys() & set(columns)
+    if clash:
+        raise DataError(
+            f"'{min(clash)}' is a column of files in '{folder.name}', and one of its folders. Remove one of the two."
+        )
+
+
 def _files_below(folder: Path) -> Iterator[Path]:
     """Yield the files of a folder and of its partitions by name; other folders are yielded as they are."""
     for file in sorted(file for file in folder.iterdir() if not file.name.startswith((".", "_"))):
@@ -234,22 +250,21 @@ def _scanned(lazy: pl.LazyFrame) -> ScannedTable:
 def _scan_parquet(files: Sequence[Path], path: Path) -> ScannedTable:
     import polars as pl
 
-    shown = path.name
+    folder = path if path.is_dir() else path.parent
     try:
-        parts = []
+        parts: list[pl.LazyFrame] = []
         # The files of each partition get its values as columns of text, in which leading zeros stay.
-        for parent, those in groupby(files, key=lambda file: file.parent):
-            lazy = pl.scan_parquet(list(those), hive_partitioning=False, glob=False)
-            values = {} if parent == path.parent else partition_values(parent / "_", path)
-            if clash := values.keys() & set(lazy.collect_schema().names()):
-                raise DataError(
-                    f"'{min(clash)}' is a column of files in '{shown}', and one of its folders. Remove one of the two."
-                )
+        for _, those in groupby(files, key=lambda file: file.parent):
+            together = list(those)
+            lazy = pl.scan_parquet(together, hive_partitioning=False, glob=False)
+            if not parts:
+                check_partition_columns(together[0], folder, lazy.collect_schema().names())
+            values = partition_values(together[0], folder)
             parts.append(lazy.with_columns(pl.lit(value, pl.String).alias(name) for name, value in values.items()))
         return replace(_scanned(parts[0] if len(parts) == 1 else pl.concat(parts)), in_files=True)
     except (pl.exceptions.PolarsError, OSError) as error:
         kind = type(error).__name__
-    raise DataError(f"'{shown}' cannot be read as Parquet ({kind}). It may be damaged; write it again.")
+    raise DataError(f"'{path.name}' cannot be read as Parquet ({kind}). It may be damaged; write it again.")
 
 
 def _scan_delimited(path: Path, delimiter: str | None) -> ScannedTable:

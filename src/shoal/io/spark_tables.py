@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError
 from shoal.io.frames import PANDAS_INDEX
-from shoal.io.scanning import parquet_files
+from shoal.io.scanning import check_partition_columns, parquet_files
 from shoal.io.spark_session import active_session, is_spark_frame, on_spark, pinned_session
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _scan_files(data: Any) -> SparkTable:
             ".",
         )
     files = parquet_files(path) if path.is_dir() else [path]
-    rows = _rows_of(files, path.name)
+    rows = _rows_of(files, path)
     # Names of files must not be taken for glob patterns.
     addresses = [re.sub(r"([\\*?\[\]{}])", r"\\\1", f"file://{file}") for file in files]
     reader = session.read
@@ -226,17 +226,19 @@ def _scan_files(data: Any) -> SparkTable:
     return _scanned(frame, home, rows)
 
 
-def _rows_of(files: Sequence[Path], shown: str) -> int:
+def _rows_of(files: Sequence[Path], path: Path) -> int:
     """Count the rows of Parquet files, and check that their columns agree: Spark would take missing ones for empty."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows, schema = 0, None
+    rows, schema, shown = 0, None, path.name
     try:
         for file in files:
             facts = pq.ParquetFile(file)
             # Types must agree exactly, because Spark would read only one schema.
-            schema = facts.schema_arrow if schema is None else schema
+            if schema is None:
+                schema = facts.schema_arrow
+                check_partition_columns(file, path if path.is_dir() else path.parent, schema.names)
             if not facts.schema_arrow.equals(schema):
                 raise DataError(f"The files in '{shown}' have different columns, or columns of different types.")
             rows += facts.metadata.num_rows
