@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -33,6 +34,19 @@ EFFORT_LIMITS = (
     "OCC: tp+ with * orders / best bound, d = 4, l = 2..10",
 )
 ENDS_LIMITS = ("*, *: loss over that of exact ends",)
+LARGE_LIMITS = (
+    "100,000,000 rows, d = 4: time over one group_by and one copy",
+    "100,000,000 rows, d = 4: peak memory",
+    "* rows, d = 4: share of the time that is in no step",
+    "* rows, d = 4: temporary files left behind",
+    "100,000,000 rows, d = 4: time over the other tree",
+    "100,000,000 rows, an insensitive column: time over one group_by and one copy",
+    "100,000,000 rows, an insensitive column: peak memory",
+    "* rows, d = 4, in pieces: stars over those in memory",
+    "* rows, d = 4, Spark on local[2]: stars over those in memory",
+    "* rows, d = 7, in pieces: loss over that of a tenth of the rows in memory",
+    "* rows, partition and verify: two cores over one",
+)
 LEDGER_LIMITS = (
     "*: whole publish into SQLite",
     "*: bytes of the ledger for each person, after * releases over after two",
@@ -517,7 +531,8 @@ def test_engines_parts_and_cores_are_measured(benchmarks, settings, monkeypatch,
         2_000,
     ]
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("tmp")] == []
-    assert part.targets
+    names = [target.what.replace("2,000", "100,000,000") for target in part.targets]
+    assert all(any(fnmatchcase(name, pattern.replace("[", "[[]")) for pattern in LARGE_LIMITS) for name in names)
 
 
 def test_a_run_prints_keeps_and_summarises_its_figures(benchmarks, settings, monkeypatch, capsys, tmp_path):
@@ -584,6 +599,12 @@ def test_a_run_goes_on_where_it_was_interrupted_and_marks_what_is_of_an_earlier_
     text = (tmp_path / "RESULTS.md").read_text()
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| `")]
     assert [(line[0], line[-1]) for line in cells] == [("`speed`", "abc1"), ("`stars`", "abc2 with changes in src")]
+
+
+def test_each_part_runs_in_a_test(benchmarks):
+    tested = Path(__file__).read_text(encoding="utf-8")
+    modules = {part.__module__.removeprefix("benchmarks.") for part in benchmarks.__main__._PARTS.values()}
+    assert not [name for name in modules if not re.search(rf"benchmarks\.{name}\b", tested)]
 
 
 def test_what_people_wait_for_is_measured(benchmarks, settings, monkeypatch):
