@@ -102,16 +102,13 @@ def test_all_tables_of_four_rows() -> None:
     ids=["ages", "decimals", "dates", "names"],
 )
 def test_ends_that_are_exact_or_not(values: tuple[Any, ...], algorithm: str, ends: bool) -> None:
-    """Every table of six rows with three values, in two orders: how far an end went is in the published table."""
+    """Every table of six rows with three values: how far an end went out is in the published table alone."""
     found = Enumeration()
     for chosen in itertools.product(values, repeat=6):
-        places = [values.index(value) for value in chosen]
-        in_order = all(places[start::2] == sorted(places[start::2]) for start in (0, 1))
-        if chosen[0] == values[0] and in_order:
+        if chosen[0] == values[0]:
             table = pl.DataFrame({"q": chosen, "s": list("xyxyxy")})
             asked: dict[str, Any] = {"privacy": shoal.KAnonymity(2), "recoding": "generalization"}
-            for original in (table, table.reverse()):
-                found.add(original, quasi_identifiers=["q"], algorithm=algorithm, exact_ends=ends, **asked)
+            found.add(table, quasi_identifiers=["q"], algorithm=algorithm, exact_ends=ends, **asked)
     assert found.check() > 10
 
 
