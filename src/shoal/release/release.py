@@ -236,7 +236,7 @@ class Release(VerifiedTable):
         """Measure the loss of prediction quality by cross-validation on the original and on the published table.
 
         In each fold, one model is trained and evaluated on original values, and another one on the published cells of
-        the same people. Both are scored against the true target. Numbers and dates are encoded by their bounds (two
+        the same records. Both are scored against the true target. Numbers and dates are encoded by their bounds (two
         features each; a missing bound is replaced by the median, with an indicator), other columns by indicators of
         their cells. Requires scikit-learn: `pip install 'shoal-privacy[learn]'`.
 

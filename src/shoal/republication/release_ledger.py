@@ -287,8 +287,7 @@ class Ledger(Unpicklable):
             If the key is in no file and none is named, or the new key cannot be written.
         """
         store = self._store
-        # The new key replaces the file of the old one by default.
-        # The file of the old key is replaced after the ledger is committed under the new one.
+        # By default the new key replaces the file of the old one, after the ledger is committed under the new one.
         target = store.key_path if key_file is None else Path(key_file).expanduser().absolute()
         if target is None:
             raise LedgerError(

@@ -144,7 +144,6 @@ class _Pieces(NamedTuple):
 
 @inlined
 def _square(weight):
-    # As a float: squares of loads may exceed 63 bits.
     """Square a load, as a float, because squares may exceed 63 bits."""
     return np.float64(weight) * np.float64(weight)
 

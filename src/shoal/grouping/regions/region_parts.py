@@ -104,7 +104,7 @@ def recombine(
     graph, weights, k
         As in `cut_along_tree`.
     parts : array of int32
-        ConnectedParts of the graph into connected parts of weight at least k, numbered 0, 1, ...
+        Division of the graph into connected parts of weight at least k, numbered 0, 1, ...
     bound : int
         Lower bound on the largest part of any division.
     rng : numpy.random.Generator

@@ -1,4 +1,4 @@
-"""Prediction utility: models trained on the original and on the release, scored on the same held-out people."""
+"""Prediction utility: models trained on the original and on the release, scored on the same held-out records."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Utility:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Views:
-    """Original and published values of the same people in the same order."""
+    """Original and published values of the same records in the same order."""
 
     original: pl.DataFrame
     """The published columns with their original values."""

@@ -53,7 +53,7 @@ def measure_utility(
     """Measure the loss of prediction quality; see `Release.utility`."""
     if target not in release.schema.published:
         raise ColumnError(f"The release has no column '{target}'. {near_matches(target, release.schema.published)}")
-    # Scores compare the original and the published values of each person, which needs row numbers.
+    # Scores compare the original and the published values of each row, which needs row numbers.
     table = release.store.rows_of(release.metrics.table)
     rows, table_rows = release.rows, release.store.table_rows
     if table is None or len(table_rows) != release.store.height:

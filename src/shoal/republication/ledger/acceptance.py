@@ -61,9 +61,7 @@ def accept(store: Store, last: Mapping[str, int]) -> list[str]:
         # Read the anchor before interrupted releases are resolved, because it may expect them.
         anchored = store.anchor.read_expected_heads()
         # The anchor is rewritten below, so it need not follow here.
-        finished = journal.complete_interrupted(
-            store.database, store.secrets, lambda: None
-        )  # the anchor is rewritten below
+        finished = journal.complete_interrupted(store.database, store.secrets, lambda: None)
         # Record the lost releases of each series.
         with store.database.open_for_writing() as connection:
             before = read_heads(connection)

@@ -306,7 +306,7 @@ def _lock_publishers(address: Address, engine: sa.Engine, wait: float) -> Iterat
             yield
         finally:
             # If the connection is lost, the lock is released already.
-            with contextlib.suppress(sa.exc.DBAPIError):  # a lost connection has lost its lock too
+            with contextlib.suppress(sa.exc.DBAPIError):
                 connection.execute(sa.select(sa.func.pg_advisory_unlock(number)))
 
 
