@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from shoal._version import __version__
 from shoal.disclosure_risk import measure_persons, reidentification
+from shoal.disclosure_risk.frequencies import count_pairs
 from shoal.disclosure_risk.reidentification import reidentification_of_persons
 from shoal.findings import (
     exact_ends,
@@ -29,6 +28,7 @@ from shoal.table import KEYED
 from shoal.verification import scale_of_names
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
@@ -155,9 +155,10 @@ def _add_risk_before(figures: Sequence[dict[str, Any]], prepared: PreparedTable)
     """Add to the figures of each kind of unit the risk of its units in the original rows."""
     if not prepared.table.quasi_identifiers:
         return
+    classes = prepared.original.classes
     for one, column in zip(figures, prepared.table.units, strict=False):
-        pairs = np.unique(np.column_stack((prepared.original.classes.of_rows, column.codes)).astype(np.int64), axis=0)
-        risk = reidentification_of_persons(pairs[:, 0], pairs[:, 1], k=prepared.request.requirement.k)
+        groups, persons, _ = count_pairs(classes.of_rows, classes.count, column.codes, column.size)
+        risk = reidentification_of_persons(groups, persons, k=prepared.request.requirement.k)
         one["risk_before"] = risk.to_dict()
 
 
