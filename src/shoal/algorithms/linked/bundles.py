@@ -12,10 +12,12 @@ from shoal.algorithms.linked.joining_kernel import BundleLists, NearUnits, UnitV
 from shoal.algorithms.local_search.loss_table import LossTable
 from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes
 from shoal.models import KAnonymity, Requirement
-from shoal.recoding import recode
+from shoal.recoding import rank, recode
 from shoal.table import Column, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Algorithm, Problem
@@ -76,7 +78,6 @@ def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDAr
         A sensitive value for each unit, in each sensitive attribute; see `ValueSets.most_common`.
     """
     columns: list[Column] = []
-    together: list[Column] = []
     hierarchies = {}
     attributes = np.empty((rows.shape[1], len(problem.table.quasi_identifiers)), dtype=np.int64)
     for place, column in enumerate(problem.table.quasi_identifiers):
@@ -84,14 +85,15 @@ def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDAr
         codes = column.codes[rows]
         constant = bool((codes == codes[:, :1]).all())
         attributes[:, place] = len(columns) + (0 if constant else np.arange(rows.shape[1]))
-        together.append(_joined(column, codes))
         for position in range(1 if constant else rows.shape[1]):
             name = f"{column.name} {position}"
             columns.append(_compacted(column, codes[:, position], name))
             if column.name in problem.hierarchies:
                 hierarchies[name] = problem.hierarchies[column.name]
     # The proxies stand in for the sets of values, which no algorithm for single values knows.
-    sensitive = tuple(_numbered(column, codes) for column, codes in zip(problem.table.sensitive, proxies, strict=True))
+    sensitive = tuple(
+        _numbered(column, [codes]) for column, codes in zip(problem.table.sensitive, proxies, strict=True)
+    )
 
     def with_attributes(attributes: list[Column]) -> Table:
         return Table(
@@ -102,23 +104,14 @@ def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDAr
             insensitive=problem.table.insensitive.clear(),
         )
 
-    joins = problem.recoding == "suppression" and len(columns) > len(together)
+    joined = None
+    if problem.recoding == "suppression" and len(columns) > len(problem.table.quasi_identifiers):
+        together = [_numbered(column, list(column.codes[rows].T)) for column in problem.table.quasi_identifiers]
+        joined = replace(problem, table=with_attributes(together), hierarchies={})
     return WideProblem(
         problem=replace(problem, table=with_attributes(columns), hierarchies=hierarchies),
         attributes=attributes,
-        joined=replace(problem, table=with_attributes(together), hierarchies={}) if joins else None,
-    )
-
-
-def _joined(column: Column, codes: NDArray[np.integer]) -> Column:
-    """Build a column whose values are the values at all positions together; only whether they are equal matters."""
-    found, compact = np.unique(codes, axis=0, return_inverse=True)
-    return Column(
-        name=column.name,
-        codes=compact.astype(np.uint32).reshape(len(codes)),
-        dictionary=column.dictionary.gather(np.arange(len(found)) % len(column.dictionary)),
-        ordered=False,
-        numbers=None,
+        joined=joined,
     )
 
 
@@ -137,13 +130,17 @@ def _compacted(column: Column, codes: NDArray[np.integer], name: str) -> Column:
     )
 
 
-def _numbered(column: Column, codes: NDArray[np.integer]) -> Column:
-    """Build a column of proxies. Only whether they are equal matters, so any entries of the dictionary will do."""
-    found, compact = np.unique(codes, return_inverse=True)
+def _numbered(column: Column, codes: Sequence[NDArray[np.integer]]) -> Column:
+    """Build a column of numbers, one for each combination of codes.
+
+    Only whether numbers are equal matters, so any entries of the dictionary will do.
+    """
+    # The codes may be those of values in lists, of which there may be more than of cells.
+    numbers, count = rank([(one, int(one.max()) + 1) for one in codes], len(codes[0]))
     return Column(
         name=column.name,
-        codes=compact.astype(np.uint32),
-        dictionary=column.dictionary.gather(np.arange(len(found))),
+        codes=numbers.astype(np.uint32),
+        dictionary=column.dictionary.gather(np.arange(count) % column.size),
         ordered=False,
         numbers=None,
     )
