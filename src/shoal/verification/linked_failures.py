@@ -12,7 +12,7 @@ from shoal._messages import Suggestion
 from shoal.errors import ParameterError
 from shoal.models import GroupModel
 from shoal.verification.failures import Failure
-from shoal.verification.linked_rows import UnitShare
+from shoal.verification.linked_rows import UnitShare, number_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,13 +73,10 @@ def bundle_units(frame: pl.DataFrame, pseudonym: str, quasi_identifiers: Sequenc
     >>> bundle_units(frame, "id", ["age"]).bundle_of.tolist()
     [0, 0, 1]
     """
-    known = pl.DataFrame([frame.get_column(name).alias(str(at)) for at, name in enumerate(quasi_identifiers)])
-    cells = pl.Series(np.zeros(frame.height, dtype=np.int64))
-    if quasi_identifiers:
-        different = known.unique(maintain_order=True).with_row_index("cell")
-        joined = known.join(different, on=known.columns, how="left", nulls_equal=True, maintain_order="left")
-        cells = joined["cell"]
-    rows = pl.DataFrame({"unit": frame.get_column(pseudonym), "cell": cells}).with_row_index("row")
+    names = (pseudonym, *quasi_identifiers)
+    numbered = pl.DataFrame([frame.get_column(name).alias(str(at)) for at, name in enumerate(names)])
+    cells = number_rows(numbered, numbered.columns[1:])
+    rows = pl.DataFrame({"unit": numbered["0"], "cell": cells}).with_row_index("row")
     units = rows.group_by("unit", maintain_order=True).agg(
         pl.col("cell").sort().cast(pl.String).str.join(",").alias("key"), pl.col("row").min()
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from shoal.models import GroupModel
 
-__all__ = ["find_bundles", "verify_linked"]
+__all__ = ["find_bundles", "number_rows", "verify_linked"]
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def find_bundles(
     if rows[unit].null_count():
         raise ReleaseUnsafeError("A row of linked rows has no pseudonym. Nothing was published.")
     # Number the different published rows, then describe each unit by the sorted numbers of its rows.
-    numbered = rows.with_columns(_number_rows(rows, known).alias("cell"))
+    numbered = rows.with_columns(number_rows(rows, known).alias("cell"))
     units = numbered.group_by(unit).agg(pl.col("cell").sort().cast(pl.String).str.join(",").alias("rows"))
     units = units.with_columns(pl.len().over("rows").alias("size"))
     total = units.height
@@ -152,7 +152,7 @@ def find_bundles(
     return Bundles(units=total, bundles=len(sizes), k=smallest, shares=shares, linked=pseudonym is not None)
 
 
-def _number_rows(rows: pl.DataFrame, known: Sequence[str]) -> pl.Series:
+def number_rows(rows: pl.DataFrame, known: Sequence[str]) -> pl.Series:
     """Assign a number to each different combination of columns."""
     import polars as pl
 
