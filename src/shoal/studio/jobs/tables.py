@@ -189,11 +189,12 @@ def check_goal(*, content: Mapping[str, Any], progress: Progress) -> bool:
     from shoal.pipeline.input import open_data
     from shoal.pipeline.prepare import interpret, prepare
     from shoal.request.request import Request
+    from shoal.request.request_fields import fields_in
 
     progress("read", 0, 1)
     asked = arguments_in(content)
     request = Request(**{name: value for name, value in asked.items() if name != "data"})
-    reading = {name: asked.get(name) for name in ("delimiter", "encoding", "sheet")}
+    reading = {name: asked.get(name) for name in fields_in("reading")}
     opened = open_data(asked["data"], **reading)
     request = request.resolve(opened.frame.columns)
     opened = interpret(opened, request, dates=request.dates, decimal=request.decimal)
