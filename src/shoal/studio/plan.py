@@ -101,7 +101,7 @@ class Plan:
 
     @property
     def about(self) -> str:
-        """Suffix of the explanations of k and l: empty if each record is one person's, "_counted" or "_linked"."""
+        """Suffix of the explanations of k and l: "_counted", "_linked", or empty if they explain single records."""
         return f"_{self.treatment}" if self.rows == SEVERAL and self.treatment != ONE_EACH else ""
 
     @property
@@ -187,7 +187,7 @@ class Plan:
         }
         return (
             f"A person may have several records: the column '{self.person}' identifies the person of each. "
-            + (published[self.treatment])
+            + published[self.treatment]
         )
 
     @property
