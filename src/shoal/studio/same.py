@@ -258,7 +258,7 @@ def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, ou
     )
 
 
-def spec_of(plan: Plan, *, output: str | None = None) -> str:
+def spec_of(plan: Plan, *, output: str) -> str:
     """Write the spec file of a plan."""
     return "\n".join([_HEAD, *toml_lines(plan.content(output=output))])
 
