@@ -40,7 +40,7 @@ def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         folder=_propose_folder(studio),
         home=studio.paths.home,
         roles=[(role, plan.names_of(role.name)) for role in ROLES],
-        sentences=explain_models(studio, plan),
+        sentences=explain_models(plan),
         same=build_equivalents(studio, plan),
         ended=_explain_end(studio, query),
         last=_find_last_folder(studio),

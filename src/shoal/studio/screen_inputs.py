@@ -114,7 +114,7 @@ def select_name(form: Mapping[str, str], names: Sequence[str], *, field: str = "
     return names[int(given)] if given.isdecimal() and len(given) < 6 and int(given) < len(names) else None
 
 
-def explain_models(studio: Studio, plan: Plan) -> list[str]:
+def explain_models(plan: Plan) -> list[str]:
     """Explain in sentences what the models of a plan promise to one person."""
     from shoal.report import promise
     from shoal.request.request import Request

@@ -312,7 +312,7 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         goals=GOALS,
         sensitive=sensitive,
         missing=missing,
-        sentences=explain_models(studio, plan),
+        sentences=explain_models(plan),
         same=build_equivalents(studio, plan),
     )
 
@@ -328,7 +328,7 @@ def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
 
 def explain_goal(studio: Studio, form: Mapping[str, str]) -> list[str]:
     """Explain what the goal of a form promises to one person, without storing it."""
-    return explain_models(studio, Plan(**{**vars(studio.plan), **_with_goal(studio.plan, form)}))
+    return explain_models(Plan(**{**vars(studio.plan), **_with_goal(studio.plan, form)}))
 
 
 def _with_goal(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
