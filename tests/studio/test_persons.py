@@ -233,3 +233,13 @@ def test_risk_and_previews_count_persons(asked, visits):
     asked.send("/coarser", {"coarsen-0": "", "do": "preview"})
     coarser = re.sub(r"\s+", " ", text_of(asked.look("/coarser")))
     assert re.search(r"Alone \?.*?\.33\.3%33\.3% In groups", coarser), "of persons: five visits hide nobody"
+
+
+def test_the_column_of_persons_is_offered_to_attacks(asked, visits):
+    """It identifies persons, so a screen that offers identifiers of persons lacks none."""
+    asked.send("/open", {"path": visits})
+    asked.send("/persons", {"answer": "counted", "column": "1"})
+    asked.send("/columns", {"do": "next", "role-1": "quasi_identifier"})
+    page = asked.look("/attack").text
+    assert re.search(r'name="identifier".*?<option[^>]*>pcode', page, re.DOTALL)
+    assert "That needs a column that names each person" not in page

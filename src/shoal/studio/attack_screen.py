@@ -50,8 +50,8 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         found=found,
         together=together,
         known=ATTACKS,
-        named=plan.names_of("direct_identifier"),
-        of=hash_names(plan.names_of("direct_identifier")),
+        named=plan.identifiers,
+        of=hash_names(plan.identifiers),
         sensitive=plan.names_of("sensitive"),
         asked=studio.attack or {"identifier": "", "others": "", "learn": "yes"},
         asked_together=studio.together or {"releases": [], "tables": [], "identifier": ""},
@@ -112,7 +112,7 @@ def _run_joint_attack(studio: Studio) -> Any:
 def set_attack(studio: Studio, form: Mapping[str, str]) -> str:
     """Request attacks on the release."""
     plan = studio.plan
-    identifier = select_name(form, plan.names_of("direct_identifier")) or ""
+    identifier = select_name(form, plan.identifiers) or ""
     # Validate now, so that the error appears at the form and not when the job runs.
     others = form.get("others", "").strip()
     if others:
@@ -131,7 +131,7 @@ def set_together(studio: Studio, form: Mapping[str, str]) -> str:
         raise UsageError("The releases of the folder have changed since that page was made. Load it again.")
     if not 2 <= len(chosen) <= _MAX_TOGETHER:
         raise UsageError(f"Choose two releases or more, at most {_MAX_TOGETHER}.")
-    identifier = select_name(form, studio.plan.names_of("direct_identifier"))
+    identifier = select_name(form, studio.plan.identifiers)
     if identifier is None:
         raise UsageError("Say which column names each person: without one nobody is known to be the same.")
     tables = [form.get(f"table-{at}", "") for at in chosen]
