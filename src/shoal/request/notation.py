@@ -10,6 +10,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from shoal.hierarchy import Hierarchy
 from shoal.request.texts import listed_name
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _python_source(value: Any, imported: set[str]) -> str:
             return f"[{inside}]"
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     # A hierarchy is the name of its file, in the folder of the table.
-    if type(value).__name__ == "Hierarchy":
+    if isinstance(value, Hierarchy):
         return repr(value.source)
     if isinstance(value, os.PathLike):
         return repr(os.fspath(value))
