@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -76,6 +76,7 @@ TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])
     ),
     suffix=st.sampled_from(["csv", "parquet"]),
 )
+@example(columns=[("^$", [None, "a", None, "b"])], suffix="csv")
 def test_what_is_written_is_read_back(tmp_path_factory, columns, suffix):
     frame = pl.DataFrame({name: pl.Series(values, dtype=pl.String) for name, values in columns})
     path = tmp_path_factory.mktemp("out") / f"t.{suffix}"

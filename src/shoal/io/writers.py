@@ -242,7 +242,8 @@ def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
                     f"The column '{column.name}' holds missing values and empty texts, which readers of CSV cannot "
                     "tell apart. Replace one of them, or write Parquet."
                 )
-            if column.str.contains("\0", literal=True).any():
+            # Polars takes some names, such as "^$", for patterns of names.
+            if column.alias("text").str.contains("\0", literal=True).any():
                 raise DataError(f"The column '{column.name}' holds NUL characters, which CSV cannot. Remove them.")
     return frame.with_columns(
         pl.col(pl.Float32, pl.Float64).fill_nan(None),
@@ -265,9 +266,11 @@ def spreadsheet_names(names: Sequence[str]) -> list[str]:
 
 
 def _quoted(text: pl.Series) -> pl.Series:
+    # Polars takes some names, such as "^$", for patterns of names.
+    plain = text.alias("text")
     # One apostrophe more, so that different texts stay different.
-    risky = text.str.contains(FORMULA)
-    return text.zip_with(~risky.fill_null(value=False), "'" + text)
+    risky = plain.str.contains(FORMULA)
+    return plain.zip_with(~risky.fill_null(value=False), "'" + plain).alias(text.name)
 
 
 @contextmanager
