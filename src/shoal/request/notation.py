@@ -10,7 +10,6 @@ from dataclasses import MISSING, fields, is_dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from shoal.hierarchy import Hierarchy
 from shoal.request.texts import listed_name
 
 if TYPE_CHECKING:
@@ -115,7 +114,9 @@ def _python_source(value: Any, imported: set[str]) -> str:
         if isinstance(value, list):
             return f"[{inside}]"
         return f"({inside},)" if len(value) == 1 else f"({inside})"
-    # A hierarchy is the name of its file, in the folder of the table.
+    # A hierarchy is the name of its file, in the folder of the table. The import loads Polars, which takes time.
+    from shoal.hierarchy import Hierarchy
+
     if isinstance(value, Hierarchy):
         return repr(value.source)
     if isinstance(value, os.PathLike):
