@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, UsageError
-from shoal.studio import jobs, same
+from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
 from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import collect_results, hash_names, inspect_with_roles, select_name
@@ -59,7 +59,7 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         tables=[one.name for one in studio.paths.listed()],
         written=_find_written_release(studio),
         note=_PLAIN if _has_other_formats(inspected) else "",
-        same=_build_equivalents(studio),
+        equivalents=_build_equivalents(studio),
     )
 
 
@@ -161,12 +161,12 @@ def _list_releases(studio: Studio) -> list[dict[str, Any]]:
     return found
 
 
-def _build_equivalents(studio: Studio) -> same.Same | None:
+def _build_equivalents(studio: Studio) -> equivalents.Equivalents | None:
     # Commands name the written release, or the folder into which it would be written.
     folder = _find_written_release(studio)
     named = studio.paths.free_folder() if folder is None else folder.name
     try:
-        return same.of_attacking(
+        return equivalents.of_attacking(
             studio.plan,
             asked=studio.attack or {},
             together=studio.together,

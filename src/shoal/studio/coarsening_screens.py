@@ -71,7 +71,7 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         of=hash_names(plan.names_of("quasi_identifier")),
         most=_find_finest_columns(offered, plan),
         k=parse_k(plan),
-        same=build_equivalents(studio, plan),
+        equivalents=build_equivalents(studio, plan),
     )
 
 
@@ -176,7 +176,7 @@ def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         shown=name in studio.columns_shown,
         now=plan.coarsen.get(name, ""),
         k=parse_k(plan),
-        same=build_equivalents(studio, plan),
+        equivalents=build_equivalents(studio, plan),
     )
 
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, UsageError
-from shoal.studio import jobs, same
+from shoal.studio import equivalents, jobs
 from shoal.studio.explanations import COMPARED
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError
@@ -47,7 +47,7 @@ def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         levels=levels,
         sensitive=plan.names_of("sensitive"),
         compared=COMPARED,
-        same=_build_equivalents(studio, levels),
+        equivalents=_build_equivalents(studio, levels),
     )
 
 
@@ -114,10 +114,10 @@ def _lay_out_drawing(found: Mapping[str, Any]) -> dict[str, Any]:
     return {"points": drawn, "ticks": ticks, "lines": lines, "wide": _WIDE, "high": _HIGH, "left": _LEFT}
 
 
-def _build_equivalents(studio: Studio, levels: Mapping[str, str]) -> same.Same | None:
+def _build_equivalents(studio: Studio, levels: Mapping[str, str]) -> equivalents.Equivalents | None:
     try:
         k, l = (_parse_levels(name, levels[name]) for name in ("k", "l"))
-        return same.of_comparing(studio.plan, k=k, l=l, output=studio.paths.free_folder())
+        return equivalents.of_comparing(studio.plan, k=k, l=l, output=studio.paths.free_folder())
     except ShoalError:
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal.studio import same
+from shoal.studio import equivalents
 from shoal.studio.pages import page
 from shoal.studio.plan import COUNTED, LINKED, ONE_EACH, PERSONS, RECORDS, SEVERAL, Plan
 from shoal.studio.rejected_forms import FieldError
@@ -39,7 +39,7 @@ def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         ordering=[place for place, one in enumerate(found["columns"]) if one["kind"] in _ORDERED],
         missing=any(one["missing"] for one in found["columns"]),
         of=hash_names(names),
-        same=same.of_inspecting(studio.plan, output=studio.paths.free_folder()),
+        equivalents=equivalents.of_inspecting(studio.plan, output=studio.paths.free_folder()),
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.words import percent
 from shoal.errors import UsageError
-from shoal.studio import jobs, same
+from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
 from shoal.studio.plan import COUNTED, RECORDS, SEVERAL, Plan
 from shoal.studio.requests import arguments_in
@@ -41,7 +41,7 @@ def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         home=studio.paths.home,
         roles=[(role, plan.names_of(role.name)) for role in ROLES],
         sentences=explain_models(plan),
-        same=build_equivalents(studio, plan),
+        equivalents=build_equivalents(studio, plan),
         ended=_explain_end(studio, query),
         last=_find_last_folder(studio),
         rows=inspected["rows"],
@@ -131,7 +131,7 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
             (model_title(one), promise(one, sensitive), achieved_for(one, certificate["achieved"]))
             for one in certificate["requested"]
         ],
-        same=same.of_publishing(made.plan, output=made.folder.name),
+        equivalents=equivalents.of_publishing(made.plan, output=made.folder.name),
     )
 
 

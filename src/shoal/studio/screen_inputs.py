@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, UsageError
-from shoal.studio import jobs, same
+from shoal.studio import equivalents, jobs
 from shoal.studio.allowed_paths import WORKBOOKS
 from shoal.studio.requests import arguments_in
 from shoal.studio.state import Studio, Waiting
@@ -123,10 +123,10 @@ def explain_models(plan: Plan) -> list[str]:
     return [promise(model, plan.names_of("sensitive")) for model in Request(**asked).requirement.to_list()]
 
 
-def build_equivalents(studio: Studio, plan: Plan) -> same.Same | None:
+def build_equivalents(studio: Studio, plan: Plan) -> equivalents.Equivalents | None:
     """Build the equivalent commands of the release; None if the plan is still invalid."""
     try:
-        return same.of_publishing(plan, output=studio.paths.free_folder())
+        return equivalents.of_publishing(plan, output=studio.paths.free_folder())
     except ShoalError:
         return None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
-from shoal.studio import jobs, same
+from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan
 from shoal.studio.rejected_forms import FieldError
@@ -70,7 +70,7 @@ def opening(studio: Studio, query: Mapping[str, str]) -> str:
         step="open",
         tables=studio.paths.listed(),
         home=studio.paths.home,
-        same=same.of_inspecting(shown, output=studio.paths.free_folder()),
+        equivalents=equivalents.of_inspecting(shown, output=studio.paths.free_folder()),
     )
 
 
@@ -123,7 +123,7 @@ def sheets(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="columns",
         sheets=found,
         of=hash_names(found),
-        same=same.of_inspecting(studio.plan, output=studio.paths.free_folder()),
+        equivalents=equivalents.of_inspecting(studio.plan, output=studio.paths.free_folder()),
     )
 
 
@@ -172,7 +172,7 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         checked=query.get("check") == "all",
         of=hash_names([one["name"] for one in found["columns"]]),
         read=how_it_was_read(found),
-        same=same.of_inspecting(studio.plan, output=studio.paths.free_folder()),
+        equivalents=equivalents.of_inspecting(studio.plan, output=studio.paths.free_folder()),
     )
 
 
@@ -270,7 +270,7 @@ def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         found=found,
         measures=_measures(),
         percentage=_percentage(plan.sampling_fraction),
-        same=same.of_risk(plan, suda=suda, output=studio.paths.free_folder()),
+        equivalents=equivalents.of_risk(plan, suda=suda, output=studio.paths.free_folder()),
     )
 
 
@@ -313,7 +313,7 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         sensitive=sensitive,
         missing=missing,
         sentences=explain_models(plan),
-        same=build_equivalents(studio, plan),
+        equivalents=build_equivalents(studio, plan),
     )
 
 
@@ -350,8 +350,8 @@ def history(studio: Studio, query: Mapping[str, str]) -> str:
     plan = studio.plan
     shown = plan if plan.source else Plan(shown="FILE.csv")
     own = build_equivalents(studio, plan) if plan.decided else None
-    looking = same.of_inspecting(shown, output=studio.paths.free_folder())
-    return page("history.html.j2", studio, step="history", same=own or looking)
+    looking = equivalents.of_inspecting(shown, output=studio.paths.free_folder())
+    return page("history.html.j2", studio, step="history", equivalents=own or looking)
 
 
 def go_back(studio: Studio, form: Mapping[str, str]) -> str:
@@ -365,4 +365,4 @@ def go_back(studio: Studio, form: Mapping[str, str]) -> str:
 
 def spec_text(studio: Studio) -> str:
     """Write the spec file of the current plan."""
-    return same.spec_of(studio.plan, output=studio.paths.free_folder()) + "\n"
+    return equivalents.spec_of(studio.plan, output=studio.paths.free_folder()) + "\n"

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import OutputError, ShoalError, UsageError
-from shoal.studio import jobs, same
+from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError, SubmittedForm, refused_page
 from shoal.studio.screen_inputs import hash_names, inspect_with_roles, select_name
@@ -63,7 +63,7 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
         m=_propose_m(plan.privacy),
         usual=_USUAL,
         home=studio.paths.home,
-        same=_build_equivalents(studio, found),
+        equivalents=_build_equivalents(studio, found),
     )
     # The form of a failed job keeps the submitted values.
     failed = ended is not None and ended.error is not None
@@ -125,7 +125,7 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
         "identifier": identifier,
         "quasi_identifiers": plan.names_of("quasi_identifier"),
         "sensitive": plan.names_of("sensitive"),
-        "direct_identifiers": [one for one in same.left_out_of_series(plan) if one != identifier],
+        "direct_identifiers": [one for one in equivalents.left_out_of_series(plan) if one != identifier],
     }
     sent = SubmittedForm(path="/series/start", form=form)
     _start_job(studio, f"Starting the series “{arguments['name']}”", jobs.start_series, arguments, sent=sent)
@@ -197,10 +197,10 @@ def _start_job(
     studio.ordered = RequestedJob(key=key, title=title, folder=folder, sent=sent)
 
 
-def _build_equivalents(studio: Studio, found: Mapping[str, Any] | None) -> same.Same | None:
+def _build_equivalents(studio: Studio, found: Mapping[str, Any] | None) -> equivalents.Equivalents | None:
     names = [one["name"] for one in found["series"]] if found else []
     try:
-        return same.of_series(
+        return equivalents.of_series(
             studio.plan,
             ledger=studio.ledger or _USUAL,
             series=names[0] if names else "admissions",

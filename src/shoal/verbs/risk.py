@@ -173,7 +173,7 @@ def risk(
             Suggestion("person", PSEUDONYM),
             ".",
         )
-    asked = _Asked.of(
+    options = _RiskOptions.of(
         sampling_fraction=sampling_fraction,
         stars=stars,
         star=judge.star,
@@ -192,12 +192,12 @@ def risk(
         schema = _roles_in(opened.frame, roles(judge.quasi_identifiers, judge.sensitive, person=person, units=units))
         kinds = [number_units(opened.frame[list(kind)], [kind]) for kind in schema.units]
         others = None if population is None else open_data(population, delimiter=delimiter, encoding=encoding).frame
-        meanings = _meanings(schema, judge.certificate, hierarchies, cells, asked)
+        meanings = _meanings(schema, judge.certificate, hierarchies, cells, options)
         weight = None if weights is None else read_weights(opened.frame, weights)
         homes = None if household is None else read_households(opened.frame, household)
     each: Sequence[pl.DataFrame | None] = kinds or [None]
     by_unit = [
-        _measure(_Input(opened, schema, owners, others, meanings, weight, homes), asked, clock) for owners in each
+        _measure(_Input(opened, schema, owners, others, meanings, weight, homes), options, clock) for owners in each
     ]
     return replace(by_unit[0], further=tuple(by_unit[1:]))
 
@@ -229,7 +229,7 @@ class _Input:
         return found[entries.first_rows], entries.persons
 
 
-def _measure(given: _Input, asked: _Asked, clock: Clock) -> Risk:
+def _measure(given: _Input, options: _RiskOptions, clock: Clock) -> Risk:
     """Compute all figures, counting rows or one kind of units."""
     opened, schema, weight = given.opened, given.schema, given.weights
     frame = opened.frame[list(schema.published)]
@@ -240,7 +240,7 @@ def _measure(given: _Input, asked: _Asked, clock: Clock) -> Risk:
         persons, unit = PersonRows.of(columns, given.owners.to_series()), given.owners.columns[0]
         columns = tuple(column.gather(persons.first_rows) for column in columns)
         weight = None if weight is None else persons.smallest_of_entries(weight)
-        if asked.stars == "wildcard" and weight is not None and persons.repeated:
+        if options.stars == "wildcard" and weight is not None and persons.repeated:
             raise ParameterError(
                 "Weights cannot be added up over wildcards if persons have several combinations of quasi-identifiers: "
                 "give ",
@@ -249,33 +249,33 @@ def _measure(given: _Input, asked: _Asked, clock: Clock) -> Risk:
             )
     with clock.step("count"):
         cells = frame if persons is None else frame[persons.first_rows]
-        frequencies = _frequencies(cells, columns, given.open_population(), given.meanings, asked, clock.progress)
+        frequencies = _frequencies(cells, columns, given.open_population(), given.meanings, options, clock.progress)
         if persons is not None:
             frequencies = persons.count_distinct(frequencies)
-        figures = _counted(frequencies, persons, asked)
+        figures = _counted(frequencies, persons, options)
         if given.owners is None:
             figures["attribute_disclosure"] = {
                 column.name: measures.attribute_disclosure(
-                    most_common(frequencies, column), frequencies.sample, frequencies.rows_of, Fraction(1, asked.l)
+                    most_common(frequencies, column), frequencies.sample, frequencies.rows_of, Fraction(1, options.l)
                 )
                 for column in table.sensitive
             }
         else:
             figures["attribute_disclosure"] = disclosure_to_persons(
-                frame, given.owners, schema.quasi_identifiers, schema.sensitive, Fraction(1, asked.l)
+                frame, given.owners, schema.quasi_identifiers, schema.sensitive, Fraction(1, options.l)
             )
     with clock.step("estimate"):
-        figures |= _by_fraction(frequencies, persons, asked)
+        figures |= _by_fraction(frequencies, persons, options)
         by_weights, of_rows = _by_weights(frequencies, persons, weight, given.homes)
         figures |= by_weights
     with clock.step("special uniques"):
-        special, scores = _special(columns, frequencies, persons, weight, asked, clock.progress)
+        special, scores = _special(columns, frequencies, persons, weight, options, clock.progress)
         figures["suda"], of_rows = special, of_rows | scores
     with clock.step("log-linear"):
-        figures["log_linear"] = _log_linear(columns, frequencies, persons, asked, clock.progress)
+        figures["log_linear"] = _log_linear(columns, frequencies, persons, options, clock.progress)
     with clock.step("columns"):
         figures["quasi_identifiers"] = measures.rank_combinations(
-            columns, frequencies=frequencies, size=asked.combinations, progress=clock.progress
+            columns, frequencies=frequencies, size=options.combinations, progress=clock.progress
         )
         figures["persons"] = () if schema.units else persons_beside(opened.frame, schema.published)
         figures["identifiers"] = measures.detect_identifiers(opened.frame.drop(schema.unit_columns))
@@ -284,7 +284,7 @@ def _measure(given: _Input, asked: _Asked, clock: Clock) -> Risk:
     return Risk(
         **figures,
         columns=schema.quasi_identifiers,
-        stars=asked.stars,
+        stars=options.stars,
         rows=table.rows,
         unit=unit,
         units=None if persons is None else persons.persons,
@@ -295,7 +295,7 @@ def _measure(given: _Input, asked: _Asked, clock: Clock) -> Risk:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _RiskOptions:
     """The validated options of a call, with exact fractions."""
 
     sampling_fraction: Fraction | None
@@ -309,7 +309,7 @@ class _Asked:
     combinations: int | None
 
     @classmethod
-    def of(cls, *, weights: str | None, household: str | None, **options: Any) -> _Asked:
+    def of(cls, *, weights: str | None, household: str | None, **options: Any) -> _RiskOptions:
         """Validate the options and convert them."""
         share = RationalIn(low=Fraction(0), high=Fraction(1), low_included=False)
         validate(
@@ -353,37 +353,37 @@ def _at_risk(
     return frequencies if persons is None else persons.at_risk(frequencies, sizes)
 
 
-def _counted(frequencies: Frequencies, persons: PersonRows | None, asked: _Asked) -> dict[str, Any]:
+def _counted(frequencies: Frequencies, persons: PersonRows | None, options: _RiskOptions) -> dict[str, Any]:
     """Compute the figures that need counts only."""
     # `sample` has the frequency of each class, `rows_of` its number of rows; they differ with wildcards.
     found = _at_risk(frequencies, persons, frequencies.sample)
     sample, rows_of = found.sample, found.rows_of
     known = frequencies.population is not None
-    estimated = asked.sampling_fraction is not None
+    estimated = options.sampling_fraction is not None
     among = _at_risk(frequencies, persons, frequencies.population) if frequencies.population is not None else found
     return {
         "classes": frequencies.classes,
         "smallest_class": int(sample.min()),
-        "prosecutor": measures.prosecutor_risk(sample, rows_of, asked.threshold),
-        "journalist": measures.journalist_risk(among, asked.threshold) if known else None,
+        "prosecutor": measures.prosecutor_risk(sample, rows_of, options.threshold),
+        "journalist": measures.journalist_risk(among, options.threshold) if known else None,
         "marketer": measures.marketer_risk(among) if known else None,
         "sample_uniques": measures.sample_uniques(sample, rows_of),
         "small_classes": measures.small_classes(sample, rows_of, _CLASS_SIZES),
-        "k_map": measures.k_map(frequencies, asked.sampling_fraction, asked.significance)
+        "k_map": measures.k_map(frequencies, options.sampling_fraction, options.significance)
         if known or estimated
         else None,
         "delta_presence": measures.delta_presence(frequencies) if known else None,
     }
 
 
-def _by_fraction(frequencies: Frequencies, persons: PersonRows | None, asked: _Asked) -> dict[str, Any]:
+def _by_fraction(frequencies: Frequencies, persons: PersonRows | None, options: _RiskOptions) -> dict[str, Any]:
     """Estimate figures from the sampling fraction; the estimators require classes that do not overlap."""
     # With wildcards, or persons in several classes, classes overlap, and the estimators do not apply.
     overlapping = persons is not None and persons.repeated
-    if asked.sampling_fraction is None or overlapping or not np.array_equal(frequencies.sample, frequencies.rows_of):
+    if options.sampling_fraction is None or overlapping or not np.array_equal(frequencies.sample, frequencies.rows_of):
         return {"population_uniques": None}
     histogram = SampleHistogram.of(frequencies.sample)
-    return {"population_uniques": measures.population_uniques(histogram, asked.sampling_fraction)}
+    return {"population_uniques": measures.population_uniques(histogram, options.sampling_fraction)}
 
 
 def _by_weights(
@@ -425,16 +425,16 @@ def _special(
     frequencies: Frequencies,
     persons: PersonRows | None,
     weights: NDArray[np.float64] | None,
-    asked: _Asked,
+    options: _RiskOptions,
     progress: Progress,
 ) -> tuple[SpecialUniques | None, dict[str, NDArray[np.float64]]]:
     """Find the special uniques: return their figures, and the scores of each row."""
-    if asked.suda is None:
+    if options.suda is None:
         return None, {}
     owners = None if persons is None else persons.person_of
-    found = measures.find_minimal_uniques(columns, asked.suda, owners=owners, progress=progress)
+    found = measures.find_minimal_uniques(columns, options.suda, owners=owners, progress=progress)
     # Without a given sampling fraction, the population or the weights determine it.
-    p, count = asked.sampling_fraction, frequencies.rows if persons is None else persons.persons
+    p, count = options.sampling_fraction, frequencies.rows if persons is None else persons.persons
     if p is None and frequencies.people is not None:
         p = Fraction(count, frequencies.people)
     elif p is None and weights is not None:
@@ -451,10 +451,10 @@ def _log_linear(
     columns: Sequence[Column],
     frequencies: Frequencies,
     persons: PersonRows | None,
-    asked: _Asked,
+    options: _RiskOptions,
     progress: Progress,
 ) -> LogLinear | None:
-    if asked.log_linear is None or asked.sampling_fraction is None:
+    if options.log_linear is None or options.sampling_fraction is None:
         return None
     if persons is not None and persons.repeated:
         raise DataError(
@@ -462,7 +462,7 @@ def _log_linear(
             "quasi-identifiers. Give a table with one row of each person."
         )
     return measures.log_linear_risk(
-        columns, frequencies, asked.sampling_fraction, model=asked.log_linear, progress=progress
+        columns, frequencies, options.sampling_fraction, model=options.log_linear, progress=progress
     )
 
 
@@ -494,10 +494,10 @@ def _meanings(
     certificate: Mapping[str, Any],
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None,
     cells: Mapping[str, object] | None,
-    asked: _Asked,
+    options: _RiskOptions,
 ) -> dict[str, Meaning]:
     """Return the declared meaning of the cells of each column."""
-    if asked.stars == "own" and (hierarchies or cells):
+    if options.stars == "own" and (hierarchies or cells):
         raise ParameterError(
             "The meaning of cells matters only if a star matches any of its values: give ",
             Suggestion("stars", "wildcard"),
@@ -517,14 +517,14 @@ def _frequencies(
     columns: Sequence[Column],
     population: tuple[pl.DataFrame, int] | None,
     meanings: Mapping[str, Meaning],
-    asked: _Asked,
+    options: _RiskOptions,
     progress: Progress,
 ) -> Frequencies:
     """Count the classes of the table, in the requested interpretation of stars."""
     # Ordinary values: classes of equal rows, in the table and in the population.
     names = [column.name for column in columns]
     others = None if population is None else population[0]
-    if asked.stars == "own":
+    if options.stars == "own":
         coded = None if others is None else encode(others, Schema(quasi_identifiers=tuple(names))).quasi_identifiers
         found = measures.count_frequencies(columns, coded)
         return found if population is None else replace(found, people=population[1])
@@ -535,8 +535,8 @@ def _frequencies(
         )
     cells = frame[names]
     # Special uniques and log-linear models require exact values.
-    if asked.suda is not None or asked.log_linear is not None:
-        coarse = measures.generalized_columns(cells, star=asked.star, meanings=meanings)
+    if options.suda is not None or options.log_linear is not None:
+        coarse = measures.generalized_columns(cells, star=options.star, meanings=meanings)
         if coarse:
             raise DataError(
                 f"Special uniques and log-linear models need exact values, and {len(coarse)} column(s) have "
@@ -547,4 +547,4 @@ def _frequencies(
             )
     # Wildcards: each class counts the rows that are compatible with its cells.
     classes = measures.count_frequencies(columns)
-    return measures.count_compatible(cells, classes, others, star=asked.star, meanings=meanings, progress=progress)
+    return measures.count_compatible(cells, classes, others, star=options.star, meanings=meanings, progress=progress)

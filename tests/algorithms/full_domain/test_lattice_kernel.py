@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from shoal.algorithms.common.predicate_kernel import DISTINCT, FREQUENCY, SIZE, Asked
+from shoal.algorithms.common.predicate_kernel import DISTINCT, FREQUENCY, SIZE, Predicate
 from shoal.algorithms.full_domain import lattice_kernel as full_domain
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, JOINED, REFUSED, Classes, judge, roll_up
 
@@ -108,14 +108,14 @@ def test_judged_classes_and_their_tally(plainly):
     rules = np.array([[SIZE, 0, 2, 0, 0, 0], [FREQUENCY, 0, 2, 1, 0, 0]], dtype=np.int64)
     lasting = np.array([[DISTINCT, 0, 2, 0, 0, 0]], dtype=np.int64)
     surcharges = np.array([[5, 7, 11, 13], [1, 1, 1, 1]], dtype=np.int64)
-    asked = Asked(np.array([0, 2], dtype=np.int64), rules, np.empty(0, dtype=np.int64), 2)
-    asked = (asked, lasting, surcharges, np.zeros(1, dtype=np.int64))
+    predicate = Predicate(np.array([0, 2], dtype=np.int64), rules, np.empty(0, dtype=np.int64), 2)
+    predicate = (predicate, lasting, surcharges, np.zeros(1, dtype=np.int64))
     nobody = np.empty(0, dtype=np.int64)
-    assert not plainly(judge)(classes, *asked, 10, nobody, 0, UNKNOWN, verdict, tally)
+    assert not plainly(judge)(classes, *predicate, 10, nobody, 0, UNKNOWN, verdict, tally)
     assert verdict.tolist() == [ACCEPTED, IN_VAIN, IN_VAIN, REFUSED]
     assert tally.tolist() == [[4, 2, 10, 7 + 33, 4], [8, 3, 26, 7 + 33 + 52, 8], [10, 4, 30, 0, 0]]
     # Seven of one value and one of another: the accepted class joins, which is not enough.
-    assert not plainly(judge)(classes, *asked, 10, np.zeros(1, dtype=np.int64), 0, UNKNOWN, verdict, tally)
+    assert not plainly(judge)(classes, *predicate, 10, np.zeros(1, dtype=np.int64), 0, UNKNOWN, verdict, tally)
     assert verdict[0] == JOINED
     assert tally[1].tolist() == [10, 4, 30, 7 + 33 + 52 + 10, 10]
 
@@ -125,19 +125,19 @@ def test_suppressed_classes_are_completed_within_the_limit(plainly):
     rows = [((0,), 0), ((1,), 0), ((1,), 1), ((2,), 1), ((2,), 2), ((2,), 0), ((2,), 2)]
     classes = classes_of(rows)
     rules = np.array([[SIZE, 0, 2, 0, 0, 0], [FREQUENCY, 0, 2, 1, 0, 0]], dtype=np.int64)
-    asked = Asked(np.array([0, 3], dtype=np.int64), rules, np.empty(0, dtype=np.int64), 2)
+    predicate = Predicate(np.array([0, 3], dtype=np.int64), rules, np.empty(0, dtype=np.int64), 2)
     nothing = np.empty((0, 6), dtype=np.int64)
-    asked = (asked, nothing, np.zeros((2, 3), dtype=np.int64), np.zeros(1, dtype=np.int64))
+    predicate = (predicate, nothing, np.zeros((2, 3), dtype=np.int64), np.zeros(1, dtype=np.int64))
     for most in range(9):
         verdict, tally = np.empty(3, dtype=np.int8), np.zeros((3, 5), dtype=np.int64)
-        assert not plainly(judge)(classes, *asked, most, np.empty(0, dtype=np.int64), 0, UNKNOWN, verdict, tally)
+        assert not plainly(judge)(classes, *predicate, most, np.empty(0, dtype=np.int64), 0, UNKNOWN, verdict, tally)
         assert verdict.tolist() == [IN_VAIN, ACCEPTED, ACCEPTED]
-        done = plainly(judge)(classes, *asked, most, np.array([1, 2], dtype=np.int64), 0, UNKNOWN, verdict, tally)
+        done = plainly(judge)(classes, *predicate, most, np.array([1, 2], dtype=np.int64), 0, UNKNOWN, verdict, tally)
         assert done == (most >= 7)
         if done:
             assert verdict.tolist() == [IN_VAIN, JOINED, JOINED]
             assert tally[1, :3].tolist() == [7, 3, 1 + 4 + 16]
     verdict, tally = np.empty(3, dtype=np.int8), np.zeros((3, 5), dtype=np.int64)
-    plainly(judge)(classes, *asked, 9, np.empty(0, dtype=np.int64), 0, UNKNOWN, verdict, tally)
-    assert plainly(judge)(classes, *asked, 9, np.array([2, 1], dtype=np.int64), 0, UNKNOWN, verdict, tally)
+    plainly(judge)(classes, *predicate, 9, np.empty(0, dtype=np.int64), 0, UNKNOWN, verdict, tally)
+    assert plainly(judge)(classes, *predicate, 9, np.array([2, 1], dtype=np.int64), 0, UNKNOWN, verdict, tally)
     assert verdict.tolist() == [IN_VAIN, ACCEPTED, JOINED], "it stops as soon as it may"

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, free_failing, join_failing
-from shoal.algorithms.local_search.group_state_kernel import Asked
+from shoal.algorithms.local_search.group_state_kernel import Predicate
 
 
 def asked_of(sensitive, k, l, values):
     """At least k rows and l different values."""
-    return Asked(
+    return Predicate(
         sensitive=sensitive,
         starts=np.array([0, values], dtype=np.int64),
         rules=np.array([(0, 0, k, 0, 0, 0), (2, 0, l, 0, 0, 0)], dtype=np.int64),
@@ -30,9 +30,9 @@ def test_failures_are_counted(seed):
         begins = np.linspace(0, 40, count + 1).astype(np.int64)
         groups = [values[order[first:last], 0].tolist() for first, last in pairwise(begins)]
         failures = sum(not accepts(group, 3, 3) for group in groups)
-        asked = order, begins, asked_of(values, 3, 3, 4)
-        assert count_failures(*asked, 100) == failures
-        assert count_failures(*asked, 0) == min(failures, 1)
+        predicate = order, begins, asked_of(values, 3, 3, 4)
+        assert count_failures(*predicate, 100) == failures
+        assert count_failures(*predicate, 0) == min(failures, 1)
 
 
 @pytest.mark.parametrize("kernel", [free_failing, free_failing.py_func])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shoal.algorithms.local_search.exchange_kernel import Partners, exchange_rows
-from shoal.algorithms.local_search.group_state_kernel import Asked, State, lay_out, measure
+from shoal.algorithms.local_search.group_state_kernel import Predicate, State, lay_out, measure
 from shoal.algorithms.local_search.growing_kernel import grow_groups
 from shoal.algorithms.local_search.losses_kernel import INTERVAL, SET, STAR, TREE, Losses
 from shoal.algorithms.local_search.regrouping_kernel import Log, dissolve_groups, found_groups
@@ -48,7 +48,7 @@ class Search:
             positions=positions,
         )
         self.kinds = rng.integers(0, 3, rows).astype(np.int32)
-        self.asked = Asked(
+        self.predicate = Predicate(
             sensitive=self.kinds.reshape(-1, 1),
             starts=np.array([0, 3], dtype=np.int64),
             rules=np.array([(0, 0, k, 0, 0, 0)], dtype=np.int64),
@@ -101,7 +101,7 @@ class Search:
         return measure(self.losses, self.state)
 
     def exchange(self, temperature, moves, kernel=exchange_rows):
-        return kernel(self.losses, self.asked, self.state, self.partners, self.k, temperature, moves, self.random)
+        return kernel(self.losses, self.predicate, self.state, self.partners, self.k, temperature, moves, self.random)
 
     def plain_loss(self):
         """What all groups lose, from their definition."""
@@ -197,7 +197,7 @@ def test_founding_and_dissolving_pay_and_leave_the_state_whole(count, tallied, b
         search.set(np.arange(search.rows, dtype=np.int32) % count, count, spare=8)
         before = search.measure(0.0)
         seeds = np.random.default_rng(seed).permutation(search.rows).astype(np.int32)
-        arrays = search.losses, search.asked, search.state, search.partners
+        arrays = search.losses, search.predicate, search.state, search.partners
         log = Log.of_founding(search.state, search.partners, broken)
         new = found_groups(seeds, count, broken, search.k, *arrays, log)
         founded += new
@@ -206,7 +206,7 @@ def test_founding_and_dissolving_pay_and_leave_the_state_whole(count, tallied, b
         assert between == pytest.approx(search.plain_loss())
         assert between < before if new else between == pytest.approx(before)
         chosen = np.flatnonzero(search.state.groups[:, 1]).astype(np.int32)
-        arrays = search.losses, search.asked, search.state, search.partners
+        arrays = search.losses, search.predicate, search.state, search.partners
         gone = dissolve_groups(chosen, 0.0, *arrays, Log.of_dissolving(search.state))
         dissolved += gone
         search.check()
@@ -228,13 +228,13 @@ def test_what_work_is_left_is_counted_and_ends_every_search():
     search.set(np.arange(search.rows, dtype=np.int32) % 6, 6, spare=8)
     before = search.measure(0.0)
     search.state.work[0] = 0
-    arrays = search.losses, search.asked, search.state, search.partners
+    arrays = search.losses, search.predicate, search.state, search.partners
     seeds = np.arange(search.rows, dtype=np.int32)
     assert found_groups(seeds, 6, 2, search.k, *arrays, Log.of_founding(search.state, search.partners, 2)) == 0
     assert dissolve_groups(np.arange(6, dtype=np.int32), np.inf, *arrays, Log.of_dissolving(search.state)) == 0
     labels = np.full(search.rows, -1, dtype=np.int32)
     none = np.zeros(1, dtype=np.int64)
-    assert grow_groups(seeds, 3, 20, 50, 0, labels, search.losses, search.asked, search.partners, none) == 0
+    assert grow_groups(seeds, 3, 20, 50, 0, labels, search.losses, search.predicate, search.partners, none) == 0
     assert (labels == -1).all()
     search.check()
     assert search.measure(0.0) == pytest.approx(before)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.algorithms.common.predicate_kernel import Asked
+from shoal.algorithms.common.predicate_kernel import Predicate
 from shoal.algorithms.mondrian import cuts_kernel as mondrian
 from shoal.algorithms.mondrian.cuts_kernel import (
     LEAVES,
@@ -30,7 +30,7 @@ def cut(kernel, codes, values, k, l, *, relaxed=False, budget=10**9, ordered=Tru
     )
     starts = np.array([0, values.max() + 1], dtype=np.int64)
     rules = np.array([(0, 0, k, 0, 0, 0), (1, 0, l, 1, 0, 0)], dtype=np.int64)
-    asked = Asked(starts, rules, np.empty(0, dtype=np.int64), 1)
+    predicate = Predicate(starts, rules, np.empty(0, dtype=np.int64), 1)
     stack = np.zeros((STACK_DEPTH, 2), dtype=np.int64)
     stack[0, 1] = n
     state = np.zeros(4, dtype=np.int64)
@@ -39,7 +39,7 @@ def cut(kernel, codes, values, k, l, *, relaxed=False, budget=10**9, ordered=Tru
     parts = Parts(stack, state, groups)
     calls = 0
     while state[OPEN]:
-        kernel(records, np.empty_like(records), domains, asked, relaxed, parts, budget)
+        kernel(records, np.empty_like(records), domains, predicate, relaxed, parts, budget)
         calls += 1
     assert state[ROWS_DONE] == n
     assert sorted(set(groups.tolist())) == list(range(state[LEAVES]))

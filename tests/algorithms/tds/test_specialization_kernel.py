@@ -59,7 +59,7 @@ def run(search, kernel, budget):
         search.trees,
         search.groups,
         search.candidates,
-        search.asked,
+        search.predicate,
         search.scratch,
         search.state,
         budget,

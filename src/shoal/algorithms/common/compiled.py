@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.algorithms.common.predicate_kernel import SHARE_SCALE, Asked
+from shoal.algorithms.common.predicate_kernel import SHARE_SCALE, Predicate
 from shoal.errors import InternalError
 from shoal.models.base import ReleaseRule, Rule, RuleKind
 from shoal.models.domain import Domain
@@ -63,9 +63,9 @@ class CompiledRequirement:
     """A lower bound on the rows of any acceptable group, at least 1: smaller groups need not be tested."""
 
     @property
-    def asked(self) -> Asked:
+    def predicate(self) -> Predicate:
         """The requirement without the rows, in the form of the kernels."""
-        return Asked(self.starts, self.rules, self.bounds, self.smallest)
+        return Predicate(self.starts, self.rules, self.bounds, self.smallest)
 
     def __repr__(self) -> str:
         return (

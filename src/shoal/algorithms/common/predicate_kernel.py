@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int32]
     Counts = NDArray[np.int64]
 
-__all__ = ["SHARE_SCALE", "Asked", "acceptable"]
+__all__ = ["SHARE_SCALE", "Predicate", "acceptable"]
 
 SIZE, FREQUENCY, DISTINCT, ENTROPY, RECURSIVE, SPREAD, SHARE, PRESENCE, HEIGHT = range(9)
 CLOSE, CLOSE_ORDERED, CLOSE_HIERARCHICAL, CLOSE_METRIC = range(9, 13)
@@ -35,7 +35,7 @@ _ERROR = 1e-15
 """Relative error per term of the float sums of `c * log(c)`: four units in the last place, above that of any libm."""
 
 
-class Asked(NamedTuple):
+class Predicate(NamedTuple):
     """Requirement for a group: all arguments of `acceptable` besides the group itself."""
 
     starts: Counts

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import PeopleOfNodes, Problem
-    from shoal.algorithms.common.predicate_kernel import Asked
+    from shoal.algorithms.common.predicate_kernel import Predicate
     from shoal.models import ReleaseRule, Requirement
     from shoal.recoding import Levels
 
@@ -118,7 +118,7 @@ class Judge:
     classes: Classes
     """The distinct combinations of quasi-identifiers, in their order."""
     class_of_row: NDArray[np.int64]
-    asked: Asked
+    predicate: Predicate
     """Requirement for a group; combinations of sensitive values, if they count, have codes after the others."""
     lasting: NDArray[np.int64]
     """Clauses that no part of a group satisfies unless the group does."""
@@ -134,11 +134,11 @@ class Judge:
         """Prepare a problem; with `combinations` the counts of combinations of sensitive values are included."""
         table = problem.table
         compiled = compile_requirement(table, problem.requirement)
-        asked = bool((compiled.rules[:, 0] != RuleKind.SIZE).any())
+        uses_sensitive = bool((compiled.rules[:, 0] != RuleKind.SIZE).any())
         # Distinct rows, in their order, with one row of each.
         of_row, count = rank([(column.codes, column.size) for column in table.quasi_identifiers], table.rows)
         offset = compiled.starts
-        columns = list(compiled.codes.T) if asked or (combinations and len(offset) == 2) else []
+        columns = list(compiled.codes.T) if uses_sensitive or (combinations and len(offset) == 2) else []
         value_codes = (0, int(offset[1]))
         # Several sensitive attributes: their combinations get codes of their own.
         if combinations and len(offset) > 2:
@@ -161,7 +161,7 @@ class Judge:
                 counts=counts,
             ),
             class_of_row=of_row,
-            asked=compiled.asked._replace(starts=offset),
+            predicate=compiled.predicate._replace(starts=offset),
             lasting=_lasting(problem.requirement, compiled.rules),
             release=compiled.release,
             people=problem.people,
@@ -171,10 +171,10 @@ class Judge:
     @property
     def exact(self) -> bool:
         """Whether a class that is not acceptable never has an acceptable part."""
-        return bool(np.isin(self.asked.rules[:, 0], [int(kind) for kind in _LASTING]).all())
+        return bool(np.isin(self.predicate.rules[:, 0], [int(kind) for kind in _LASTING]).all())
 
     def __repr__(self) -> str:
-        return f"Judge(classes={len(self.classes.sizes)}, rules={len(self.asked.rules)})"
+        return f"Judge(classes={len(self.classes.sizes)}, rules={len(self.predicate.rules)})"
 
 
 def _lasting(requirement: Requirement, rules: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -180,13 +180,13 @@ def _charge(codes, c, size, surcharges, offsets, tally):
 
 
 @kernel
-def judge(classes, asked, lasting, surcharges, places, most, order, forced, standing, verdict, tally):
+def judge(classes, predicate, lasting, surcharges, places, most, order, forced, standing, verdict, tally):
     """Judge every class, and test whether the unacceptable classes are an acceptable group together.
 
     Parameters
     ----------
     classes : Classes
-    asked : Asked, requirement for a group
+    predicate : Predicate, requirement for a group
     lasting : int64 (., 6), clauses that no part of a group satisfies unless the group does
     surcharges : int64 (2, .), additional cost of a row if a cell with this node is suppressed; `places` (d,) is the
         start of each attribute's nodes
@@ -203,7 +203,7 @@ def judge(classes, asked, lasting, surcharges, places, most, order, forced, stan
     Returns whether at most `most` rows are suppressed, and these are an acceptable group or none.
     """
     codes, sizes, starts, values, counts = classes
-    numbers = np.zeros(max(asked.starts[-1], 1), dtype=np.int64)
+    numbers = np.zeros(max(predicate.starts[-1], 1), dtype=np.int64)
     touched = np.empty(numbers.size, dtype=np.int32)
     # Without classes to join this is the first call for the node: judge each class.
     if order.size == 0:
@@ -220,10 +220,10 @@ def judge(classes, asked, lasting, surcharges, places, most, order, forced, stan
             # First the lasting clauses: a class that fails them has no acceptable part. Then all clauses.
             verdict[c] = IN_VAIN
             for stage in range(2):
-                clauses = lasting if stage == 0 else asked.rules
-                if size < asked.smallest:
+                clauses = lasting if stage == 0 else predicate.rules
+                if size < predicate.smallest:
                     break
-                if not acceptable(size, here, here.size, numbers, asked.starts, clauses, asked.bounds):
+                if not acceptable(size, here, here.size, numbers, predicate.starts, clauses, predicate.bounds):
                     break
                 verdict[c] = REFUSED if stage == 0 else ACCEPTED
             # A verdict by population can only be stricter.
@@ -259,7 +259,7 @@ def judge(classes, asked, lasting, surcharges, places, most, order, forced, stan
                 numbers[values[e]] += counts[e]
         # Test after every joined class.
         if joined >= forced and tally[1, 0] <= most:
-            if acceptable(tally[1, 0], touched, distinct, numbers, asked.starts, asked.rules, asked.bounds):
+            if acceptable(tally[1, 0], touched, distinct, numbers, predicate.starts, predicate.rules, predicate.bounds):
                 return True
     return False
 

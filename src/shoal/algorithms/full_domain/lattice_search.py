@@ -104,7 +104,7 @@ class Search:
         self._lattice, self._judge, self.cost, self._second = lattice, judge, cost, second
         self._places, self._surcharges, self._most = places, surcharges, most
         self._whole = WholeRelease(rules=judge.release, people=judge.people)
-        self.at = ClassesOfNodes(lattice, classes, int(judge.asked.starts[-1]))
+        self.at = ClassesOfNodes(lattice, classes, int(judge.predicate.starts[-1]))
         self._rows = classes.rows
         self.known: dict[Node, _Known] = {}
         self._best: tuple[int, int, Node] | None = None
@@ -184,11 +184,11 @@ class Search:
     def _judge_classes(
         self, found: Evaluation, order: NDArray[np.int64], forced: int, standing: NDArray[np.int8] = _NOTHING
     ) -> bool:
-        asked, lasting, places = self._judge.asked, self._judge.lasting, self._places_at(found.node)
+        predicate, lasting, places = self._judge.predicate, self._judge.lasting, self._places_at(found.node)
         return bool(
             judge(
                 found.classes,
-                asked,
+                predicate,
                 lasting,
                 self._surcharges,
                 places,

@@ -213,7 +213,7 @@ class _Search:
     def repair(self, compiled: CompiledRequirement, like: Likeness) -> bool:
         """Make all groups acceptable; return whether that succeeded."""
         state = self.state
-        leave_failing(state, like, compiled.asked, self.last)
+        leave_failing(state, like, compiled.predicate, self.last)
         # The additional loss of each row as a star.
         lost = state.costs[state.starts[state.class_of + 1] - 1] - state.costs[state.pair_of].astype(np.int64)
         groups = self.groups
@@ -229,7 +229,7 @@ class _Search:
             fill_last(
                 state,
                 like,
-                compiled.asked,
+                compiled.predicate,
                 self.last,
                 np.argsort(lost, kind="stable"),
                 np.concatenate([np.empty(0, dtype=np.int64), *rows]),

@@ -113,7 +113,7 @@ def follow(state, like, price, temperature, moves, random):
 
 
 @kernel_step
-def _is_acceptable(group, state, asked, touched, counted):
+def _is_acceptable(group, state, predicate, touched, counted):
     """Evaluate the predicate for a group."""
     # The predicate wants the list of values that occur.
     distinct = ZERO
@@ -122,16 +122,18 @@ def _is_acceptable(group, state, asked, touched, counted):
         if counted[v] > 0:
             touched[distinct] = v
             distinct += 1
-    return acceptable(state.sizes[group], touched, distinct, counted, asked.starts, asked.rules, asked.bounds)
+    return acceptable(
+        state.sizes[group], touched, distinct, counted, predicate.starts, predicate.rules, predicate.bounds
+    )
 
 
 @kernel_step
-def _is_acceptable_with(group, value, change, state, asked, touched, counted):
+def _is_acceptable_with(group, value, change, state, predicate, touched, counted):
     """Evaluate the predicate for a group with one row more or less; the group is left as it is."""
     # Change the counts, and restore them after the test.
     state.counts[group, value] += change
     state.sizes[group] += change
-    held = _is_acceptable(group, state, asked, touched, counted)
+    held = _is_acceptable(group, state, predicate, touched, counted)
     state.counts[group, value] -= change
     state.sizes[group] -= change
     return held
@@ -153,7 +155,7 @@ def _assign_row(row, pair, state):
 
 
 @kernel
-def leave_failing(state, like, asked, last):
+def leave_failing(state, like, predicate, last):
     """Remove rows from groups that are not acceptable, and assign them to the cheapest groups that stay acceptable.
 
     A row that fits no such group follows the last group, which fits every row; the last group may then be unacceptable.
@@ -161,7 +163,7 @@ def leave_failing(state, like, asked, last):
     Parameters
     ----------
     state : Following
-    like, asked : Likeness, Asked
+    like, predicate : Likeness, Predicate
     last : int
         The last group; it is the last of every class.
     """
@@ -171,7 +173,7 @@ def leave_failing(state, like, asked, last):
     # Choose the rows that each group keeps: all, or the largest part like the table.
     kept = np.empty((groups, values), np.int64)
     for group in range(groups):
-        holds = state.sizes[group] == 0 or group == last or _is_acceptable(group, state, asked, touched, counted)
+        holds = state.sizes[group] == 0 or group == last or _is_acceptable(group, state, predicate, touched, counted)
         if not holds and largest_like(state.counts[group], like, kept[group]) > 0:
             continue
         for v in range(values):
@@ -187,7 +189,7 @@ def leave_failing(state, like, asked, last):
     # Other models may still refuse a group: release all its rows.
     emptied = np.zeros(groups, np.bool_)
     for group in range(groups):
-        if group != last and state.sizes[group] > 0 and not _is_acceptable(group, state, asked, touched, counted):
+        if group != last and state.sizes[group] > 0 and not _is_acceptable(group, state, predicate, touched, counted):
             emptied[group] = True
     for row in range(rows):
         pair = state.pair_of[row]
@@ -203,19 +205,19 @@ def leave_failing(state, like, asked, last):
         for pair in range(state.starts[state.class_of[row]], end - 1):
             group = state.groups[pair]
             if state.sizes[group] > 0 and state.costs[pair] < state.costs[best]:
-                if _is_acceptable_with(group, state.values[row], ONE, state, asked, touched, counted):
+                if _is_acceptable_with(group, state.values[row], ONE, state, predicate, touched, counted):
                     best = pair
         _assign_row(row, np.int32(best), state)
 
 
 @kernel
-def fill_last(state, like, asked, last, order, by_group, begins):
+def fill_last(state, like, predicate, last, order, by_group, begins):
     """Move rows to the last group until it is acceptable: first rows with values that it lacks, then whole groups.
 
     Parameters
     ----------
     state : Following
-    like, asked : Likeness, Asked
+    like, predicate : Likeness, Predicate
     last : int
         The last group; it is the last of every class.
     order : int64[n]
@@ -234,7 +236,7 @@ def fill_last(state, like, asked, last, order, by_group, begins):
     touched = np.empty(values, np.int32)
     counted = np.empty(values, np.int64)
     # Nothing to do for an empty or acceptable group.
-    if state.sizes[last] == 0 or _is_acceptable(last, state, asked, touched, counted):
+    if state.sizes[last] == 0 or _is_acceptable(last, state, predicate, touched, counted):
         return True
     # Rows with a missing value, from groups that can spare them.
     for row in order:
@@ -244,15 +246,15 @@ def fill_last(state, like, asked, last, order, by_group, begins):
         lacks = state.counts[last, value] * like.rows < like.totals[value] * state.sizes[last]
         if group == last or not lacks:
             continue
-        if _is_acceptable_with(group, value, MINUS_ONE, state, asked, touched, counted):
+        if _is_acceptable_with(group, value, MINUS_ONE, state, predicate, touched, counted):
             _assign_row(row, np.int32(state.starts[state.class_of[row] + 1] - 1), state)
-            if _is_acceptable(last, state, asked, touched, counted):
+            if _is_acceptable(last, state, predicate, touched, counted):
                 return True
     # If that is not enough, dissolve whole groups, the cheapest first.
     for i in range(begins.size - 1):
         for j in range(begins[i], begins[i + 1]):
             row = by_group[j]
             _assign_row(row, np.int32(state.starts[state.class_of[row] + 1] - 1), state)
-        if _is_acceptable(last, state, asked, touched, counted):
+        if _is_acceptable(last, state, predicate, touched, counted):
             return True
     return False

@@ -64,18 +64,18 @@ def deal(rows, begins, count, labels):
 
 
 @kernel_step
-def _fails(order, begin, end, asked, touched, counts):
+def _fails(order, begin, end, predicate, touched, counts):
     """Test whether the group of these rows is not acceptable. The counts are 0 before and afterwards."""
     distinct = ZERO
     for i in range(begin, end):
-        distinct = count_row(np.int64(order[i]), asked.sensitive, touched, distinct, counts)
-    fails = not acceptable(end - begin, touched, distinct, counts, asked.starts, asked.rules, asked.bounds)
+        distinct = count_row(np.int64(order[i]), predicate.sensitive, touched, distinct, counts)
+    fails = not acceptable(end - begin, touched, distinct, counts, predicate.starts, predicate.rules, predicate.bounds)
     clear(touched, distinct, counts)
     return fails
 
 
 @kernel
-def count_failures(order, begins, asked, enough):
+def count_failures(order, begins, predicate, enough):
     """Count the groups that are not acceptable.
 
     Parameters
@@ -84,16 +84,16 @@ def count_failures(order, begins, asked, enough):
         The rows, group after group.
     begins : int64[count + 1]
         Start of each group in `order`.
-    asked : Asked
+    predicate : Predicate
         The predicate.
     enough : int
         The count stops beyond this number.
     """
-    counts = np.zeros(asked.starts[asked.starts.size - 1], dtype=np.int64)
+    counts = np.zeros(predicate.starts[predicate.starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     failures = 0
     for g in range(begins.size - 1):
-        if _fails(order, begins[g], begins[g + 1], asked, touched, counts):
+        if _fails(order, begins[g], begins[g + 1], predicate, touched, counts):
             failures += 1
         # The caller only needs to know that there are too many.
         if failures > enough:
@@ -102,26 +102,26 @@ def count_failures(order, begins, asked, enough):
 
 
 @kernel
-def free_failing(order, begins, asked, labels):
+def free_failing(order, begins, predicate, labels):
     """Free the rows of groups that are not acceptable.
 
     Parameters
     ----------
-    order, begins, asked
+    order, begins, predicate
         See `count_failures`.
     labels : int32[n]
         Group of each row; -1 afterwards for rows of such groups.
     """
-    counts = np.zeros(asked.starts[asked.starts.size - 1], dtype=np.int64)
+    counts = np.zeros(predicate.starts[predicate.starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     for g in range(begins.size - 1):
-        if _fails(order, begins[g], begins[g + 1], asked, touched, counts):
+        if _fails(order, begins[g], begins[g + 1], predicate, touched, counts):
             for i in range(begins[g], begins[g + 1]):
                 labels[order[i]] = -1
 
 
 @kernel
-def join_failing(order, begins, asked, joined):
+def join_failing(order, begins, predicate, joined):
     """Join groups that are not acceptable with the following groups, until they are.
 
     Parameters
@@ -130,7 +130,7 @@ def join_failing(order, begins, asked, joined):
         The rows, group after group. Together they are acceptable.
     begins : int64[count + 1]
         Start of each group in `order`.
-    asked : Asked
+    predicate : Predicate
         The predicate.
     joined : int32[count]
         Receives the new number of each group.
@@ -141,7 +141,7 @@ def join_failing(order, begins, asked, joined):
         Number of groups left.
     """
     count = begins.size - 1
-    counts = np.zeros(asked.starts[asked.starts.size - 1], dtype=np.int64)
+    counts = np.zeros(predicate.starts[predicate.starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     distinct = ZERO
     size = ZERO
@@ -151,8 +151,8 @@ def join_failing(order, begins, asked, joined):
         joined[g] = left
         size += begins[g + 1] - begins[g]
         for i in range(begins[g], begins[g + 1]):
-            distinct = count_row(np.int64(order[i]), asked.sensitive, touched, distinct, counts)
-        if acceptable(size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds):
+            distinct = count_row(np.int64(order[i]), predicate.sensitive, touched, distinct, counts)
+        if acceptable(size, touched, distinct, counts, predicate.starts, predicate.rules, predicate.bounds):
             left += 1
             size = ZERO
             distinct = clear(touched, distinct, counts)
@@ -168,9 +168,9 @@ def join_failing(order, begins, asked, joined):
         while g >= 0 and joined[g] == left:
             size += begins[g + 1] - begins[g]
             for i in range(begins[g], begins[g + 1]):
-                distinct = count_row(np.int64(order[i]), asked.sensitive, touched, distinct, counts)
+                distinct = count_row(np.int64(order[i]), predicate.sensitive, touched, distinct, counts)
             g -= 1
-        if acceptable(size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds):
+        if acceptable(size, touched, distinct, counts, predicate.starts, predicate.rules, predicate.bounds):
             break
     # The union is one group.
     for h in range(g + 1, count):
@@ -211,7 +211,7 @@ def _deal_odd_rows(order, begin, end, kinds, attempt, second):
 
 
 @kernel
-def deal_in_two(order, begins, kinds, asked, smallest, labels):
+def deal_in_two(order, begins, kinds, predicate, smallest, labels):
     """Divide every group in two halves; keep the division if both sides are acceptable.
 
     Of each kind the first half in an order goes to one side; odd rows go to one side or the other, in several attempts.
@@ -224,7 +224,7 @@ def deal_in_two(order, begins, kinds, asked, smallest, labels):
         Start of each group in `order`.
     kinds : int32[n]
         Rows of one kind agree on everything that the predicate uses; similar kinds have near numbers.
-    asked : Asked
+    predicate : Predicate
         The predicate.
     smallest : int
         Fewest rows of an acceptable group.
@@ -236,7 +236,7 @@ def deal_in_two(order, begins, kinds, asked, smallest, labels):
     int
         New number of groups.
     """
-    counts = np.zeros(asked.starts[asked.starts.size - 1], dtype=np.int64)
+    counts = np.zeros(predicate.starts[predicate.starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     second = np.empty(order.size, dtype=np.int32)
     count = begins.size - 1
@@ -258,8 +258,8 @@ def deal_in_two(order, begins, kinds, asked, smallest, labels):
                 for i in range(begin, end):
                     if second[i] == side:
                         rows += 1
-                        distinct = count_row(np.int64(order[i]), asked.sensitive, touched, distinct, counts)
-                both = acceptable(rows, touched, distinct, counts, asked.starts, asked.rules, asked.bounds)
+                        distinct = count_row(np.int64(order[i]), predicate.sensitive, touched, distinct, counts)
+                both = acceptable(rows, touched, distinct, counts, predicate.starts, predicate.rules, predicate.bounds)
                 distinct = clear(touched, distinct, counts)
                 if not both:
                     break

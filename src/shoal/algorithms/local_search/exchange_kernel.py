@@ -122,12 +122,12 @@ def _choose_swap(row, H, state, kinds, any_kind, random):
 
 
 @kernel
-def exchange_rows(losses, asked, state, partners, smallest, temperature, moves, random):
+def exchange_rows(losses, predicate, state, partners, smallest, temperature, moves, random):
     """Try random moves of rows between groups; accept improvements, and by chance some small losses.
 
     Parameters
     ----------
-    losses, asked, state : Losses, Asked, State
+    losses, predicate, state : Losses, Predicate, State
         The table, the requirement, and the groups: each group is acceptable, before and after.
     partners : Partners
         Candidate partners of each row.
@@ -189,12 +189,12 @@ def exchange_rows(losses, asked, state, partners, smallest, temperature, moves, 
             continue
         # Swaps within one kind keep every histogram, so that the predicate holds without a test.
         if (other < 0 or kinds[other] != kinds[row]) and not (
-            still_holds(G, row, other, asked, state) and still_holds(H, other, row, asked, state)
+            still_holds(G, row, other, predicate, state) and still_holds(H, other, row, predicate, state)
         ):
             continue
         # Make the move: first the losses, then the members.
         settle(G, row, other, losses, state, here)
         settle(H, other, row, losses, state, there)
-        put(row, other, G, H, asked, state)
+        put(row, other, G, H, predicate, state)
         made += 1
     return made

@@ -34,7 +34,7 @@ __all__ = [
     "NO_ROW",
     "ROOM",
     "SIZE",
-    "Asked",
+    "Predicate",
     "State",
     "change_of",
     "lay_out",
@@ -53,7 +53,7 @@ GROUP, SLOT = range(2)
 LOSS, SPREAD = range(2)
 
 
-class Asked(NamedTuple):
+class Predicate(NamedTuple):
     """The requirement; see `shoal.algorithms.common.predicate_kernel.acceptable`."""
 
     sensitive: Codes
@@ -317,7 +317,7 @@ def change_of(g, leaving, joining, losses, state, after):
 
 
 @kernel_step
-def still_holds(g, leaving, joining, asked, state):
+def still_holds(g, leaving, joining, predicate, state):
     """Evaluate the predicate for a group after a row leaves and another joins (-1: none)."""
     later = state.groups[g, SIZE] - (1 if leaving >= 0 else 0) + (1 if joining >= 0 else 0)
     distinct = ZERO
@@ -325,31 +325,35 @@ def still_holds(g, leaving, joining, asked, state):
     if state.held.shape[1] > 0:
         counted = state.held[g]
         state.work[0] -= counted.size
-        for j in range(asked.sensitive.shape[1]):
+        for j in range(predicate.sensitive.shape[1]):
             if leaving >= 0:
-                counted[asked.sensitive[leaving, j]] -= 1
+                counted[predicate.sensitive[leaving, j]] -= 1
             if joining >= 0:
-                counted[asked.sensitive[joining, j]] += 1
+                counted[predicate.sensitive[joining, j]] += 1
         for v in range(counted.size):
             if counted[v] > 0:
                 state.touched[distinct] = v
                 distinct += 1
-        accepted = acceptable(later, state.touched, distinct, counted, asked.starts, asked.rules, asked.bounds)
-        for j in range(asked.sensitive.shape[1]):
+        accepted = acceptable(
+            later, state.touched, distinct, counted, predicate.starts, predicate.rules, predicate.bounds
+        )
+        for j in range(predicate.sensitive.shape[1]):
             if leaving >= 0:
-                counted[asked.sensitive[leaving, j]] += 1
+                counted[predicate.sensitive[leaving, j]] += 1
             if joining >= 0:
-                counted[asked.sensitive[joining, j]] -= 1
+                counted[predicate.sensitive[joining, j]] -= 1
         return accepted
     # Otherwise count the group without the row that leaves.
     begin = state.groups[g, BEGIN]
     state.work[0] -= state.groups[g, SIZE]
     for i in range(begin, begin + state.groups[g, SIZE]):
         if state.members[i] != leaving:
-            distinct = count_row(np.int64(state.members[i]), asked.sensitive, state.touched, distinct, state.counts)
+            distinct = count_row(np.int64(state.members[i]), predicate.sensitive, state.touched, distinct, state.counts)
     if joining >= 0:
-        distinct = count_row(joining, asked.sensitive, state.touched, distinct, state.counts)
-    accepted = acceptable(later, state.touched, distinct, state.counts, asked.starts, asked.rules, asked.bounds)
+        distinct = count_row(joining, predicate.sensitive, state.touched, distinct, state.counts)
+    accepted = acceptable(
+        later, state.touched, distinct, state.counts, predicate.starts, predicate.rules, predicate.bounds
+    )
     clear(state.touched, distinct, state.counts)
     return accepted
 
@@ -376,16 +380,16 @@ def settle(g, leaving, joining, losses, state, after):
 
 
 @kernel_step
-def put(row, other, G, H, asked, state):
+def put(row, other, G, H, predicate, state):
     """Move a row of group G to group H in the state, and another (-1: none) the other way."""
     # Sensitive counts of both groups, if they are stored.
     if state.held.shape[1] > 0:
-        for j in range(asked.sensitive.shape[1]):
-            state.held[G, asked.sensitive[row, j]] -= 1
-            state.held[H, asked.sensitive[row, j]] += 1
+        for j in range(predicate.sensitive.shape[1]):
+            state.held[G, predicate.sensitive[row, j]] -= 1
+            state.held[H, predicate.sensitive[row, j]] += 1
             if other >= 0:
-                state.held[G, asked.sensitive[other, j]] += 1
-                state.held[H, asked.sensitive[other, j]] -= 1
+                state.held[G, predicate.sensitive[other, j]] += 1
+                state.held[H, predicate.sensitive[other, j]] -= 1
     slot = state.places[row, SLOT]
     # A swap exchanges two slots; a relocation fills the gap with G's last row, and appends to H.
     if other >= 0:

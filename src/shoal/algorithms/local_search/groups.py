@@ -14,7 +14,7 @@ from shoal.algorithms.common.compiled import compile_requirement, populations_of
 from shoal.algorithms.hilbert.hilbert import curve_ranks
 from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, free_failing, join_failing
 from shoal.algorithms.local_search.exchange_kernel import Partners, exchange_rows
-from shoal.algorithms.local_search.group_state_kernel import GROUP, LOSS, ROOM, SIZE, Asked, State, lay_out, measure
+from shoal.algorithms.local_search.group_state_kernel import GROUP, LOSS, ROOM, SIZE, Predicate, State, lay_out, measure
 from shoal.algorithms.local_search.growing_kernel import grow_groups, keep_acceptable
 from shoal.algorithms.local_search.loss_table import LossTable
 from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes, stretches_for
@@ -94,7 +94,7 @@ class WorkingPartition:
         self.classes = RowClasses.of(table)
         self._kinds = _kinds(problem)[self._rows]
         # The requirement, in the same order.
-        self._asked = Asked(
+        self._predicate = Predicate(
             sensitive=np.ascontiguousarray(compiled.codes[self._rows]),
             starts=compiled.starts,
             rules=compiled.rules,
@@ -156,10 +156,10 @@ class WorkingPartition:
         groups = np.zeros((count, 3), dtype=np.int64)
         groups[:, ROOM] = 2 * np.maximum(sizes, self.smallest) + 4
         # Histograms are stored only if they are small enough.
-        values = int(self._asked.starts[-1])
+        values = int(self._predicate.starts[-1])
         held = np.zeros((count, values if values * count <= _TALLIED else 0), dtype=np.int64)
         if held.size:
-            for attribute in self._asked.sensitive.T:
+            for attribute in self._predicate.sensitive.T:
                 keys = labels.astype(np.int64) * values + attribute
                 held += np.bincount(keys, minlength=held.size).reshape(held.shape)
         d = self.table.width
@@ -202,13 +202,13 @@ class WorkingPartition:
         """Test whether at most a share of groups fails if so many groups are dealt."""
         enough = int(failures * count)
         order, begins = self._by_group(self._dealt(count, 0), count)
-        return bool(count_failures(order, begins, self._asked, enough) <= enough)
+        return bool(count_failures(order, begins, self._predicate, enough) <= enough)
 
     def deal(self, count: int, order: int) -> float:
         """Deal the rows out to groups by one of the orders, join the groups that fail, and return the loss."""
         labels = self._dealt(count, order)
         joined = np.empty(count, dtype=np.int32)
-        left = join_failing(*self._by_group(labels, count), self._asked, joined)
+        left = join_failing(*self._by_group(labels, count), self._predicate, joined)
         self.set_groups(joined[labels], int(left))
         return self.loss()
 
@@ -244,7 +244,7 @@ class WorkingPartition:
         keys = self._state.places[rows, GROUP].astype(np.int64) * kinds + self._kinds[rows]
         _, order = sort_by_key(keys, rows, max(self.count * kinds - 1, 0).bit_length())
         begins = np.concatenate(([0], np.cumsum(self._state.groups[:, SIZE]))).astype(np.int64)
-        count = deal_in_two(order, begins, self._kinds, self._asked, self.smallest, labels)
+        count = deal_in_two(order, begins, self._kinds, self._predicate, self.smallest, labels)
         cuts = int(count) - self.count
         if cuts:
             self.set_groups(labels, int(count))
@@ -266,7 +266,7 @@ class WorkingPartition:
         self.loss(power)
         made = exchange_rows(
             self.table.losses,
-            self._asked,
+            self._predicate,
             self._state,
             self._partners(self.near),
             self.smallest,
@@ -324,7 +324,7 @@ class WorkingPartition:
             Number of groups.
         """
         labels = np.empty(self.rows, dtype=np.int32)
-        count = keep_acceptable(self.classes.begins, self.smallest, self._asked, labels)
+        count = keep_acceptable(self.classes.begins, self.smallest, self._predicate, labels)
         self.active = np.flatnonzero(labels < 0).astype(np.int32)
         return labels, int(count)
 
@@ -339,7 +339,7 @@ class WorkingPartition:
                 count,
                 labels,
                 self.table.losses,
-                self._asked,
+                self._predicate,
                 self._partners(near),
                 self._work,
             )
@@ -354,8 +354,8 @@ class WorkingPartition:
         self.loss()
         partners = self._partners(self.near)
         log = Log.of_founding(self._state, partners, broken)
-        losses, asked, state = self.table.losses, self._asked, self._state
-        return int(found_groups(seeds, filled, broken, self.smallest, losses, asked, state, partners, log))
+        losses, predicate, state = self.table.losses, self._predicate, self._state
+        return int(found_groups(seeds, filled, broken, self.smallest, losses, predicate, state, partners, log))
 
     def dissolve(self) -> int:
         """Dissolve groups if that pays, the groups with the largest loss first; return their number."""
@@ -367,7 +367,7 @@ class WorkingPartition:
     def _dissolve(self, chosen: NDArray[np.int32], most: float) -> int:
         """Dissolve given groups, see `dissolve_groups`."""
         log, partners = Log.of_dissolving(self._state), self._partners(self.near)
-        return int(dissolve_groups(chosen, most, self.table.losses, self._asked, self._state, partners, log))
+        return int(dissolve_groups(chosen, most, self.table.losses, self._predicate, self._state, partners, log))
 
     def free_failing(self, labels: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
         """Free the rows of groups that are not acceptable; return the renumbered groups (-1: none) and their number."""
@@ -378,7 +378,7 @@ class WorkingPartition:
         freed[grouped] = numbers
         order = grouped[np.argsort(numbers, kind="stable")].astype(np.int32)
         begins = np.concatenate(([0], np.cumsum(np.bincount(numbers, minlength=len(groups))))).astype(np.int64)
-        free_failing(order, begins, self._asked, freed)
+        free_failing(order, begins, self._predicate, freed)
         # Number the groups that are left without gaps.
         left, numbers = np.unique(freed[freed >= 0], return_inverse=True)
         freed[freed >= 0] = numbers
@@ -407,7 +407,7 @@ class WorkingPartition:
         np.minimum.at(firsts, labels, np.arange(self.rows))
         labels = np.argsort(np.argsort(firsts)).astype(np.int32)[labels]
         joined = np.empty(count, dtype=np.int32)
-        left = join_failing(*self._by_group(labels, count), self._asked, joined)
+        left = join_failing(*self._by_group(labels, count), self._predicate, joined)
         self.set_groups(joined[labels], int(left))
         return self.loss()
 

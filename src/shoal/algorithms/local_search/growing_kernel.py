@@ -17,7 +17,7 @@ FREE = -1
 
 
 @kernel
-def keep_acceptable(begins, smallest, asked, labels):
+def keep_acceptable(begins, smallest, predicate, labels):
     """Make each acceptable class a group; of other classes, the part left after frequent values give rows away.
 
     Parameters
@@ -26,7 +26,7 @@ def keep_acceptable(begins, smallest, asked, labels):
         First row of each class.
     smallest : int
         Fewest rows of an acceptable group.
-    asked : Asked
+    predicate : Predicate
         The predicate.
     labels : int32[n]
         Receives the group of each row, -1 for rows without a group.
@@ -36,7 +36,7 @@ def keep_acceptable(begins, smallest, asked, labels):
     int
         Number of groups.
     """
-    counts = np.zeros(asked.starts[-1], dtype=np.int64)
+    counts = np.zeros(predicate.starts[-1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     count = 0
     # Each class starts as one group of all its rows.
@@ -44,14 +44,14 @@ def keep_acceptable(begins, smallest, asked, labels):
         distinct = ZERO
         size = np.int64(begins[c + 1] - begins[c])
         for row in range(begins[c], begins[c + 1]):
-            distinct = count_row(np.int64(row), asked.sensitive, touched, distinct, counts)
+            distinct = count_row(np.int64(row), predicate.sensitive, touched, distinct, counts)
             labels[row] = count
         kept = False
         # Remove rows of the most frequent value, as TP's first phase does, until the rest is acceptable or too small.
         while size >= smallest and not kept:
-            kept = acceptable(size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds)
+            kept = acceptable(size, touched, distinct, counts, predicate.starts, predicate.rules, predicate.bounds)
             if not kept:
-                distinct = _give_away(begins[c], begins[c + 1], asked.sensitive, touched, distinct, counts, labels)
+                distinct = _give_away(begins[c], begins[c + 1], predicate.sensitive, touched, distinct, counts, labels)
                 size -= 1
         distinct = clear(touched, distinct, counts)
         if kept:
@@ -132,7 +132,7 @@ def _new_value(row, sensitive, counts):
 
 
 @kernel_step
-def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, asked, counts, partners, extents, work):
+def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, predicate, counts, partners, extents, work):
     """Find the free row with the smallest loss by joining; prefer rows with a value that the group lacks if `wanted`.
 
     Returns
@@ -152,7 +152,7 @@ def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, asked, co
         helps = False
         for candidate in range(partners.begins[pool[i]], partners.begins[pool[i] + 1]):
             if labels[candidate] == FREE:
-                fresh = _new_value(candidate, asked.sensitive, counts)
+                fresh = _new_value(candidate, predicate.sensitive, counts)
                 if free < 0 or fresh:
                     free = np.int64(candidate)
                     helps = fresh
@@ -191,7 +191,7 @@ def _extend(row, members, size, losses, extents):
 
 
 @kernel
-def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, asked, partners, work):
+def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, predicate, partners, work):
     """Grow a group from each seed that is still free: add the free row with the smallest loss until it is acceptable.
 
     Candidates are the rows of the classes near to those of the group's rows. A group that finds too few rows is given
@@ -209,7 +209,7 @@ def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, aske
         Number of groups so far.
     labels : int32[n]
         Group of each row, -1 for a free row; changed in place.
-    losses, asked, partners : Losses, Asked, Partners
+    losses, predicate, partners : Losses, Predicate, Partners
         See `shoal.algorithms.local_search.exchange_kernel.exchange_rows`.
     work : int64[1]
         Number of codes that may still be scanned; lowered in place. No group is started if it is used up.
@@ -219,7 +219,7 @@ def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, aske
     int
         New number of groups.
     """
-    counts = np.zeros(asked.starts[-1], dtype=np.int64)
+    counts = np.zeros(predicate.starts[-1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     members = np.empty(largest, dtype=np.int32)
     pool = np.empty(pool_room, dtype=np.int32)
@@ -240,9 +240,9 @@ def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, aske
             members[size] = row
             size += 1
             labels[row] = count
-            distinct = count_row(row, asked.sensitive, touched, distinct, counts)
+            distinct = count_row(row, predicate.sensitive, touched, distinct, counts)
             grown = size >= smallest and acceptable(
-                size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds
+                size, touched, distinct, counts, predicate.starts, predicate.rules, predicate.bounds
             )
             # Stop at the first acceptable size, or at the largest size.
             if grown or size == largest:
@@ -263,7 +263,7 @@ def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, aske
                 size,
                 labels,
                 losses,
-                asked,
+                predicate,
                 counts,
                 partners,
                 extents,

@@ -82,7 +82,7 @@ class Log(NamedTuple):
 
 
 @kernel_step
-def _move(row, H, moves, losses, asked, state, log):
+def _move(row, H, moves, losses, predicate, state, log):
     """Move a row to another group and log the move; return the change of the loss."""
     G = np.int64(state.places[row, GROUP])
     # Both changes are computed before the state is touched.
@@ -90,7 +90,7 @@ def _move(row, H, moves, losses, asked, state, log):
     change += change_of(H, NO_ROW, row, losses, state, log.there)
     settle(G, row, NO_ROW, losses, state, log.here)
     settle(H, NO_ROW, row, losses, state, log.there)
-    put(row, NO_ROW, G, H, asked, state)
+    put(row, NO_ROW, G, H, predicate, state)
     # The log entry is enough to move the row back.
     log.rows[moves] = row
     log.origins[moves] = G
@@ -98,14 +98,14 @@ def _move(row, H, moves, losses, asked, state, log):
 
 
 @inlined
-def _take_back(moves, losses, asked, state, log):
+def _take_back(moves, losses, predicate, state, log):
     """Undo the logged moves, the last move first."""
     for i in range(moves - 1, -1, -1):
-        _move(log.rows[i], log.origins[i], i, losses, asked, state, log)
+        _move(log.rows[i], log.origins[i], i, losses, predicate, state, log)
 
 
 @kernel_step
-def _best_home(row, turn, step, losses, asked, state, partners, log):
+def _best_home(row, turn, step, losses, predicate, state, partners, log):
     """Find the group that loses least by taking a row, among groups of near rows that stay acceptable; -1 if none."""
     best = np.inf
     target = np.int64(-1)
@@ -125,14 +125,14 @@ def _best_home(row, turn, step, losses, asked, state, partners, log):
             log.seen[H] = step
             change = change_of(H, NO_ROW, row, losses, state, log.there)
             # The cheap test first: the predicate is evaluated only for an improvement.
-            if change < best and still_holds(H, NO_ROW, row, asked, state):
+            if change < best and still_holds(H, NO_ROW, row, predicate, state):
                 best = change
                 target = H
     return target
 
 
 @kernel_step
-def _empty_group(G, turn, moves, limit, losses, asked, state, partners, log):
+def _empty_group(G, turn, moves, limit, losses, predicate, state, partners, log):
     """Send every row of a group to its best other group, unless the loss would rise by the limit.
 
     Returns
@@ -152,16 +152,16 @@ def _empty_group(G, turn, moves, limit, losses, asked, state, partners, log):
             break
         # The last row first, because removing it moves no other row.
         row = np.int64(state.members[state.groups[G, BEGIN] + state.groups[G, SIZE] - 1])
-        target = _best_home(row, turn, turn * log.rows.size + moves, losses, asked, state, partners, log)
+        target = _best_home(row, turn, turn * log.rows.size + moves, losses, predicate, state, partners, log)
         if target < 0:
             break
-        total += _move(row, target, moves, losses, asked, state, log)
+        total += _move(row, target, moves, losses, predicate, state, log)
         moves += 1
     return total if state.groups[G, SIZE] == 0 else np.inf, moves
 
 
 @kernel
-def dissolve_groups(chosen, most, losses, asked, state, partners, log):
+def dissolve_groups(chosen, most, losses, predicate, state, partners, log):
     """Dissolve groups if their rows together lose less in other groups, or not much more.
 
     Parameters
@@ -170,7 +170,7 @@ def dissolve_groups(chosen, most, losses, asked, state, partners, log):
         The groups to try, until `state.work` is used up.
     most : float
         Largest rise of the loss, infinite to dissolve every group that can be; 0 if dissolving has to pay.
-    losses, asked, state, partners : Losses, Asked, State, Partners
+    losses, predicate, state, partners : Losses, Predicate, State, Partners
         See `exchange_rows` of `exchange_kernel`. Groups that are dissolved are left without rows.
     log : Log
         See `Log.of_dissolving`.
@@ -187,12 +187,12 @@ def dissolve_groups(chosen, most, losses, asked, state, partners, log):
         G = np.int64(chosen[turn])
         # A closed group takes none of its own rows back.
         log.closed[G] = turn
-        total, moves = _empty_group(G, turn, ZERO, most, losses, asked, state, partners, log)
+        total, moves = _empty_group(G, turn, ZERO, most, losses, predicate, state, partners, log)
         # Accept the moves as a whole, or undo them as a whole.
         if total < most - LEAST:
             dissolved += 1
         else:
-            _take_back(moves, losses, asked, state, log)
+            _take_back(moves, losses, predicate, state, log)
     return dissolved
 
 
@@ -243,7 +243,7 @@ def _best_of_pool(F, pool, lost, pooled, may_break, turn, smallest, losses, stat
 
 
 @kernel
-def found_groups(seeds, spare, most_broken, smallest, losses, asked, state, partners, log):
+def found_groups(seeds, spare, most_broken, smallest, losses, predicate, state, partners, log):
     """Open new groups around rows if the loss falls.
 
     A seed takes the near row that pays most, its present loss taken into account, until the new group is acceptable,
@@ -260,7 +260,7 @@ def found_groups(seeds, spare, most_broken, smallest, losses, asked, state, part
         Largest number of groups to dissolve for a new one.
     smallest : int
         Fewest rows of an acceptable group.
-    losses, asked, state, partners : Losses, Asked, State, Partners
+    losses, predicate, state, partners : Losses, Predicate, State, Partners
         See `exchange_rows` of `exchange_kernel`. Groups that are broken up are left without rows.
     log : Log
         See `Log.of_founding`.
@@ -290,11 +290,11 @@ def found_groups(seeds, spare, most_broken, smallest, losses, asked, state, part
         while row >= 0:
             G = np.int64(state.places[row, GROUP])
             # A further row may break a group, for models that bound shares.
-            if done and not still_holds(F, NO_ROW, row, asked, state):
+            if done and not still_holds(F, NO_ROW, row, predicate, state):
                 break
             # The row's group cannot spare it: close that group, if the limit allows.
             if log.closed[G] != turn and (
-                state.groups[G, SIZE] <= smallest or not still_holds(G, row, NO_ROW, asked, state)
+                state.groups[G, SIZE] <= smallest or not still_holds(G, row, NO_ROW, predicate, state)
             ):
                 if breaks == most_broken or done:
                     break
@@ -302,9 +302,9 @@ def found_groups(seeds, spare, most_broken, smallest, losses, asked, state, part
                 broken[breaks] = G
                 breaks += 1
             # Make the move, and test whether the group is complete.
-            total += _move(row, F, moves, losses, asked, state, log)
+            total += _move(row, F, moves, losses, predicate, state, log)
             moves += 1
-            done = done or (moves >= smallest and still_holds(F, NO_ROW, NO_ROW, asked, state))
+            done = done or (moves >= smallest and still_holds(F, NO_ROW, NO_ROW, predicate, state))
             if state.groups[F, SIZE] == state.groups[F, ROOM]:
                 break
             # -1: only rows that pay; otherwise the number of groups that may still be closed.
@@ -320,11 +320,11 @@ def found_groups(seeds, spare, most_broken, smallest, losses, asked, state, part
         # The remaining rows of closed groups need other groups, within what was gained so far.
         for i in range(breaks):
             if done and total < np.inf:
-                change, moves = _empty_group(broken[i], turn, moves, -total, losses, asked, state, partners, log)
+                change, moves = _empty_group(broken[i], turn, moves, -total, losses, predicate, state, partners, log)
                 total += change
         # Keep the new group only if everything together pays.
         if done and total < -LEAST:
             founded += 1
         else:
-            _take_back(moves, losses, asked, state, log)
+            _take_back(moves, losses, predicate, state, log)
     return founded

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal._core.compiling import inlined, kernel, kernel_step
-from shoal.algorithms.common.predicate_kernel import Asked, acceptable
+from shoal.algorithms.common.predicate_kernel import Predicate, acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
 if TYPE_CHECKING:
@@ -146,9 +146,9 @@ def goes_left(c: int, code: int, seen: int, equal: int, left: int, spread: bool)
 
 
 @inlined
-def empty_sides(asked: Asked) -> Sides:
+def empty_sides(predicate: Predicate) -> Sides:
     """Allocate memory for the sensitive codes on both sides of a cut."""
-    codes = asked.starts[asked.starts.size - 1]
+    codes = predicate.starts[predicate.starts.size - 1]
     return Sides(np.zeros((2, codes), dtype=np.int64), np.empty((2, codes), dtype=np.int32))
 
 
@@ -160,11 +160,11 @@ def _is_allowed(
     d: int,
     cut: Counts,
     sides: Sides,
-    asked: Asked,
+    predicate: Predicate,
 ) -> bool:
     """Test whether both sides of a cut are acceptable: a cut is (attribute, code, equal, left of them, spread)."""
     counts, touched = sides
-    starts, rules, bounds, _ = asked
+    starts, rules, bounds, _ = predicate
     a, code, equal, left = cut[0], cut[1], cut[2], cut[3]
     spread = cut[4] == 1
     left_rows, left_codes, right_codes = ZERO, ZERO, ZERO
@@ -209,7 +209,7 @@ def find_cut(
     relaxed: bool,
     cut: Counts,
     sides: Sides,
-    asked: Asked,
+    predicate: Predicate,
 ) -> bool:
     """Find an allowed cut on the attribute `cut[0]`, the nearest to the median first; fill in the rest of `cut`."""
     a = cut[0]
@@ -221,15 +221,15 @@ def find_cut(
     if relaxed:
         for spread in range(2):
             cut[1], cut[2], cut[3], cut[4] = median, equal, size // 2 - below, spread
-            if _is_allowed(records, start, end, d, cut, sides, asked):
+            if _is_allowed(records, start, end, d, cut, sides, predicate):
                 return True
     # Strict cuts lie between values: all records at `down` and below go left, or all at `median` and below.
     lower, upper = down, median
     lower_size, upper_size = below, below + equal
     # Walk outwards from the median on both sides; a side ends if its smaller part is too small.
     for _ in range(MOST_CUTS):
-        lower_fits = lower_size >= asked.smallest
-        upper_fits = size - upper_size >= asked.smallest
+        lower_fits = lower_size >= predicate.smallest
+        upper_fits = size - upper_size >= predicate.smallest
         if not lower_fits and not upper_fits:
             return False
         # Take the more balanced of the two candidates.
@@ -237,7 +237,7 @@ def find_cut(
         code = lower if goes_lower else upper
         before, after, below, equal = _scan_around(records, start, end, a, code)
         cut[1], cut[2], cut[3], cut[4] = code, equal, equal, 0
-        if _is_allowed(records, start, end, d, cut, sides, asked):
+        if _is_allowed(records, start, end, d, cut, sides, predicate):
             return True
         # Move that side one value further out.
         if goes_lower:
@@ -359,7 +359,7 @@ def _push_parts(stack: Counts, state: Counts, start: int, middle: int, end: int)
 
 @kernel
 def cut_records(
-    records: Codes, spare: Codes, domains: Domains, asked: Asked, relaxed: bool, parts: Parts, budget: int
+    records: Codes, spare: Codes, domains: Domains, predicate: Predicate, relaxed: bool, parts: Parts, budget: int
 ) -> None:
     """Cut ranges of records at medians, as long as both sides are acceptable and the budget lasts.
 
@@ -373,7 +373,7 @@ def cut_records(
         Scratch.
     domains : Domains
         The values of the quasi-identifiers.
-    asked : Asked
+    predicate : Predicate
         Requirement for a group.
     relaxed : bool
         Whether records with the same value may go to either side of a cut.
@@ -385,7 +385,7 @@ def cut_records(
     stack, state = parts.stack, parts.state
     d = domains.ranges.size
     last = records.shape[1] - 1
-    sides = empty_sides(asked)
+    sides = empty_sides(predicate)
     extents = np.empty((d, 2), dtype=np.int32)
     widest = np.empty(d, dtype=np.int64)
     cut = np.zeros(5, dtype=np.int64)
@@ -395,7 +395,7 @@ def cut_records(
         start, end = stack[state[OPEN], 0], stack[state[OPEN], 1]
         found = False
         # A range below twice the smallest group cannot be cut.
-        if end - start >= 2 * asked.smallest:
+        if end - start >= 2 * predicate.smallest:
             _measure_attributes(records, start, end, domains, state[MEASURED], extents, widest)
             state[MEASURED] += 1
             budget -= end - start
@@ -407,7 +407,7 @@ def cut_records(
                 if low < high or (relaxed and choice == 0):
                     cut[0] = a
                     budget -= end - start
-                    found = find_cut(records, start, end, d, low, high, relaxed, cut, sides, asked)
+                    found = find_cut(records, start, end, d, low, high, relaxed, cut, sides, predicate)
                     if found:
                         break
         if found:

@@ -118,7 +118,7 @@ class Mondrian(Algorithm):
         trees = flat_trees(problem.levels, every=False) if problem.hierarchies else None
         records = _records(problem, compiled)
         spare = np.empty_like(records)
-        domains, asked = _domains(problem.table.quasi_identifiers), compiled.asked
+        domains, predicate = _domains(problem.table.quasi_identifiers), compiled.predicate
         # Cuts into more than two parts need a larger stack.
         waiting = STACK_DEPTH if trees is None else rows // compiled.smallest + 2
         parts = Parts(np.zeros((waiting, 2), dtype=np.int64), np.zeros(4, dtype=np.int64), groups)
@@ -130,10 +130,10 @@ class Mondrian(Algorithm):
         while parts.state[OPEN]:
             problem.progress(self.name, int(parts.state[ROWS_DONE]), rows)
             if trees is None:
-                cut_records(records, spare, domains, asked, self.relaxed, parts, _RECORDS_PER_CALL)
+                cut_records(records, spare, domains, predicate, self.relaxed, parts, _RECORDS_PER_CALL)
             else:
                 cut_along_trees(
-                    records, spare, domains, trees, scratch, asked, self.relaxed, parts, _RECORDS_PER_CALL
+                    records, spare, domains, trees, scratch, predicate, self.relaxed, parts, _RECORDS_PER_CALL
                 )  # fmt: skip
         problem.progress(self.name, rows, rows)
         return int(parts.state[LEAVES])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal._core.compiling import inlined, kernel, kernel_step
-from shoal.algorithms.common.predicate_kernel import Asked, acceptable
+from shoal.algorithms.common.predicate_kernel import Predicate, acceptable
 from shoal.algorithms.common.trees_kernel import Trees, meeting_level, node_penalty
 from shoal.algorithms.common.whole_kernel import TWO, ZERO
 from shoal.algorithms.mondrian.cuts_kernel import (
@@ -151,17 +151,17 @@ def _mark_alone(
     begins: Counts,
     scratch: Codes,
     sides: Sides,
-    asked: Asked,
+    predicate: Predicate,
 ) -> None:
     """Find the children that are acceptable alone; all others get the side `REST`."""
     counts, touched = sides.counts[0], sides.touched[0]
-    starts, rules, bounds, _ = asked
+    starts, rules, bounds, _ = predicate
     # Each child has a histogram of its own; small children are skipped.
     for child in range(children):
         scratch[SIDE, child] = REST
         # Smaller children cannot be acceptable; this saves their histograms.
         size = np.int64(scratch[SIZE, child])
-        if size >= asked.smallest:
+        if size >= predicate.smallest:
             distinct = _count_child(
                 records, start, d, scratch[SEQUENCE], begins[child], begins[child + 1], touched, ZERO, counts
             )
@@ -179,11 +179,11 @@ def _fill_rest(
     begins: Counts,
     scratch: Codes,
     sides: Sides,
-    asked: Asked,
+    predicate: Predicate,
 ) -> int:
     """Move children to the rest, the smallest first, until it is acceptable; return its number of records."""
     counts, touched = sides.counts[0], sides.touched[0]
-    starts, rules, bounds, _ = asked
+    starts, rules, bounds, _ = predicate
     rest = ZERO
     distinct = ZERO
     # Two passes over the children in one loop, so that the histogram is kept between them.
@@ -219,7 +219,7 @@ def _sides_along_tree(
     mark: int,
     scratch: Codes,
     sides: Sides,
-    asked: Asked,
+    predicate: Predicate,
 ) -> int:
     """Divide a range by the nodes of a level: a side for each child that is acceptable alone, one for the rest.
 
@@ -237,8 +237,8 @@ def _sides_along_tree(
     for child in range(children):
         begins[child + 1] = begins[child] + scratch[SIZE, child]
     # Children that are acceptable alone, then the rest.
-    _mark_alone(records, start, d, children, begins, scratch, sides, asked)
-    rest = _fill_rest(records, start, d, children, begins, scratch, sides, asked)
+    _mark_alone(records, start, d, children, begins, scratch, sides, predicate)
+    rest = _fill_rest(records, start, d, children, begins, scratch, sides, predicate)
     # Number the sides: the rest is side 0 if it has records.
     parts = 1 if rest > 0 else 0
     for child in range(children):
@@ -378,7 +378,7 @@ def _choose_cut(
     cut: Counts,
     scratch: Codes,
     sides: Sides,
-    asked: Asked,
+    predicate: Predicate,
     state: Counts,
 ) -> int:
     """Find the cut of most worth among one for each attribute; return its number of sides, or 0 if none is allowed.
@@ -409,11 +409,13 @@ def _choose_cut(
         # Divide the children of the lowest common ancestor.
         if on_tree and low < high and not anywhere:
             level = meeting_level(trees, a, low, high) - 1
-            parts = _sides_along_tree(records, start, end, d, a, level, trees, state[MEASURED], scratch, sides, asked)
+            parts = _sides_along_tree(
+                records, start, end, d, a, level, trees, state[MEASURED], scratch, sides, predicate
+            )
             worth = _worth_along_tree(records, start, end, a, parts, trees, widths[a], scratch)
         # An attribute without a hierarchy, or the second pass: cuts as in `cuts_kernel`.
         elif (low < high and on_tree == anywhere) or (relaxed and turn == d):
-            parts = 2 if find_cut(records, start, end, d, low, high, relaxed, found, sides, asked) else 0
+            parts = 2 if find_cut(records, start, end, d, low, high, relaxed, found, sides, predicate) else 0
             if parts == 2 and not anywhere:
                 worth = _worth_of_cut(records, start, end, found, domains, widths[a], state[MEASURED] - 1, scratch)
         # A later attribute must be clearly better: ties go to the wider one.
@@ -434,7 +436,7 @@ def cut_along_trees(
     domains: Domains,
     trees: Trees,
     scratch: Codes,
-    asked: Asked,
+    predicate: Predicate,
     relaxed: bool,
     parts: Parts,
     budget: int,
@@ -447,19 +449,19 @@ def cut_along_trees(
 
     Parameters
     ----------
-    records, spare, domains, asked, relaxed, budget
+    records, spare, domains, predicate, relaxed, budget
         See `shoal.algorithms.mondrian.cuts_kernel.cut_records`. Codes of an attribute with a hierarchy are places.
     trees : Trees
         The hierarchies.
     scratch : int32[SCRATCH, n]
         Scratch; -1 at first. No attribute has more than n places.
     parts : Parts
-        Waiting ranges, with room for `n // asked.smallest + 2` of them, and finished groups; changed.
+        Waiting ranges, with room for `n // predicate.smallest + 2` of them, and finished groups; changed.
     """
     stack, state = parts.stack, parts.state
     d = domains.ranges.size
     last = records.shape[1] - 1
-    sides = empty_sides(asked)
+    sides = empty_sides(predicate)
     measured = Measured(np.empty((d, 2), dtype=np.int32), np.empty(d, dtype=np.float64))
     cut = np.zeros(5, dtype=np.int64)
     # Pop a range.
@@ -467,13 +469,13 @@ def cut_along_trees(
         state[OPEN] -= 1
         start, end = stack[state[OPEN], 0], stack[state[OPEN], 1]
         count = ZERO
-        if end - start >= 2 * asked.smallest:
+        if end - start >= 2 * predicate.smallest:
             # Every attribute is measured and tried: the worths are compared.
             budget -= (end - start) * d
             state[MEASURED] += 1
             _measure_attributes(records, start, end, domains, trees, state[MEASURED], measured)
             count = _choose_cut(
-                records, start, end, domains, trees, relaxed, measured, cut, scratch, sides, asked, state
+                records, start, end, domains, trees, relaxed, measured, cut, scratch, sides, predicate, state
             )
         # Size 0 marks a cut in a hierarchy, with two or more sides.
         if count > 0 and cut[2] == 0:

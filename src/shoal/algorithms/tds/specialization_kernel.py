@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal._core.compiling import inlined, kernel, kernel_step
-from shoal.algorithms.common.predicate_kernel import Asked, acceptable
+from shoal.algorithms.common.predicate_kernel import Predicate, acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
 if TYPE_CHECKING:
@@ -215,12 +215,12 @@ def _sort_by_child(records: Codes, start: int, stop: int, a: int, branch: Codes,
 
 @kernel_step
 def _test_part(
-    records: Codes, attributes: int, begin: int, end: int, asked: Asked, scratch: Scratch
+    records: Codes, attributes: int, begin: int, end: int, predicate: Predicate, scratch: Scratch
 ) -> tuple[bool, int]:
     """Test whether the records `rows[begin:end]` are an acceptable group; return the sum of c log c as well."""
     # Histogram over all sensitive attributes, weighted by the rows of each record.
     last = records.shape[1] - 1
-    kinds = asked.starts.size - 1
+    kinds = predicate.starts.size - 1
     size = _ZERO
     distinct = _ZERO
     for i in range(begin, end):
@@ -233,7 +233,9 @@ def _test_part(
                 scratch.touched[distinct] = code
                 distinct += 1
             scratch.counts[code] += count
-    good = acceptable(size, scratch.touched, distinct, scratch.counts, asked.starts, asked.rules, asked.bounds)
+    good = acceptable(
+        size, scratch.touched, distinct, scratch.counts, predicate.starts, predicate.rules, predicate.bounds
+    )
     # With one attribute the histogram has the counts of the combinations.
     spread = _ZERO
     for t in range(distinct):
@@ -256,7 +258,14 @@ def _test_part(
 
 @kernel_step
 def _assess(
-    records: Codes, attributes: int, trees: Trees, groups: Groups, g: int, a: int, asked: Asked, scratch: Scratch
+    records: Codes,
+    attributes: int,
+    trees: Trees,
+    groups: Groups,
+    g: int,
+    a: int,
+    predicate: Predicate,
+    scratch: Scratch,
 ) -> tuple[bool, int, int]:
     """Specialize one group by one column on trial; return validity, gain, and the size of the smallest part."""
     node = groups.nodes[a, g]
@@ -273,7 +282,7 @@ def _assess(
         smallest = min(smallest, size)
         gain += size * (trees.log_sizes[node] - trees.log_sizes[trees.children[first_child + child]])
         scratch.sizes[child] = 0
-    if smallest < asked.smallest:
+    if smallest < predicate.smallest:
         return False, _ZERO, _ZERO
     # Sort the records by child.
     for i in range(start, stop):
@@ -284,7 +293,7 @@ def _assess(
     begin = _ZERO
     for b in range(found):
         end = scratch.places[scratch.branches[b]]
-        good, spread = _test_part(records, attributes, begin, end, asked, scratch)
+        good, spread = _test_part(records, attributes, begin, end, predicate, scratch)
         if not good:
             return False, _ZERO, _ZERO
         gain += spread
@@ -298,7 +307,7 @@ def assess(
     trees: Trees,
     groups: Groups,
     candidates: Candidates,
-    asked: Asked,
+    predicate: Predicate,
     scratch: Scratch,
     state: Counts,
     number: int,
@@ -314,7 +323,7 @@ def assess(
             if candidates.status[node] != VALID:
                 continue
             state[VISITS] += groups.stops[g] - groups.starts[g]
-            good, gain, smallest = _assess(records, attributes, trees, groups, g, a, asked, scratch)
+            good, gain, smallest = _assess(records, attributes, trees, groups, g, a, predicate, scratch)
             # Gains add up; the smallest part is a minimum.
             if good:
                 groups.gains[a, g] = gain
@@ -462,7 +471,7 @@ def specialize(
     trees: Trees,
     groups: Groups,
     candidates: Candidates,
-    asked: Asked,
+    predicate: Predicate,
     scratch: Scratch,
     state: Counts,
     budget: int,
@@ -473,7 +482,7 @@ def specialize(
     ----------
     records : int32 (r, attributes + kinds + 2), rearranged
     trees, groups, candidates, scratch, state : brought up to date
-    asked : what every group has to satisfy
+    predicate : what every group has to satisfy
     budget : int, records to look at before returning
 
     Returns
@@ -513,5 +522,5 @@ def specialize(
         for n in range(number):
             size = describe(records, groups, groups.changed[n], scratch)
             state[ANONYMITY] = min(state[ANONYMITY], size)
-        assess(records, trees, groups, candidates, asked, scratch, state, number)
+        assess(records, trees, groups, candidates, predicate, scratch, state, number)
     return MORE

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.base import Problem
     from shoal.algorithms.common.compiled import CompiledRequirement
-    from shoal.algorithms.common.predicate_kernel import Asked
+    from shoal.algorithms.common.predicate_kernel import Predicate
     from shoal.algorithms.tds.specialization_kernel import Trees
     from shoal.table import Table
 
@@ -149,7 +149,7 @@ class _Search:
     trees: Trees
     groups: Groups
     candidates: Candidates
-    asked: Asked
+    predicate: Predicate
     scratch: Scratch
     state: NDArray[np.int64]
 
@@ -171,7 +171,7 @@ class _Search:
                 listed=np.zeros(nodes, dtype=np.int32),
                 where=np.zeros(nodes, dtype=np.int32),
             ),
-            asked=compiled.asked,
+            predicate=compiled.predicate,
             scratch=Scratch(
                 spare=np.empty_like(records),
                 rows=np.empty(len(records), dtype=np.int32),
@@ -208,7 +208,7 @@ class _Search:
                 self.trees,
                 self.groups,
                 self.candidates,
-                self.asked,
+                self.predicate,
                 self.scratch,
                 self.state,
                 _RECORDS_PER_CALL,
@@ -228,7 +228,7 @@ class _Search:
         # Every group is evaluated for the new candidates.
         count = int(self.state[GROUPS])
         self.groups.changed[:count] = np.arange(count)
-        assess(self.records, self.trees, self.groups, candidates, self.asked, self.scratch, self.state, count)
+        assess(self.records, self.trees, self.groups, candidates, self.predicate, self.scratch, self.state, count)
 
     def _reopen_refused(self) -> bool:
         """Try all refused nodes once more; return whether any is valid after all."""

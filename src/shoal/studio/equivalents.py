@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shoal.studio.plan import Plan
 
 __all__ = [
-    "Same",
+    "Equivalents",
     "left_out_of_series",
     "of_attacking",
     "of_comparing",
@@ -35,7 +35,7 @@ _WIDTH = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Same:
+class Equivalents:
     """Equivalents of a screen."""
 
     command: str
@@ -46,18 +46,18 @@ class Same:
     """The Python code."""
 
 
-def of_inspecting(plan: Plan, *, output: str) -> Same:
+def of_inspecting(plan: Plan, *, output: str) -> Equivalents:
     """Build the equivalents of inspecting a table."""
     options = [(flag(name), value) for name, value in plan.reading.items() if value]
     options += [(flag("dates"), f"{name}={form}") for name, form in plan.dates.items()]
-    return Same(
+    return Equivalents(
         command=_first(plan) + _command(["shoal", "inspect", plan.shown], [*options, (flag("spec_out"), SPEC_FILE)]),
         spec=spec_of(plan, output=output),
         python=_program(plan, "inspection = shoal.inspect", plan.read_arguments, []),
     )
 
 
-def of_risk(plan: Plan, *, suda: int | None, output: str) -> Same:
+def of_risk(plan: Plan, *, suda: int | None, output: str) -> Equivalents:
     """Build the equivalents of measuring the risk of the original table."""
     quasi, sensitive = plan.names_of("quasi_identifier"), plan.names_of("sensitive")
     arguments: dict[str, Any] = {"quasi_identifiers": quasi}
@@ -78,14 +78,14 @@ def of_risk(plan: Plan, *, suda: int | None, output: str) -> Same:
     for name, value in _reading(plan).items():
         options.append((flag(name), value))
         arguments[name] = value
-    return Same(
+    return Equivalents(
         command=_first(plan) + _command(["shoal", "risk", plan.shown], options),
         spec=spec_of(plan, output=output),
         python=_program(plan, "risk = shoal.risk", arguments, ["print(*risk.sentences(), sep='\\n')"]),
     )
 
 
-def of_publishing(plan: Plan, *, output: str) -> Same:
+def of_publishing(plan: Plan, *, output: str) -> Equivalents:
     """Build the equivalents of making the release.
 
     Raises
@@ -99,10 +99,12 @@ def of_publishing(plan: Plan, *, output: str) -> Same:
     about = f", about=shoal.About(notes={plan.whose!r})" if plan.rows else ""
     saved = [f"release.save({output!r}{about})"]
     python = _program(plan, "release = shoal.anonymize", arguments, saved)
-    return Same(command=_first(plan) + _asking("anonymize", content), spec=spec_of(plan, output=output), python=python)
+    return Equivalents(
+        command=_first(plan) + _asking("anonymize", content), spec=spec_of(plan, output=output), python=python
+    )
 
 
-def of_comparing(plan: Plan, *, k: Sequence[int], l: Sequence[int], output: str) -> Same:
+def of_comparing(plan: Plan, *, k: Sequence[int], l: Sequence[int], output: str) -> Equivalents:
     """Build the equivalents of comparing levels of protection.
 
     Raises
@@ -122,7 +124,7 @@ def of_comparing(plan: Plan, *, k: Sequence[int], l: Sequence[int], output: str)
     arguments |= levels | ({"privacy": kept} if kept else {})
     others = {name: value for name, value in content["privacy"].items() if name not in levels}
     after = ["print(*found.sentences(), sep='\\n')"]
-    return Same(
+    return Equivalents(
         command=_first(plan) + _asking("tradeoff", {**content, "privacy": others}, options),
         spec=spec_of(plan, output=output),
         python=_program(plan, "found = shoal.tradeoff", arguments, after),
@@ -136,7 +138,7 @@ def of_attacking(
     together: Mapping[str, Any] | None,
     output: str,
     made: bool,
-) -> Same:
+) -> Equivalents:
     """Build the equivalents of attacking a release; they begin with making it unless `made` is true.
 
     Raises
@@ -175,7 +177,7 @@ def of_attacking(
             (flag("columns.sensitive"), listed_names(sensitive)),
         ]
         commands.append(_command(["shoal", "attack", "intersection", *together["releases"]], options))
-    return Same(
+    return Equivalents(
         command=_first(plan) + "\n".join(commands),
         spec=spec_of(plan, output=output),
         python="\n".join(lines),
@@ -210,7 +212,7 @@ def left_out_of_series(plan: Plan) -> list[str]:
     return [*plan.identifiers, *plan.names_of("insensitive")]
 
 
-def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, output: str) -> Same:
+def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, output: str) -> Equivalents:
     """Build the equivalents of starting a series, publishing its next release, and verifying it.
 
     Raises
@@ -251,7 +253,7 @@ def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, ou
             "    )",
         ]
     lines += [f"    series.publish({table!r}, {output!r})", "    print(*series.verify().problems, sep='\\n')"]
-    return Same(
+    return Equivalents(
         command=_first(plan) + "\n".join(commands),
         spec="# Ledgers and series have no spec file: the ledger remembers what a series was started with.",
         python="\n".join(lines),

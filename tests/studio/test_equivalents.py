@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cli.main import app
+from shoal.studio.equivalents import of_comparing, of_inspecting, of_publishing, of_risk
 from shoal.studio.plan import Plan
 from shoal.studio.requests import arguments_in
-from shoal.studio.same import of_comparing, of_inspecting, of_publishing, of_risk
 
 NAMES = (
     "age",
