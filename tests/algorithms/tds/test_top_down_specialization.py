@@ -131,16 +131,17 @@ def test_agrees_with_the_oracle(data, codes, missing, seed, trees):
     partition = TopDownSpecialization().partition(problem)
     found = published(problem, partition)
     assert sorted(found.values()) == sorted(groups.values())
-    root_reads_as_star = {frozenset(path): frozenset(path) - {None} for path in paths}
-    assert Counter(map(wide(root_reads_as_star), found)) == Counter(map(wide(root_reads_as_star), groups))
+    assert Counter(map(wide(paths), found)) == Counter(map(wide(paths), groups))
     assert partition.facts["published_values"] == {f"q{a}": len(nodes) for a, nodes in enumerate(cut)}
     assert all(map(acceptable, groups.values()))
 
 
-def wide(stars):
-    """A node that stands for all values but the missing one is published as a star."""
-    whole = {smaller: larger for larger, smaller in stars.items() if smaller}
-    return lambda nodes: tuple(whole.get(node, node) if len(node) > 1 else node for node in nodes)
+def wide(paths):
+    """In each column, a node that stands for all values but the missing one is published as a star."""
+    stars = [{frozenset(path) - {None}: frozenset(path)} for path in paths]
+    return lambda nodes: tuple(
+        star.get(node, node) if len(node) > 1 else node for star, node in zip(stars, nodes, strict=True)
+    )
 
 
 @settings(max_examples=60, deadline=None)
