@@ -200,7 +200,7 @@ class Command(click.Command):
             formatter.write_paragraph()
             formatter.write_text(
                 f"{len(rare)} more options: shoal {name} --help-all. "
-                f"Examples: the documentation (make docs), under Reference, shoal {name}."
+                f"Examples: the reference of shoal {name} in the documentation."
             )
 
     def _hidden(self, ctx: click.Context) -> list[click.Parameter]:

@@ -30,7 +30,8 @@ Method = Annotated[
     option(
         "--method",
         metavar="best|fold|spread|...",
-        help="best; the paper's fold, spread or spread-simplified; scheme or relaxed for up to about twelve labels.",
+        help="best (as many groups as possible, improved until they meet a bound); fold, spread or "
+        "spread-simplified of the paper; scheme or relaxed (up to about twelve labels).",
     ),
 ]
 Order = Annotated[

@@ -229,6 +229,8 @@ def publish(
 ) -> None:
     """Make the next release of a series: all people in INPUT, each with the signature of earlier releases.
 
+    A signature is the set of sensitive values of a group: a person keeps it for as long as the value is the same.
+
     INPUT has one row for each person. If too many new people share a sensitive value, nothing is written. Do not
     postpone some of them to a later release, because that reveals them; the message names what is safe.
 

@@ -62,8 +62,8 @@ class TCloseness(GroupModel):
         kw_only=True,
         metadata=parameter(
             None,
-            "The distance between two values for -t: equal (default), the same for all pairs; ordered, by their ranks; "
-            "file:METRIC.csv, a square table of distances; hierarchy:TREE.csv, one line per value, from the value to "
+            "The distance between two values for -t. equal (default): the same for all pairs. ordered: by their ranks. "
+            "file:METRIC.csv: a square table of distances. hierarchy:TREE.csv: one line per value, from the value to "
             "the root.",
             flag="--t-distance",
             metavar="DISTANCE",

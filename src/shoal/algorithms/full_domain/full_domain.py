@@ -157,7 +157,8 @@ class FullDomain(Algorithm):
         default=False,
         metadata=parameter(
             Boolean(),
-            "Search again for the suppressed records, as often as that gains something.",
+            "Repeat the search among the suppressed records, which get levels of their own, until the loss no longer "
+            "decreases.",
             flag="--local",
         ),
     )
