@@ -267,6 +267,31 @@ def test_values_that_are_equal_in_more_than_one_form_are_counted_as_one(counted:
     assert by_cell.certificate.achieved == by_row.certificate.achieved
 
 
+@pytest.mark.parametrize("repeats", [0, 4])
+def test_text_is_counted_by_its_codes(counted: Any, monkeypatch: pytest.MonkeyPatch, repeats: int) -> None:
+    monkeypatch.setattr(memory, "_ROWS_PER_VALUE", 0 if repeats else 1 << 20)
+    numbers = np.random.default_rng(repeats).integers(0, 4, (3, 200))
+    text = np.array(["10", "9", "", "é"])
+    frame = pl.DataFrame({name: text[codes] for name, codes in zip("abc", numbers, strict=True)})
+    frame = frame.with_columns(pl.col("a").replace("", None), nothing=pl.lit(None, pl.String))
+    arguments = {"quasi_identifiers": ["a", "b", "nothing"], "sensitive": "c", "k": 3, "seed": 1}
+    by_cell, by_row = counted(frame, **arguments), shoal.anonymize(frame, **arguments)
+    assert isinstance(by_cell.store, RunRows)
+    same(by_cell, by_row)
+
+
+def test_combinations_of_cells_are_evidence_of_persons(counted: Any) -> None:
+    rows = pl.DataFrame({"pcode": [row % 60 for row in range(300)]})
+    visits = rows.select(
+        age=20 + pl.col("pcode") * 7 % 50, gender=pl.col("pcode") * 5 % 7 % 2, zip=10000 + pl.col("pcode") * 11
+    )
+    arguments = {"quasi_identifiers": visits.columns, "k": 5, "seed": 1, "algorithm": "mondrian"}
+    by_cell, by_row = counted(visits, **arguments), shoal.anonymize(visits, **arguments)
+    assert isinstance(by_cell.store, RunRows)
+    assert "repeated_person" in {warning.code for warning in by_cell.certificate.warnings}
+    same(by_cell, by_row)
+
+
 @pytest.mark.parametrize("kind", ["polars", "pandas", "arrow"])
 def test_analysts_are_handed_rows(counted: Any, kind: str) -> None:
     frame = table(1, rows=300)

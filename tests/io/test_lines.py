@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.errors import DataError
@@ -33,31 +33,37 @@ def test_runs_of_lines_are_found_across_blocks(
     assert found[1].tolist() == [count for _, count in expected]
 
 
-@given(
-    records=st.lists(st.lists(st.sampled_from(["", "a", "bc"]), min_size=1, max_size=4), min_size=1, max_size=8),
-    ended=st.booleans(),
-    block=st.integers(1, 30),
-)
-def test_plain_records_are_counted(records: list[list[str]], ended: bool, block: int) -> None:
-    text = "\n".join(",".join(record) for record in records) + ("\n" if ended else "")
-    *lines, rest = text.split("\n")
-    right = lines and not rest and all(line.count(",") == 2 for line in lines)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delimited, "_BLOCK", block)
-        found = delimited._count_plain_records(text.encode(), ",", 3)
-    assert found == (len(lines) if right else None)
+_RECORDS = st.lists(st.lists(st.sampled_from(["", "a", "bc"]), min_size=1, max_size=4), min_size=1, max_size=8)
 
 
-@pytest.mark.parametrize("lines", [["1,2", "3,4"], ["1,2", "3"], ["1,2", "", "3,4"], ["1,2", "3,4,5"], ["1,2,3", "4"]])
-def test_the_quick_count_changes_nothing(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    content = "\n".join(["a,b", *lines, ""]).encode()
+@given(records=_RECORDS, ended=st.booleans(), block=st.integers(1, 30))
+@example(records=[["a"], ["a", "a", "a"]], ended=True, block=30)
+@example(records=[[""], ["a", "", ""]], ended=True, block=30)
+def test_counting_bytes_finds_the_faults_of_records(records: list[list[str]], ended: bool, block: int) -> None:
+    # A short record and a long one have as many fields as two good ones together.
+    content = ("a,b\n" + "\n".join(",".join(record) for record in records) + ("\n" if ended else "")).encode()
 
-    def told() -> object:
+    def outcome() -> object:
         try:
-            return read_delimited(content, "it").frame.rows()
+            return read_delimited(content, "it", delimiter=",").frame.rows()
         except DataError as error:
             return str(error)
 
-    quick = told()
-    monkeypatch.setattr(delimited, "_count_plain_records", lambda *_: None)
-    assert told() == quick
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delimited, "_COUNTED", block)
+        quick = outcome()
+        patch.setattr(delimited, "_check_records", delimited._check_each_record)
+        assert outcome() == quick
+
+
+def test_long_records_are_refused_far_from_the_start() -> None:
+    # 40,000 lines are parsed in several pieces; the last record but one is long, the last one short.
+    content = b"a,b\n" + b"1,2\n" * 40_000 + b"1,2,3\n4\n"
+    with pytest.raises(DataError, match=r"Line 40002 of it has 3 field"):
+        read_delimited(content, "it", delimiter=",")
+
+
+@pytest.mark.parametrize("block", [b"\xef\xbb\xbfa,b\n", b"a,b\r\n", b"a,\x01\n"])
+def test_lines_that_the_parser_would_change_are_not_joined(block: bytes) -> None:
+    assert run_rows._runs_in(b"a,c\n") == (["a,c"], [1])
+    assert run_rows._runs_in(block) is None

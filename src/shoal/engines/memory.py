@@ -36,6 +36,10 @@ _MANY_ROWS = 1 << 17
 """Minimum number of rows for counting; smaller tables take less than a second row by row."""
 _ROWS_PER_CELL = 2
 """Minimum average number of rows of a cell for counting to pay off."""
+_LOOKED_AT = 1 << 14
+"""Number of rows in which values are searched that repeat."""
+_ROWS_PER_VALUE = 4
+"""Minimum average number of these rows for each value of a text column that is coded."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -79,12 +83,15 @@ class InMemory:
         # Columns are numbered, because Polars treats the name "*" as all columns.
         frame, keys = self.opened.frame, [str(number) for number in range(len(names))]
         plain = pl.DataFrame([frame[name].alias(key) for name, key in zip(names, keys, strict=True)])
+        # Text that repeats is counted by its codes.
+        text = [key for key in keys if plain[key].dtype == pl.String and _repeats(plain[key])]
+        coded = plain.with_columns(pl.col(text).cast(pl.Categorical)) if text else plain
         # Polars' streaming engine takes half of the time and a third of the memory even for frames in memory.
-        cells = collect_in_memory(plain.lazy().group_by(keys).agg(pl.len().cast(pl.Int64).alias("rows")))
+        cells = collect_in_memory(coded.lazy().group_by(keys).agg(pl.len().cast(pl.Int64).alias("rows")))
         # Too few rows for each cell: counting would not pay off.
         if cells.height == frame.height or cells.height * _ROWS_PER_CELL > frame.height:
             return self.opened
-        cells = cells.sort(keys)
+        cells = _sort_cells(cells.with_columns(pl.col(text).cast(pl.String)) if text else cells, keys, text)
         counts = cells["rows"].to_numpy()
         cells = cells[keys].rename(dict(zip(keys, names, strict=True)))
         cells = cells.with_columns(pl.lit(None).alias(name) for name in request.schema.direct_identifiers)
@@ -138,7 +145,9 @@ class InMemory:
         left_out = self._has_rows(cells) and len(rows) < self.opened.frame.height
         # Rows that were dropped are not evidence about the release.
         frame = self.opened.frame[rows] if left_out else self.opened.frame
-        found = persons_of(frame, schema.quasi_identifiers)
+        # Cells stand for their rows if combinations of quasi-identifiers are compared.
+        counted = None if self._has_rows(cells) else (cells.raw_frame, cells.counts)
+        found = persons_of(frame, schema.quasi_identifiers, counted)
         unprotected = unprotected_persons(found, lambda _: frame, schema)
         known = {one.column for one in unprotected}
         return (*unprotected, *(one for one in columns_of_units(frame, schema) if one.column not in known))
@@ -163,3 +172,17 @@ class InMemory:
 
     def __repr__(self) -> str:
         return f"InMemory(rows={self.opened.frame.height})"
+
+
+def _repeats(text: pl.Series) -> bool:
+    """Check in the first rows whether the values of a long column repeat, so that coding them pays off."""
+    return text.head(_LOOKED_AT).n_unique() * _ROWS_PER_VALUE <= _LOOKED_AT
+
+
+def _sort_cells(cells: pl.DataFrame, keys: list[str], text: list[str]) -> pl.DataFrame:
+    """Sort cells by all of their columns, text by its codes in sorted order."""
+    import polars as pl
+
+    coded = cells.with_columns(cells[key].cast(pl.Enum(cells[key].drop_nulls().unique().sort())) for key in text)
+    coded = coded.sort(keys)
+    return coded.with_columns(pl.col(text).cast(pl.String)) if text else coded

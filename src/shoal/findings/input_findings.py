@@ -23,6 +23,9 @@ from shoal.models.feasible import drop_columns
 from shoal.table import count_alike, normalize_columns
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from shoal.table import Schema
 
 __all__ = [
@@ -242,7 +245,11 @@ def _count_persons(column: str | None) -> Fact:
     return Fact("count_persons", person=named, one=one)
 
 
-def persons_of(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> tuple[PersonEvidence, ...]:
+def persons_of(
+    frame: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    counted: tuple[pl.DataFrame, NDArray[np.int64]] | None = None,
+) -> tuple[PersonEvidence, ...]:
     """Collect the evidence that persons have several records in a table in memory, the strongest first.
 
     Parameters
@@ -251,11 +258,14 @@ def persons_of(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> tuple[P
         All columns of any role, restricted to the published rows.
     quasi_identifiers : sequence of str
         Columns whose combinations are evidence if no column identifies persons.
+    counted : frame and int64 array, optional
+        The distinct rows of the quasi-identifiers (and perhaps of other columns) with their numbers, if known.
     """
     # Evidence in the data first, then names of columns, then repeated combinations.
     found = detect_persons(frame) or _persons_by_name(frame, quasi_identifiers)
     if not found:
-        repeated = repeated_combinations(frame[list(quasi_identifiers)])
+        rows, times = (frame, None) if counted is None else counted
+        repeated = repeated_combinations(rows[list(quasi_identifiers)], times)
         found = () if repeated is None else (repeated,)
     return found
 

@@ -1,7 +1,7 @@
 """Read delimited text: every column as text, with errors that name the line if the file is not a table.
 
 Polars parses the text. Faults that it would silently repair (short rows, repeated names) are found beforehand, by
-arithmetic on the positions of delimiters, quotation marks and line ends.
+arithmetic on the positions or numbers of delimiters, quotation marks and line ends.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ _log = logging.getLogger(__name__)
 
 _BLOCK = 1 << 22
 """Number of bytes that are checked at a time."""
+_COUNTED = 1 << 18
+"""Number of bytes that are counted at a time."""
 _SAMPLE = 1 << 16
 """Number of bytes from which the delimiter is detected."""
 _QUOTE, _LINE_FEED, _RETURN = 0x22, 0x0A, 0x0D
@@ -128,6 +130,8 @@ def _parse(text: bytes, delimiter: str, names: list[str], skip: int, source: str
         )
     except pl.exceptions.PolarsError as error:
         kind = type(error).__name__
+    # A record that is too long is named by its line.
+    _check_each_record(text, delimiter, len(names), source)
     raise DataError(f"{source} cannot be parsed as delimited text ({kind}). Export it again, or as Parquet.")
 
 
@@ -182,28 +186,30 @@ def _names(header: str, delimiter: str, source: str) -> list[str]:
 
 
 def _check_records(text: bytes, delimiter: str, width: int, source: str) -> int:
-    """Check that every record has as many fields as the header, and count the rows."""
-    # Text without quotation marks needs a single pass over delimiters and line ends.
-    if width > 1 and b'"' not in text and b"\r" not in text:
-        records = _count_plain_records(text, delimiter, width)
-        if records is not None:  # otherwise the slower count finds the fault
+    """Check that no record has fewer fields than the header, and count the rows.
+
+    A text without quotation marks is only counted: if it has as many fields as its records need, and a record has
+    fewer, another has more, which the parser refuses.
+    """
+    if width > 1 and b'"' not in text and b"\r" not in text and text.endswith(b"\n"):
+        records = _count_byte(text, b"\n")
+        if _count_byte(text, delimiter.encode()) == records * (width - 1):
             return records - 1
+    return _check_each_record(text, delimiter, width, source)
+
+
+def _check_each_record(text: bytes, delimiter: str, width: int, source: str) -> int:
+    """Check that every record has as many fields as the header, and count the rows."""
     return _count_records(_blocks(text, delimiter, source), delimiter, width, source) - 1
 
 
-def _count_plain_records(text: bytes, delimiter: str, width: int) -> int | None:
-    """Count the lines of a text without quotation marks; None unless all are terminated and have the same width."""
-    content, records, fields = np.frombuffer(text, dtype=np.uint8), 0, 0
-    for start in range(0, len(content), _BLOCK):
-        block = content[start : start + _BLOCK]
-        ends = block[(block == ord(delimiter)) | (block == _LINE_FEED)] == _LINE_FEED
-        # Exactly the field ends whose numbers are multiples of the width must be line ends.
-        first = (width - 1 - fields) % width
-        records += len(ends[first::width])
-        if not ends[first::width].all() or np.count_nonzero(ends) != len(ends[first::width]):
-            return None
-        fields = (fields + len(ends)) % width
-    return records if fields == 0 and text.endswith(b"\n") else None
+def _count_byte(text: bytes, byte: bytes) -> int:
+    """Count a byte, in blocks that stay in the processor's cache."""
+    content = np.frombuffer(text, dtype=np.uint8)
+    return sum(
+        int(np.count_nonzero(content[start : start + _COUNTED] == ord(byte)))
+        for start in range(0, len(content), _COUNTED)
+    )
 
 
 def _count_records(blocks: Iterable[_Block], delimiter: str, width: int, source: str) -> int:
