@@ -15,6 +15,7 @@ from shoal.attacks.linking import linking_attack
 from shoal.attacks.minimality import minimality_attack
 from shoal.attacks.published_table import Reading
 from shoal.attacks.rates import Rate, residual
+from shoal.attacks.refinement import refinement_attack
 from shoal.attacks.similarity import similarity_attack
 from shoal.attacks.skewness import skewness_attack
 
@@ -31,6 +32,7 @@ __all__ = [
     "intersection_attack",
     "linking_attack",
     "minimality_attack",
+    "refinement_attack",
     "residual",
     "similarity_attack",
     "skewness_attack",

@@ -289,6 +289,51 @@ def _describe_minimality(facts: Facts) -> list[str]:
     return lines
 
 
+def _describe_refinement(facts: Facts) -> list[str]:
+    lines = _describe_unmeasured_columns(facts)
+    if not facts["attempts"]:
+        return ["Not measured: no measured column has a cell that stands for several values.", *lines]
+    known = ["has the public files"]
+    if facts["smallest"]:
+        known.append("that each cell is the smallest of its group")
+    if facts["method"] != "none":
+        known.append(f"that {facts['method']} made the release")
+    knows = known[0] if len(known) == 1 else f"{known[0]} and knows {listed(known[1:])}"
+    sentences = [
+        (
+            f"Of {number(facts['attempts'])} hidden cells, {_number_or_none(facts['successes'])} "
+            f"{_format_interval(facts)} are known exactly to somebody who {knows}: a record of the group has this "
+            "value in every table that gives the release."
+        ),
+        (
+            "In a table drawn from the published margins the same claims would be right about "
+            f"{percent(facts['control']['rate'])} of the cells: what is above that comes from the release."
+        ),
+    ]
+    if facts["method"] != "none":
+        sentences.insert(1, f"Without the method it is {percent(facts['baseline']['rate'])} of them.")
+    if facts["method"] != "none" and not facts["method_groups"]:
+        sentences.append("The method adds no condition here: ends are shared by several records, or groups are small.")
+    if facts["entropy_left"] is not None:
+        sentences.append(
+            f"Of the entropy within the cells, {percent(facts['entropy_left'])} is left; without the method, "
+            f"{percent(facts['entropy_left_before'])}."
+        )
+    sentences.append(
+        f"In {number(facts['alone'])} hidden cells a record is certainly alone in a segment of its cell: no other "
+        "record of the group lies there."
+    )
+    if facts["not_counted"]:
+        sentences.append(
+            f"The tables of {number(facts['not_counted'])} hidden cells were not counted: there are too many."
+        )
+    return [*sentences, *lines]
+
+
+def _describe_unmeasured_columns(facts: Facts) -> list[str]:
+    return [f"Not measured: '{one['column']}', because {one['why']}." for one in facts["not_measured_columns"]]
+
+
 def _describe_contradicted(facts: Facts) -> list[str]:
     count = facts.get("contradicted", 0)
     return (
@@ -437,6 +482,28 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
                 reference="X. Xiao and Y. Tao, m-invariance: towards privacy preserving re-publication of dynamic "
                 "datasets, SIGMOD 2007, definition 15, doi:10.1145/1247480.1247556",
                 sentences=_describe_intersection,
+            ),
+            Attack(
+                name="refinement",
+                function="refinement_attack",
+                title="Refinement",
+                meaning="How many hidden cells are known exactly, because cells are the smallest of their groups and "
+                "the method left them as they are?",
+                assumptions="The adversary has the public files only. Cells are the smallest that cover their group, "
+                "as without hierarchies; patterns with stars that a group does not need are made otherwise. A column "
+                "has the values, and numbers the decimal places, that it shows somewhere. mondrian is strict Mondrian "
+                "for k-anonymity of records with exact ends; full-domain suppresses no record, and its hierarchies are "
+                "known. Records of a group are not told apart: what is known is that one of them has the value.",
+                formula="Successes: sum of the smallest count of value v in all tables of a group that satisfy the "
+                "conditions, over groups, columns and values. An interval has a record at each end, or in the first "
+                "cell of the public grid there that certainly holds enough records; each member of a set occurs; a "
+                "star has two values, and a node two of its children; mondrian: no value divides the group into parts of k "
+                "records; full-domain: one level further down some node has 1 to k - 1 records. Tables are counted by inclusion and exclusion, "
+                "and by the place of the middle value. Entropy left: log2 of this number / log2 of all tables in the "
+                "cells. Baseline: without the method. Control: expected number of right claims for values drawn from "
+                "the published margins within the cells",
+                reference="A. Cohen, Attacks on deidentification's defenses, USENIX Security 2022 (downcoding)",
+                sentences=_describe_refinement,
             ),
             Attack(
                 name="minimality",

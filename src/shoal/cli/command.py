@@ -224,6 +224,12 @@ class Group(click.Group):
     def __init__(self, *declared: Any, panel: str = "Commands", **more: Any) -> None:
         super().__init__(*declared, **more)
         self.panel = panel
+        self.aliases: dict[str, str] = {}
+        """Other names of commands, which are not listed."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name or another name."""
+        return super().get_command(ctx, self.aliases.get(cmd_name, cmd_name))
 
     def add(self, function: Callable[..., Any]) -> Command:
         """Add a command made from a function by `command_of`."""

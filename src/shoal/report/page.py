@@ -351,11 +351,12 @@ def _select_largest_losses(losses: Sequence[AttributeLoss]) -> list[AttributeLos
 
 def list_rates(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """List the rates of an attack, its baseline and its control, each with a label."""
-    labelled = (
-        (_("the attack"), facts),
-        (_("baseline: guessing by what is published of the whole table"), facts["baseline"]),
-        (_("control: the attack on people who are not in the release"), facts["control"]),
-    )
+    baseline = _("baseline: guessing by what is published of the whole table")
+    control = _("control: the attack on people who are not in the release")
+    if facts["attack"] == "refinement":
+        baseline = _("baseline: without the method")
+        control = _("control: the same claims about a table drawn from what is published")
+    labelled = ((_("the attack"), facts), (baseline, facts["baseline"]), (control, facts["control"]))
     return [(name, one) for name, one in labelled if one is not None and one["rate"] is not None]
 
 

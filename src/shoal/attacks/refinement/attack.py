@@ -1,0 +1,400 @@
+"""The refinement attack: what hidden cells must have been, from public files alone.
+
+References
+----------
+.. [1] A. Cohen: Attacks on deidentification's defenses. USENIX Security 2022 (downcoding).
+   https://www.usenix.org/conference/usenixsecurity22/presentation/cohen
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from shoal._core.progress import Progress, silent
+from shoal._core.validation import OneOf, validate
+from shoal._messages import Suggestion
+from shoal.attacks.attack_result import AttackResult
+from shoal.attacks.published_table import Reading, open_published
+from shoal.attacks.rates import Rate
+from shoal.attacks.refinement.counting import (
+    Segments,
+    count_tables,
+    count_that_split,
+    count_uncut,
+    find_bounds,
+    find_uncut_bounds,
+)
+from shoal.attacks.refinement.hidden_cells import read_hidden_column
+from shoal.errors import ParameterError, UnsupportedError
+from shoal.verification.sub_domains import Everything
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Unpack
+
+    from numpy.typing import NDArray
+
+    from shoal.attacks.published_table import PublishedTable
+    from shoal.attacks.refinement.hidden_cells import HiddenColumn
+    from shoal.verification.published_columns import ReadColumn, ReadTable
+
+__all__ = ["Method", "hidden_columns", "refinement_attack"]
+
+Method: TypeAlias = Literal["none", "mondrian", "full-domain"]
+"""What the adversary knows of the algorithm."""
+METHODS = ("none", "mondrian", "full-domain")
+
+
+def refinement_attack(
+    release: Any,
+    *,
+    method: Method = "none",
+    smallest: bool | None = None,
+    k: int | None = None,
+    progress: Progress = silent,
+    **reading: Unpack[Reading],
+) -> AttackResult:
+    """Find what hidden cells must have been, because cells are the smallest and the method left them as they are.
+
+    A cell that stands for several values hides the value of each record of its group. The adversary has the public
+    files only. If each cell is the smallest that covers its group, then an interval has a record at each end, each
+    member of a set occurs, and the records of a star differ. If the method is known, too, then no cut was allowed
+    (`mondrian`), or no finer node was feasible (`full-domain`).
+
+    Formula: successes = sum of the smallest number of records with value v in all tables that satisfy these
+    conditions, over the groups, the columns and the values v of their hidden cells. Entropy left: log2 of the number of
+    these tables divided by log2 of the number of all tables within the cells. Baseline: the same without the method.
+    Control: a table drawn again from the published margins, in which each record has a value with the share that the
+    column publishes within the cell; the expected number of records about which the same claims are right.
+
+    Parameters
+    ----------
+    release : frame, path, or Release
+        The published table of any tool: a frame, a file, or the folder of a release.
+    method : {"none", "mondrian", "full-domain"}
+        The algorithm that is known. `mondrian` is strict Mondrian for k-anonymity of records, and gives nothing if ends
+        are shared. `full-domain` needs the hierarchies, and a release without suppressed records.
+    smallest : bool, optional
+        Whether each cell is the smallest that covers its group. By default it is if a certificate states that cells
+        show values of the table, and that there are no hierarchies.
+    k : int, optional
+        The k of k-anonymity; by default that of the certificate.
+    progress : callable
+        Called with (step, done, total) from time to time.
+    **reading : Reading
+        `quasi_identifiers`, `star`, `certificate`, `hierarchies`, `cells`: see `shoal.attacks.Reading`.
+
+    Returns
+    -------
+    AttackResult
+        Attempts are hidden cells. Figures: `method`, `method_groups` (groups on which it adds a condition), `smallest`,
+        `known_by` (hidden and known cells of each column), `alone` (hidden cells whose segment certainly holds one
+        record of the group), `entropy_left` and `entropy_left_before` (shares, before the method), `not_counted`
+        (hidden cells whose tables were not counted), and `not_measured_columns`.
+
+    Raises
+    ------
+    NotUnderstoodError
+        If the meaning of a column's cells is in doubt. Nothing is measured then.
+    UnsupportedError
+        If nothing is known for the method.
+    UsageError
+        If the call or a table is invalid.
+
+    References
+    ----------
+    [1]_ of this module.
+
+    Examples
+    --------
+    Both ages of a group of two are known, although not whose they are:
+
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"age": ["[20, 29]"] * 2 + ["[30, 41]"] * 3})
+    >>> found = refinement_attack(frame, quasi_identifiers=["age"], smallest=True)
+    >>> found.successes, found.attempts
+    (4, 5)
+    """
+    validate("refinement_attack", {"method": method}, {"method": OneOf(METHODS)})
+    table = open_published(release, reading, sensitive=False)
+    understood = table.read()
+    known = _read_knowledge(table, method, smallest, k)
+    columns = hidden_columns(table, understood, known)
+    measured = [one for one in columns if one.problem is None]
+    # Groups with equal cells in a column and equally many rows are computed once.
+    sizes = np.bincount(table.group_of).tolist()
+    first = np.unique(table.group_of, return_index=True)[1]
+    uncut = _find_uncut(understood, first, sizes, known)
+    found = []
+    for at, column in enumerate(measured):
+        progress("refinement", at, len(measured))
+        labels = understood[column.name].codes[first]
+        found.append(_attack_column(column, labels.tolist(), sizes, uncut, known))
+    hidden, exactly, without = (sum(getattr(one, name) for one in found) for name in ("hidden", "exactly", "without"))
+    certificate = table.reading.get("certificate") or {}
+    several = any(
+        one.get("of") in ("persons", "records", "linked_persons") for one in certificate.get("requested") or ()
+    )
+    return AttackResult(
+        attack="refinement",
+        outcome=Rate(successes=exactly, attempts=hidden),
+        baseline=Rate(successes=without, attempts=hidden),
+        control=Rate(successes=sum(one.by_chance for one in found), attempts=hidden),
+        figures={
+            "columns": list(table.names),
+            "method": method,
+            "method_groups": len(sizes) if method == "full-domain" else sum(uncut),
+            "smallest": known.smallest,
+            "known_by": [
+                {"column": column.name, "hidden": one.hidden, "known": one.exactly}
+                for column, one in zip(measured, found, strict=True)
+            ],
+            "alone": sum(one.alone for one in found),
+            "entropy_left": _share(sum(one.left for one in found), sum(one.box for one in found)),
+            "entropy_left_before": _share(sum(one.left_before for one in found), sum(one.box for one in found)),
+            "not_counted": sum(one.not_counted for one in found),
+            "not_measured_columns": [
+                {"column": one.name, "why": one.problem} for one in columns if one.problem is not None
+            ],
+            **({"several_records": True} if several else {}),
+        },
+    )
+
+
+def _share(left: float, box: float) -> float | None:
+    return left / box if box else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knowledge:
+    """What the adversary assumes of a release."""
+
+    method: str
+    smallest: bool
+    shared_by: int
+    """Ends that fewer records have were moved outwards; 1 if ends are exact, 0 if the number is unknown."""
+    k: int
+
+
+def _find_uncut(understood: ReadTable, first: NDArray[np.int64], sizes: Sequence[int], known: Knowledge) -> list[bool]:
+    """Find the groups of strict Mondrian that are known to have no allowed cut, although they have at least 2k rows.
+
+    Parts with equal cells are one group to readers, and may be cut between: parts with stars, or with shared ends.
+    """
+    if known.method != "mondrian" or not known.smallest or known.shared_by != 1:
+        return [False] * len(sizes)
+    starred = np.zeros(len(sizes), dtype=np.bool_)
+    for column in understood.columns.values():
+        stars = np.array([isinstance(one, Everything) for one in column.sub_domains])
+        starred |= stars[column.codes[first]]
+    return [rows >= 2 * known.k and not star for rows, star in zip(sizes, starred.tolist(), strict=True)]
+
+
+def _read_knowledge(table: PublishedTable, method: str, smallest: bool | None, k: int | None) -> Knowledge:
+    """Read what the adversary assumes from the certificate, unless the caller states it."""
+    certificate: Mapping[str, Any] = table.reading.get("certificate") or {}
+    parameters = certificate.get("parameters") or {}
+    requested = certificate.get("requested") or ()
+    # Cells of one level of a hierarchy may cover more than a group needs.
+    if smallest is None:
+        smallest = bool(parameters) and not parameters.get("hierarchies") and not table.reading.get("hierarchies")
+    of_persons = any(model.get("of") in ("persons", "linked_persons") for model in requested)
+    shared_by = int(parameters.get("shared_by") or 1)
+    if shared_by > 1 and of_persons:
+        shared_by = 0
+    if method == "none":
+        if not smallest:
+            raise UnsupportedError(
+                "Nothing is known of how the cells were made: no certificate states that they are the smallest of "
+                "their groups, or they are nodes of a hierarchy. State it with ",
+                Suggestion("smallest", True),
+                ", or name the ",
+                Suggestion("method"),
+                ".",
+            )
+        return Knowledge(method=method, smallest=smallest, shared_by=shared_by, k=0)
+    # Conditions of a method are those of k-anonymity of records: other models refuse more cuts.
+    alone = not requested or (len(requested) == 1 and requested[0].get("model") == "k-anonymity" and not of_persons)
+    if not alone:
+        raise UnsupportedError(
+            f"What {method} refuses is known for k-anonymity of records alone, and the release has other models. Leave "
+            "out ",
+            Suggestion("method"),
+            ".",
+        )
+    k = k or next((int(model["k"]) for model in requested if model.get("k")), None)
+    if k is None or k < 1:
+        raise ParameterError("No certificate states the k of the release. Give it with ", Suggestion("k"), ".")
+    return Knowledge(method=method, smallest=smallest and method != "full-domain", shared_by=shared_by, k=k)
+
+
+def hidden_columns(table: PublishedTable, understood: ReadTable, known: Knowledge) -> list[HiddenColumn]:
+    """Read the hidden cells of all columns."""
+    columns = []
+    for name in table.names:
+        column = understood[name]
+        # Bins, rounded numbers and the like were made of single values: their ends are not those of a group.
+        exact = column.meaning.kind in ("", "values") and (
+            not column.meaning.climbed or column.meaning.tree is not None
+        )
+        columns.append(
+            read_hidden_column(
+                column,
+                smallest=known.smallest and exact,
+                shared_by=known.shared_by,
+                counts=np.bincount(column.codes, minlength=len(column.labels)),
+                below=_find_level(column) if known.method == "full-domain" else None,
+            )
+        )
+    return columns
+
+
+def _find_level(column: ReadColumn) -> int:
+    """Find the level of a hierarchy whose nodes the cells are.
+
+    Raises
+    ------
+    UnsupportedError
+        If there is no hierarchy, or the cells are of no single level.
+    """
+    tree = column.meaning.tree
+    if tree is not None:
+        for level, names in enumerate(tree.labels):
+            if set(column.labels) <= set(names):
+                return level
+        if set(column.labels) == {column.star}:
+            return len(tree.labels)
+    raise UnsupportedError(
+        f"full-domain publishes one level of a hierarchy for all records. None is known for '{column.name}', or some "
+        "of its cells are of another level. Give the hierarchies with ",
+        Suggestion("hierarchies"),
+        ", or leave out ",
+        Suggestion("method"),
+        ".",
+    )
+
+
+@dataclass(kw_only=True)
+class _Found:
+    """Figures of one column."""
+
+    hidden: int = 0
+    exactly: int = 0
+    without: int = 0
+    by_chance: float = 0.0
+    alone: int = 0
+    box: float = 0.0
+    left: float = 0.0
+    left_before: float = 0.0
+    not_counted: int = 0
+
+
+def _attack_column(
+    column: HiddenColumn, labels: Sequence[int], sizes: Sequence[int], uncut: Sequence[bool], known: Knowledge
+) -> _Found:
+    """Attack the hidden cells of one column in all groups."""
+    found = _Found()
+    cells = [column.cells[label] for label in labels]
+    groups = [(cell, rows, whole) for cell, rows, whole in zip(cells, sizes, uncut, strict=True) if cell]
+    # A finer node of a full-domain release failed in some group, which is known if only one can have failed.
+    full = known.method == "full-domain"
+    failing = [full and _can_fail(cell.segments, rows, known.k) for cell, rows, _ in groups]
+    for at, (cell, rows, whole) in enumerate(groups):
+        segments = cell.segments
+        before = find_bounds(segments, rows)
+        if full:
+            after = _bounds_of_failing(segments, rows) if failing[at] and sum(failing) == 1 else before
+        else:
+            after = find_uncut_bounds(segments, rows, known.k) if whole else before
+        if not before[0] or not after[0]:
+            raise UnsupportedError(
+                f"No table gives the cells of '{column.name}': they are not the smallest of their groups, or another "
+                "method made them. Change ",
+                Suggestion("smallest"),
+                " or ",
+                Suggestion("method"),
+                ".",
+            )
+        found.hidden += rows
+        for segment, size in enumerate(segments.sizes):
+            least = after[0][segment]
+            found.alone += least == after[1][segment] == 1
+            if size != 1:
+                continue
+            found.without += before[0][segment]
+            found.exactly += least
+            if least:
+                within = column.weight(cell.pieces)
+                piece = column.weight([cell.pieces[segment]])
+                found.by_chance += _expected_hits(rows, least, piece / within if within else 0.0)
+    _count_entropy(found, [(cell.segments, rows, whole) for cell, rows, whole in groups], known, failing)
+    return found
+
+
+@cache
+def _expected_hits(rows: int, claimed: int, share: float) -> float:
+    """Compute the expected number of right claims: min(claimed, X) for a binomial X."""
+    share = min(max(share, 0.0), 1.0)
+    # E min(c, X) = sum of P(X > j) for j below c.
+    below = total = 0.0
+    for j in range(claimed):
+        if share in (0.0, 1.0):
+            return claimed * share
+        log = math.lgamma(rows + 1) - math.lgamma(j + 1) - math.lgamma(rows - j + 1)
+        below += math.exp(log + j * math.log(share) + (rows - j) * math.log1p(-share))
+        total += max(0.0, 1.0 - below)
+    return total
+
+
+def _count_entropy(
+    found: _Found, groups: Sequence[tuple[Segments, int, bool]], known: Knowledge, failing: Sequence[bool]
+) -> None:
+    """Compare the number of possible tables with that of all tables within the cells, in bits."""
+    whole: list[int] = []
+    splitting: list[int] = []
+    for at, (segments, rows, uncut) in enumerate(groups):
+        before = count_tables(segments, rows)
+        if known.method == "full-domain":
+            split = count_that_split(segments.sizes, rows, known.k) if failing[at] else before
+            after = None if split is None else before
+            splitting.append(split or 0)
+        else:
+            after = count_uncut(segments, rows, known.k) if uncut else before
+        if after is None:
+            found.not_counted += rows
+            continue
+        found.box += rows * math.log2(segments.values)
+        found.left_before += log2(before)
+        found.left += log2(after)
+        whole.append(before)
+    # Full-domain: all tables but those in which the finer node is feasible in every group.
+    if known.method == "full-domain" and groups and not found.not_counted and any(failing):
+        feasible = sum(log2(one) if one else -math.inf for one in splitting) - sum(map(log2, whole))
+        found.left += _log2_rest(feasible)
+
+
+def _log2_rest(log_share: float) -> float:
+    """Compute log2(1 - 2^x)."""
+    return math.log1p(-(2.0**log_share)) / math.log(2) if log_share > -50 else 0.0
+
+
+def log2(count: int) -> float:
+    """Compute the binary logarithm of a positive integer of any size."""
+    shift = max(count.bit_length() - 60, 0)
+    return math.log2(count >> shift) + shift
+
+
+def _can_fail(segments: Segments, rows: int, k: int) -> bool:
+    """Check whether some child of a node can have 1 to k - 1 rows of a group."""
+    return len(segments.sizes) > 1 and k > 1 and rows > 1
+
+
+def _bounds_of_failing(segments: Segments, rows: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Find the bounds of a group in which some child of the node has 1 to k - 1 rows."""
+    only = len(segments.sizes) == 2
+    return tuple(int(only) for _ in segments.sizes), tuple(rows - 1 for _ in segments.sizes)
