@@ -497,8 +497,9 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
                 formula="Successes: sum of the smallest count of value v in all tables of a group that satisfy the "
                 "conditions, over groups, columns and values. An interval has a record at each end, or in the first "
                 "cell of the public grid there that certainly holds enough records; each member of a set occurs; a "
-                "star has two values, and a node two of its children; mondrian: no value divides the group into parts of k "
-                "records; full-domain: one level further down some node has 1 to k - 1 records. Tables are counted by inclusion and exclusion, "
+                "star has two values, and a node two of its children; mondrian: no value divides the group into parts "
+                "of k records; full-domain: one level further down some node has 1 to k - 1 records. Tables are "
+                "counted by inclusion and exclusion, "
                 "and by the place of the middle value. Entropy left: log2 of this number / log2 of all tables in the "
                 "cells. Baseline: without the method. Control: expected number of right claims for values drawn from "
                 "the published margins within the cells",
