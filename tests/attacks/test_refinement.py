@@ -14,7 +14,8 @@ from tests.oracles.refinement import Explained, explain, has_allowed_cut, interv
 import shoal
 from shoal.attacks import refinement_attack
 from shoal.attacks.published_table import open_published
-from shoal.attacks.refinement import (
+from shoal.attacks.refinement.attack import Knowledge, hidden_columns
+from shoal.attacks.refinement.counting import (
     Segments,
     count_tables,
     count_that_split,
@@ -22,7 +23,6 @@ from shoal.attacks.refinement import (
     find_bounds,
     find_uncut_bounds,
 )
-from shoal.attacks.refinement.attack import Knowledge, hidden_columns
 from shoal.errors import ParameterError, UnsupportedError
 
 NAMES = "abcde"

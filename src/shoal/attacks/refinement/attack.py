@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from shoal.attacks.refinement.hidden_cells import HiddenColumn
     from shoal.verification.published_columns import ReadColumn, ReadTable
 
-__all__ = ["Method", "hidden_columns", "refinement_attack"]
+__all__ = ["Knowledge", "hidden_columns", "refinement_attack"]
 
 Method: TypeAlias = Literal["none", "mondrian", "full-domain"]
 """What the adversary knows of the algorithm."""
-METHODS = ("none", "mondrian", "full-domain")
+_METHODS = ("none", "mondrian", "full-domain")
 
 
 def refinement_attack(
@@ -120,7 +120,7 @@ def refinement_attack(
     >>> found.successes, found.attempts
     (4, 5)
     """
-    validate("refinement_attack", {"method": method}, {"method": OneOf(METHODS)})
+    validate("refinement_attack", {"method": method}, {"method": OneOf(_METHODS)})
     table = open_published(release, reading, sensitive=False)
     understood = table.read()
     known = _read_knowledge(table, method, smallest, k)
@@ -369,12 +369,12 @@ def _count_entropy(
             found.not_counted += rows
             continue
         found.box += rows * math.log2(segments.values)
-        found.left_before += log2(before)
-        found.left += log2(after)
+        found.left_before += _log2(before)
+        found.left += _log2(after)
         whole.append(before)
     # Full-domain: all tables but those in which the finer node is feasible in every group.
     if known.method == "full-domain" and groups and not found.not_counted and any(failing):
-        feasible = sum(log2(one) if one else -math.inf for one in splitting) - sum(map(log2, whole))
+        feasible = sum(_log2(one) if one else -math.inf for one in splitting) - sum(map(_log2, whole))
         found.left += _log2_rest(feasible)
 
 
@@ -383,7 +383,7 @@ def _log2_rest(log_share: float) -> float:
     return math.log1p(-(2.0**log_share)) / math.log(2) if log_share > -50 else 0.0
 
 
-def log2(count: int) -> float:
+def _log2(count: int) -> float:
     """Compute the binary logarithm of a positive integer of any size."""
     shift = max(count.bit_length() - 60, 0)
     return math.log2(count >> shift) + shift

@@ -22,9 +22,9 @@ __all__ = [
     "find_uncut_bounds",
 ]
 
-MAX_CUT_POSITIONS = 200_000
+_MAX_CUT_POSITIONS = 200_000
 """Limit on values times k squared of one cell whose tables without an allowed cut are counted: about a second."""
-MAX_SMALL_CHILDREN = 24
+_MAX_SMALL_CHILDREN = 24
 """Largest number of children of a node whose tables are counted by the classes that would be too small."""
 
 
@@ -191,7 +191,7 @@ def count_uncut(cell: Segments, rows: int, k: int) -> int | None:
     """
     if rows < 2 * k:
         return count_tables(cell, rows)
-    if cell.values * k * k > MAX_CUT_POSITIONS:
+    if cell.values * k * k > _MAX_CUT_POSITIONS:
         return None
     total = 0
     for _, _, low, high in _positions(cell, k):
@@ -255,7 +255,7 @@ def count_that_split(sizes: tuple[int, ...], rows: int, k: int) -> int | None:
 
     Inclusion and exclusion over the children that have 1 to k - 1 rows.
     """
-    if len(sizes) > MAX_SMALL_CHILDREN:
+    if len(sizes) > _MAX_SMALL_CHILDREN:
         return None
     # Coefficients of n! x^s by the values of the small children and their rows s.
     terms = {(0, 0): 1}

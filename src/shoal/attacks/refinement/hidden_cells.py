@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from shoal.verification.published_columns import ReadColumn
     from shoal.verification.sub_domains import SubDomain
 
-__all__ = ["HiddenCell", "HiddenColumn", "read_hidden_column"]
+__all__ = ["HiddenColumn", "read_hidden_column"]
 
 Piece = tuple[int, int]
 """The first and the last position of consecutive values."""
 _DAY, _SECOND = 86_400 * 10**9, 10**9
-GRID_MONTHS = (1, 3, 12, *(12 * step * power for power in (10, 100, 1000) for step in (1, 2, 5)))
+_GRID_MONTHS = (1, 3, 12, *(12 * step * power for power in (10, 100, 1000) for step in (1, 2, 5)))
 """Months in a cell of the public grid of dates: a month, a quarter, a year, 10, 20, 50, 100, ... years."""
-MAX_VARIED_VALUES = 64
+_MAX_VARIED_VALUES = 64
 """Largest number of values of a star that are segments of their own; more are one segment."""
 
 
@@ -129,7 +129,7 @@ def _find_problem(
 def _star(pieces: Sequence[Piece]) -> HiddenCell:
     """Describe a cell whose rows are not all equal."""
     values = sum(last - first + 1 for first, last in pieces)
-    if values <= MAX_VARIED_VALUES:
+    if values <= _MAX_VARIED_VALUES:
         pieces = _singles(pieces)
     sizes = tuple(last - first + 1 for first, last in pieces)
     return HiddenCell(segments=Segments(sizes=sizes, varied=True), pieces=tuple(pieces))
