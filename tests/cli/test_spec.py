@@ -37,6 +37,7 @@ from shoal.request.words import ALGORITHM_WORDS, WORDS, Words
 
 FULL = """
 input = "data/patients.csv"
+rows = "/visits.csv"
 output = "out"
 algorithm = "tp+"
 patterns = "/patterns.txt"
@@ -112,6 +113,7 @@ sensitive = ["disease"]
 direct_identifiers = ["name"]
 insensitive = ["visit_id"]
 person = ["patient"]
+key = ["patient"]
 since_first = ["visit_id"]
 units = ["household"]
 
@@ -140,6 +142,8 @@ t_order = ["mild", "severe, fatal"]
 """
 
 SAME_AS_FLAGS: dict[str, Any] = {
+    "rows": "/visits.csv",
+    "key": ["patient"],
     "algorithm": "tp+",
     "time_limit": "2.5",
     "suppression_limit": "1/20",
@@ -219,11 +223,11 @@ SAME_AS_FLAGS: dict[str, Any] = {
 }
 
 FORMS, READING, ENGINE = fields_in("forms"), fields_in("reading"), ("engine", "memory", "master")
-COLUMNS = {key for key, word in WORDS.items() if word.section == "columns"}
+COLUMNS = {key for key, word in WORDS.items() if word.section == "columns"} - {"key"}
 REPORT = {key for key, word in WORDS.items() if word.section == "report"}
 BY_COLUMN = ("weights", "limits", "coarsen", "hierarchies", "dates", "lists", "parameters")
 WRITTEN = {"output", "format", "spreadsheet_safe", "publish_proof", "strict", "force"}
-LEFT_BY_COMPARE = {"algorithm", "keep_order", *ENGINE, *WRITTEN, *REPORT}
+LEFT_BY_COMPARE = {"algorithm", "keep_order", "rows", "key", *ENGINE, *WRITTEN, *REPORT}
 TOLD_BY_NAME = {("tp", "refine")}
 
 
@@ -256,7 +260,7 @@ def test_every_flag_of_anonymize_is_a_key() -> None:
 
 def test_each_command_takes_what_its_function_does() -> None:
     whole = options_of("anonymize")
-    in_memory = {name: flag for name, flag in whole.items() if name not in ENGINE}
+    in_memory = {name: flag for name, flag in whole.items() if name not in (*ENGINE, "rows", "key")}
     assert options_of("tune") == in_memory | {"loss": "--loss", "seconds": "--seconds"}
     assert options_of("tradeoff") == in_memory | {
         "k": "--k", "l": "--l", "choose": "--choose", "chart": "--chart", "page": "--page"
@@ -322,7 +326,7 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     words = Words({**words.said, "link": False})  # linked rows have no number of rows for each person
     words = Words({key: value for key, value in words.said.items() if key not in {*ALGORITHM_WORDS, "parameters"}})
     made = {"parameters", *ALGORITHM_WORDS, *MODEL_WORDS, *REPORT}
-    settings = set(WORDS) - made - {"input", "json", "master", "algorithm"}
+    settings = set(WORDS) - made - {"input", "rows", "key", "json", "master", "algorithm"}
     assert set(saving_of(words)) == WRITTEN - {"output"} | {"about"}
     assert saving_of(words)["about"] == About(**{key: words.said[key] for key in REPORT})
     assert set(words.fields()) == settings
@@ -351,7 +355,7 @@ def test_each_flag_overrides_the_file(write: Any, name: str) -> None:
         "json": False,
     }
     value = given.get(name, "other")
-    many = name in ("t_order", "signatures")
+    many = name in ("t_order", "signatures", "key")
     merged = Words.of_options({"spec": write(FULL), name: [value] if many else value})
     assert merged.get(name) == ((value,) if many else value)
     assert {**merged.said, name: 0} == {**Words.of_file(write(FULL)).said, name: 0}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["anonymize", "publish", "save"]
 
 
-@takes(*RELEASE, "engine")
+@takes(*RELEASE, "engine", "tables")
 def anonymize(terminal: Terminal, words: Words) -> None:
     """Make a release of a table that satisfies a privacy requirement, with a certificate and a report.
 
@@ -44,6 +44,9 @@ def anonymize(terminal: Terminal, words: Words) -> None:
     privacy.k = 10
     coarsen.zip = "prefix:3"
     seed = 7
+
+    Persons and their records in two tables are published as two, with pseudonyms:
+    shoal anonymize persons.csv --rows visits.csv --key patient_id --link --qi age,ward --sensitive disease -k 5 -o out
 
     Exit codes: 0 done; 1 the request is infeasible; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """  # noqa: D301 - the character keeps the lines of the example apart
@@ -78,7 +81,9 @@ def publish(terminal: Terminal, data: Any, folder: Path, words: Words, request: 
     # Check the output first: the work may take long.
     check_free(folder, force=bool(words.get("force")))
     with engine_ready(words), terminal.progress() as progress:
-        facts = save(terminal, make_release(data, replace(request, output=None), progress=progress), folder, words)
+        tables = {name: words.get(name) for name in ("rows", "key")}
+        release = make_release(data, replace(request, output=None), progress=progress, **tables)
+        facts = save(terminal, release, folder, words)
     if terminal.json:
         terminal.result(facts)
     else:

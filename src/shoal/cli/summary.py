@@ -60,6 +60,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
             "cost",
             f"{number(changed)} {word}, {percent(share)} of the cells, in {number(touched)} records{lost}",
         ),
+        ("left out", _left_out(source)),
         ("risk", found(figures_of_risk, "a record" if whose == "records" else "a person")),
         ("bound", gap_sentence(cost)),
         (
@@ -77,6 +78,19 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     ]
     lines = lines_of([(name, text) for name, text in facts if text])
     return ["", plain(about), lines, *folder_lines(folder), "", *warned, *([""] if warned else [])]
+
+
+def _left_out(source: Mapping[str, Any]) -> str:
+    """Summarize the records that linking left out, and the persons of two tables without records."""
+    linked, parts = source.get("linked"), []
+    if linked is not None and linked["rows_left_out"]:
+        parts.append(
+            f"{number(linked['rows_left_out'])} records, so that enough persons publish equally many (at least "
+            f"{number(linked['fewest_rows_left_out'])} by any choice)"
+        )
+    if source.get("persons_without_rows"):
+        parts.append(f"{number(source['persons_without_rows'])} persons without records")
+    return "; ".join(parts)
 
 
 def _of_units(figures: Mapping[str, Any]) -> str:

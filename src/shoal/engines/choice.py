@@ -16,7 +16,7 @@ from shoal.pipeline.memory_budget import MemoryBudget, available_memory, format_
 if TYPE_CHECKING:
     from shoal.request.request import Request
 
-__all__ = ["Engine", "chosen_engine", "streaming_obstacle"]
+__all__ = ["Engine", "check_joinable", "chosen_engine", "streaming_obstacle"]
 
 _log = logging.getLogger(__name__)
 
@@ -86,6 +86,23 @@ def _without_rows(*, of_frame: bool) -> ParameterError:
         Suggestion("engine", "stream", python="data.toArrow() in place of the frame" if of_frame else ""),
         ".",
     )
+
+
+def check_joinable(engine: Engine, rows: Any) -> None:
+    """Check that an engine joins a table of persons with the table of their rows.
+
+    Raises
+    ------
+    ParameterError
+        If it reads tables in pieces.
+    """
+    of_frame = engine.of_frame or is_spark_frame(rows)
+    if engine.streams or of_frame:
+        raise ParameterError(
+            "Two tables are not joined if they are read in pieces. Read them as a whole with ",
+            Suggestion("engine", "memory", python="data.toArrow() in place of the frame" if of_frame else ""),
+            ".",
+        )
 
 
 def streaming_obstacle(request: Request, *, of_frame: bool = False) -> ParameterError | None:

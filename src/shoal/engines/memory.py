@@ -15,6 +15,7 @@ from shoal.pipeline.memory_budget import MemoryBudget
 from shoal.pipeline.units import count_days_since_first, find_missing_units
 from shoal.release.row_store import MemoryRows
 from shoal.release.run_rows import RunRows, rows_of_runs
+from shoal.table import PSEUDONYM
 from shoal.verification import check_same_rows
 
 if TYPE_CHECKING:
@@ -162,7 +163,9 @@ class InMemory:
         cells = whole.rows[recoded.cells[entries]]
         # Without counting, a cell is a row and its number is the row number.
         if self._has_rows(whole.opened):
-            return MemoryRows(distinct=published, rows=cells, table_rows=whole.rows)
+            joined = whole.opened.joined
+            personal = () if joined is None else (PSEUDONYM, *(n for n in published.columns if n in joined.personal))
+            return MemoryRows(distinct=published, rows=cells, table_rows=whole.rows, personal=personal)
         find_rows = partial(self.row_numbers, whole.opened, cells, counts)
         return RunRows(distinct=published, counts=counts, cells=entries, find_rows=find_rows)
 

@@ -53,6 +53,12 @@ class Restorer:
         """Extend the restorer by columns of declared categories, each with a flag if they are ordered."""
         return self
 
+    def joined_with(self, other: Restorer) -> Restorer:
+        """Extend the restorer by the columns of another one for the same kind of frame; columns in both keep theirs."""
+        if type(other) is not type(self):
+            return self
+        return replace(self, kinds={**other.kinds, **self.kinds}, natives={**other.natives, **self.natives})
+
     def _occurring(self, native: Any, column: pl.Series) -> Any:
         """Restrict a native type to the values that occur in a column."""
         return native

@@ -213,6 +213,7 @@ def _make_certificate(
     request, encoded = prepared.request, prepared.encoded
     read_as = {name: _describe_names(encoded.trees[name]) for name in request.trees}
     shared_by = {"shared_by": request.shared_by} if request.shared_by > 1 else {}
+    about_cells = request.about_cells | ({"two_tables": True} if recoded.whole.opened.joined else {})
     # Most parameters are for the publisher only; `for_readers` has those of the public certificate.
     return Certificate(
         version=__version__,
@@ -229,7 +230,7 @@ def _make_certificate(
             "recoding": request.recoding,
             **({"largest_set": request.largest_set} if request.recoding == "generalization" else {}),
             **shared_by,
-            **request.about_cells,
+            **about_cells,
             "read_as": {name: form.to_dict() for name, form in prepared.opened.forms.items()},
         },
         seed=request.seed,
@@ -247,7 +248,7 @@ def _make_certificate(
         for_readers={
             "recoding": request.recoding,
             **shared_by,
-            **request.about_cells,
+            **about_cells,
             "coarsen": coarsenings_for_readers(request.coarsenings),
             "hierarchies": {
                 **{name: {"automatic": True} for name in (request.schema.quasi_identifiers if request.climbs else ())},
@@ -266,11 +267,12 @@ def _describe_names(tree: Hierarchy) -> dict[str, str]:
 def _describe_input(recoded: RecodedTable, digest: str) -> dict[str, Any]:
     """Describe the input for the certificate."""
     schema, rows = recoded.prepared.request.schema, recoded.whole.opened.rows
-    linked = recoded.whole.opened.linked
+    linked, joined = recoded.whole.opened.linked, recoded.whole.opened.joined
     return {
         "rows": rows,
         "rows_left_out": rows - recoded.prepared.table.people,
         **({"linked": linked.to_dict()} if linked is not None and schema.linked else {}),
+        **({"persons_without_rows": joined.without_rows} if joined else {}),
         "quasi_identifiers": list(schema.quasi_identifiers),
         "sensitive": list(schema.sensitive),
         "insensitive": list(schema.insensitive),

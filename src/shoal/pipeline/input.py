@@ -29,7 +29,25 @@ if TYPE_CHECKING:
     from shoal.pipeline.linked_rows import LinkedRows
     from shoal.table import Column
 
-__all__ = ["AssessedTable", "OpenedData", "convert_text", "open_assessed", "open_data", "open_population"]
+__all__ = [
+    "AssessedTable",
+    "JoinedTables",
+    "OpenedData",
+    "convert_text",
+    "open_assessed",
+    "open_data",
+    "open_population",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinedTables:
+    """The layout of an input of two tables, persons and their rows, which were joined."""
+
+    personal: tuple[str, ...]
+    """The columns of the table of persons."""
+    without_rows: int
+    """Number of persons without rows, who are not published."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -58,6 +76,8 @@ class OpenedData(Unpicklable):
     units: tuple[Column, ...] = ()
     """The unit that each row of the frame belongs to, for each protected kind of unit; see `shoal.pipeline.units`."""
 
+    joined: JoinedTables | None = None
+    """The layout of the two tables that were joined; None for one table."""
     linked: LinkedRows | None = None
     """The persons that the rows belong to, if the rows of a person are published together."""
     kept: NDArray[np.int64] | None = None

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "count_days_since_first",
     "assign_units",
+    "encode_units",
     "find_missing_units",
     "keep_rows",
     "mark_first_rows",
@@ -69,7 +70,7 @@ def assign_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_per
         times = np.where(without, opened.counts, 1)
         rows = np.repeat(np.arange(opened.frame.height), times)
         opened = opened.entries(rows, np.where(without, 1, opened.counts)[rows])
-    return replace(opened, units=tuple(_encode(opened.frame, kind) for kind in units))
+    return replace(opened, units=tuple(encode_units(opened.frame, kind) for kind in units))
 
 
 def keep_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:
@@ -161,7 +162,7 @@ def count_days_since_first(opened: OpenedData, request: Request) -> OpenedData:
             raise DataError(f"The column '{column.name}' (since_first) has no dates.")
     # Columns are numbered, because Polars takes some names for patterns.
     dates = pl.DataFrame({str(place): column.cast(pl.Date) for place, column in enumerate(parsed)})
-    owners = pl.Series("owner", _encode(opened.frame, request.schema.units[0]).codes)
+    owners = pl.Series("owner", encode_units(opened.frame, request.schema.units[0]).codes)
     first = dates.with_columns(owners).select(pl.min_horizontal(dates.columns).min().over("owner")).to_series()
     days = [(column - first).dt.total_days().alias(name) for column, name in zip(dates, names, strict=True)]
     return replace(opened, frame=opened.frame.with_columns(days))
@@ -200,7 +201,7 @@ def find_missing_units(frame: pl.DataFrame, units: Sequence[Sequence[str]]) -> N
     return without
 
 
-def _encode(frame: pl.DataFrame, names: Sequence[str]) -> Column:
+def encode_units(frame: pl.DataFrame, names: Sequence[str]) -> Column:
     """Assign numbers to the units of one kind; a row without a unit is a unit of its own.
 
     Text is compared in its normalized form. Two forms of one name are therefore one person, which is the safe choice.

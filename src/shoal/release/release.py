@@ -69,7 +69,8 @@ class Release(VerifiedTable):
         Parameters
         ----------
         folder : path
-            The public folder. All of its files may be published: `release.csv` (or another format), the public
+            The public folder. All of its files may be published: `release.csv` (or another format; `persons.csv` and
+            `rows.csv` if two tables came in), the public
             `certificate.json`, and a `report.html` made from these two, with its facts in `report.json`. The private
             folder has the same name followed by ".private", and only its owner can read it. It contains the full
             `certificate.json`, the full `report.html` and `report.json`, `salt.txt` (the key of the hash of the
@@ -117,7 +118,7 @@ class Release(VerifiedTable):
             self,
             Path(folder),
             force=force,
-            name=f"release.{format or self.source_format}",
+            name=f"{'persons' if self.store.personal else 'release'}.{format or self.source_format}",
             spreadsheet_safe=spreadsheet_safe,
             publish_proof=publish_proof,
             strict=strict,

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from shoal._core.threads import start_in_thread
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import read, repeat_rows, to_disk, write_table
+from shoal.io import repeat_rows, to_disk, write_table
 from shoal.table.counts import multiplicities
 from shoal.verification import verify
+from shoal.verification.published_folder import join_published, part_files, read_release
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +31,17 @@ if TYPE_CHECKING:
     from shoal.verification import Achieved
     from shoal.verification.counting import Fitting
 
-__all__ = ["Files", "MemoryRows", "RowStore", "WrittenCheck", "describe_file", "read_back", "sha256_of", "verify_rows"]
+__all__ = [
+    "Files",
+    "MemoryRows",
+    "RowStore",
+    "WrittenCheck",
+    "describe_file",
+    "read_back",
+    "sha256_of",
+    "split_tables",
+    "verify_rows",
+]
 
 Files = dict[str, dict[str, Any]]
 """What a certificate states about each written file, by its path in the folder."""
@@ -108,6 +119,10 @@ class RowStore(Protocol):
         """Rows of the published table."""
 
     @property
+    def personal(self) -> tuple[str, ...]:
+        """The columns of the table of persons, if persons and their rows are published as two tables."""
+
+    @property
     def frame(self) -> pl.DataFrame:
         """The published rows, all of them if the memory holds them; otherwise `distinct`."""
 
@@ -178,6 +193,8 @@ class MemoryRows(Unpicklable):
     """The published rows; recoded columns are categories."""
     rows: NDArray[np.int32]
     table_rows: NDArray[np.int32]
+    personal: tuple[str, ...] = ()
+    """The columns of the table of persons, the pseudonym first, if it is written as a table of its own."""
     counts: None = None
 
     @property
@@ -215,17 +232,55 @@ class MemoryRows(Unpicklable):
         return table
 
     def write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> Callable[[], Files]:
-        """Write the published table as one file; see `RowStore`."""
-        write_table(shown, path, spreadsheet_safe=spreadsheet_safe)
-        return describe_file(path, self.height)
+        """Write the published table as one file, or as two (`personal`); see `RowStore`."""
+        waits = []
+        for name, table in split_tables(shown, self.personal).items():
+            part = path.with_stem(name) if self.personal else path
+            write_table(table, part, spreadsheet_safe=spreadsheet_safe)
+            waits.append(describe_file(part, table.height))
+        return lambda: {name: facts for wait in waits for name, facts in wait().items()}
 
     def verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame, check: WrittenCheck) -> None:
-        """Verify a file row by row; see `RowStore`."""
-        verify_rows(path, names=names, shown=shown, published=self.distinct, check=check)
+        """Verify the files row by row; see `RowStore`."""
+        written = None if not self.personal else join_published(*(read_release(one) for one in part_files(path)))
+        if written is not None and set(written.columns) == set(names):
+            written = written[list(names)]
+        verify_rows(path, names=names, shown=shown, published=self.distinct, check=check, written=written)
+
+
+def split_tables(frame: pl.DataFrame, personal: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Split a published table into persons and rows; a table without columns of persons stays whole ("release").
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The published rows.
+    personal : sequence of str
+        The pseudonym, then the columns of persons.
+
+    Raises
+    ------
+    ReleaseUnsafeError
+        If a person has different cells in a column of persons.
+    """
+    if not personal:
+        return {"release": frame}
+    persons = frame[list(personal)].unique(maintain_order=True)
+    if persons.height != persons[personal[0]].n_unique():
+        raise ReleaseUnsafeError("Published rows of one person differ in a column of persons. Nothing was published.")
+    others = [name for name in frame.columns if name not in personal[1:]]
+    order = [personal[0], *(name for name in others if name != personal[0])]
+    return {"persons": persons, "rows": frame[order]}
 
 
 def verify_rows(
-    path: Path, *, names: Sequence[str], shown: pl.DataFrame, published: pl.DataFrame, check: WrittenCheck
+    path: Path,
+    *,
+    names: Sequence[str],
+    shown: pl.DataFrame,
+    published: pl.DataFrame,
+    check: WrittenCheck,
+    written: pl.DataFrame | None = None,
 ) -> None:
     """Verify a file row by row.
 
@@ -242,9 +297,10 @@ def verify_rows(
     published : polars.DataFrame
         The same rows with the types of the release.
     check : WrittenCheck
+    written : polars.DataFrame, optional
+        What was read of the file, if it was read already.
     """
-    # The format of a file that we wrote is known and need not be detected.
-    written = read(path, delimiter=",", encoding="utf-8") if path.suffix == ".csv" else read(path)
+    written = read_release(path) if written is None else written
     # With other columns the file is rejected by `require`.
     if written.columns == list(names):
         written.columns = published.columns

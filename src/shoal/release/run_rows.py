@@ -38,6 +38,7 @@ class RunRows(Unpicklable):
     """Runs of equal rows, each kept once. Users see them as `MemoryRows`: one file, and the table that came in."""
 
     _instead: ClassVar[str] = "Pickle the data of the release, or save it to a folder."
+    personal: ClassVar[tuple[str, ...]] = ()
 
     distinct: pl.DataFrame
     """The published rows in their order; rows that are equal and of one group stand together and are kept once."""

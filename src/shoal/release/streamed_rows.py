@@ -50,6 +50,7 @@ class StreamedRows(Unpicklable):
     """Distinct rows with counts, exposed as a lazy frame and written as a folder of Parquet files."""
 
     _instead: ClassVar[str] = "Pickle the data of the release, or save it to a folder."
+    personal: ClassVar[tuple[str, ...]] = ()
 
     distinct: pl.DataFrame
     """The published rows without insensitive columns; equal rows of one group are kept once."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shoal._core.unpicklable import Unpicklable
 from shoal.io import Restorer, format_as_input
 from shoal.release.plan import ReleasePlan
+from shoal.release.row_store import split_tables
 from shoal.report import promise, reservations
 
 if TYPE_CHECKING:
@@ -70,6 +71,12 @@ class VerifiedTable(Unpicklable):
     def data(self) -> Any:
         """The published table, as the same kind of table as the input."""
         return self.store.data(self.published, self.text_columns, self.restore)
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """The published tables by the names of their files: "persons" and "rows" if two came in, else "release"."""
+        parts = split_tables(self.published, self.store.personal)
+        return {name: self.store.data(part, self.text_columns, self.restore) for name, part in parts.items()}
 
     @property
     def frame(self) -> pl.DataFrame:

@@ -534,6 +534,8 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
                 columns=listed(parameters["since_first"])
             )
         )
+    if parameters.get("two_tables"):
+        said.append(_("It has two tables, persons and rows: the column pseudonym shows whose each row is."))
     # Columns that were coarsened together share an entry.
     coarse = [listed(name.split(",")) for name in parameters["coarsen"]]
     if coarse:

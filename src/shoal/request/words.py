@@ -47,6 +47,7 @@ _PANELS = {
     "algorithms": "For some algorithms",
     "report": "First sheet of the reports",
     "input": "Files",
+    "tables": "Columns",
     "call": "Files",
 }
 """The help panel of each group of words."""
@@ -174,6 +175,19 @@ _INPUT = _plain(
     "CSV (also compressed: .gz, .zst), Excel, OpenDocument, Parquet or Arrow file, - for standard input, "
     "sqlite:///file.db::table, or any SQLAlchemy URL with ::table or ::query.",
 )
+_ROWS = _plain(
+    "--rows",
+    "FILE",
+    "A second table: the records of the persons of INPUT, which has one record of each. Needs --key and --link.",
+)
+_KEY = Parameter(
+    constraint=None,
+    help="The columns of both tables that identify a person, if the records are in --rows. Never published.",
+    flag="--key",
+    metavar="NAMES",
+    read=None,
+    many=True,
+)
 _MASTER = _plain(
     "--master",
     "URL",
@@ -184,6 +198,8 @@ WORDS: Mapping[str, Word] = {
     word.key: word
     for word in (
         _word("input", _INPUT, group="input"),
+        _word("rows", _ROWS, group="tables"),
+        _word("key", _KEY, group="tables", section="columns", kind=tuple[str, ...]),
         *_of_requests(),
         _word("master", _MASTER, group="engine"),
         _word("json", _JSON, group="call", kind=bool),
@@ -381,6 +397,9 @@ class Words:
         found = {key: self.said[key] for key in parameters_of(RequestFields) if key in self.said and key not in made}
         for key in ("k", "l", "t"):
             found.pop(key, None)
+        # The key of two tables identifies persons.
+        if "key" in self.said:
+            found.setdefault("person", self.said["key"])
         # Texts become coarsenings, weights and limits.
         if self.said.get("coarsen"):
             found["coarsen"] = coarsenings_of(self.said["coarsen"])
@@ -461,8 +480,8 @@ class Words:
             said["coarsen"] = {name: in_folder(folder, words) for name, words in said["coarsen"].items()}
         if "hierarchies" in said:
             said["hierarchies"] = {name: str(folder / file) for name, file in said["hierarchies"].items()}
-        if "input" in said:
-            said["input"] = _source_relative_to(path, said["input"])
+        for key in {"input", "rows"} & set(said):
+            said[key] = _source_relative_to(path, said[key])
         files = {key for key, (_, declared) in ALGORITHM_WORDS.items() if declared.metavar == "FILE"}
         for key in {"population", "output", *files} & set(said):
             if isinstance(said[key], str):

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal._core.compiling.notices import listening
 from shoal._core.progress import Clock, Progress, display_progress
+from shoal._messages import Suggestion
 from shoal.engines import open_source
+from shoal.errors import ParameterError
 from shoal.pipeline.run import STEPS, run
 from shoal.request.keywords import request_of, takes_request
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shoal.release.release import Release
     from shoal.request.options import Options
     from shoal.request.request import Request
@@ -23,6 +27,8 @@ def anonymize(
     data: Any,
     request: Request | None = None,
     *,
+    rows: Any = None,
+    key: str | Sequence[str] | None = None,
     progress: Progress | bool | None = None,
     **options: Unpack[Options],
 ) -> Release:
@@ -32,11 +38,17 @@ def anonymize(
     ----------
     data : frame or path
         A pandas, Polars or Arrow table (anything that narwhals takes), a PySpark DataFrame, or a path to CSV, Parquet,
-        Arrow or a workbook (.xlsx, .ods), or a database URL with a table. One row per person. It is not changed.
+        Arrow or a workbook (.xlsx, .ods), or a database URL with a table. It is not changed.
     request : Request, optional
         What is requested, as a value. The keywords below are its fields; those that are given override it.
     **options
         The fields of `shoal.Request`.
+    rows : frame or path, optional
+        A second table with the records of the persons of `data`, which has one record of each. It needs `key` and
+        `link=True`, and is published as a second table, with the pseudonym of each person. `delimiter`, `encoding` and
+        `sheet` hold for both. Persons without records are left out.
+    key : str or sequence of str, optional
+        The columns of both tables that identify a person; they are read and never published.
     progress : callable or bool, optional
         Called with (step, done, total) now and then; True draws a line with the steps, in notebooks and terminals.
 
@@ -62,7 +74,11 @@ def anonymize(
     >>> release
     Release(rows=400, columns=3, algorithm='tp+', k=2, stars=32)
     """
+    named = (key,) if isinstance(key, str) else tuple(key or ())
+    if named and options.get("person") is None and (request is None or request.person is None):
+        options["person"] = named
     request = request_of(anonymize, request, options)
+    _check_tables(request, rows, named)
     _ = request.models  # invalid ones are refused before the table is read
     with display_progress(progress) as report, listening(clock := Clock(STEPS, report)):
         with clock.step("read"):
@@ -74,9 +90,39 @@ def anonymize(
                 delimiter=request.delimiter,
                 encoding=request.encoding,
                 sheet=request.sheet,
+                rows=rows,
+                key=named,
             )
             request = request.resolve(source.columns)
         release = run(request, source, clock, dates=request.dates, decimal=request.decimal)
     if request.output is not None:
         release.save(request.output, **request.saving)
     return release
+
+
+def _check_tables(request: Request, rows: Any, key: tuple[str, ...]) -> None:
+    """Check that a request can be made of two tables, if there are two.
+
+    Raises
+    ------
+    ParameterError
+        If one of `rows` and `key` is missing, rows are not linked, or another column identifies persons.
+    """
+    if rows is None and not key:
+        return
+    if rows is None or not key:
+        raise ParameterError("Two tables need both ", Suggestion("rows"), " and ", Suggestion("key"), ".")
+    if request.schema.units != (key,):
+        raise ParameterError(
+            "The key of two tables identifies persons. Leave out ",
+            Suggestion("person"),
+            " and ",
+            Suggestion("units"),
+            ".",
+        )
+    if not request.link:
+        raise ParameterError(
+            "Two tables are published with linked records, because pseudonyms connect them. Add ",
+            Suggestion("link", True),
+            ", or join the tables and publish one.",
+        )

@@ -23,6 +23,8 @@ __all__ = [
     "columns_with_role",
     "file_digest",
     "find_published",
+    "join_published",
+    "part_files",
     "read_certificate",
     "read_counterfeits",
     "read_published",
@@ -31,6 +33,8 @@ __all__ = [
 
 COUNTERFEITS = "counterfeits.csv"
 """The file with the number of counterfeits of each group, in a release of a series."""
+_PARTS = ("persons", "rows")
+"""The names, without ending, of the files of a release of two tables."""
 _NAMES = ("release.csv", "release.parquet", "release.xlsx", "release.ods")
 
 
@@ -92,15 +96,15 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
     path = folder / "certificate.json"
     certificate = read_certificate(path) if path.exists() else {}
     named = _named_files(certificate)
-    table = folder / _table_name(folder, named)
+    tables = _find_tables(folder, named)
     beside = folder / COUNTERFEITS if (COUNTERFEITS in named if named else (folder / COUNTERFEITS).exists()) else None
-    for file in (table, *([] if beside is None else [beside])):
+    for file in (*tables, *([] if beside is None else [beside])):
         _check_file(file, named)
     return ReadRelease(
-        frame=read_release(table),
+        frame=_read_tables(tables),
         counterfeits=None if beside is None else read_counterfeits(beside),
         certificate=certificate,
-        empty_is_missing=_empty_is_missing(table.name),
+        empty_is_missing=_empty_is_missing(tables[0].name),
     )
 
 
@@ -114,8 +118,10 @@ def columns_with_role(certificate: Mapping[str, Any], role: str) -> tuple[str, .
     return tuple((certificate.get("columns") or {}).get(role) or ())
 
 
-def find_published(path: str | Path) -> tuple[str | Path, Mapping[str, Any]]:
+def find_published(path: str | Path) -> tuple[str | Path | pl.DataFrame, Mapping[str, Any]]:
     """Find the file of a published table and the certificate of this file (empty if there is none).
+
+    A release of two tables, persons and rows, has no single file: it is read and joined.
 
     Parameters
     ----------
@@ -135,9 +141,10 @@ def find_published(path: str | Path) -> tuple[str | Path, Mapping[str, Any]]:
     named = _named_files(certificate)
     if not named and not any((folder / name).is_file() for name in _NAMES):
         return path, {}  # a table in several files
-    table = folder / _table_name(folder, named)
-    _check_file(table, named)
-    return table, certificate
+    tables = _find_tables(folder, named)
+    for table in tables:
+        _check_file(table, named)
+    return tables[0] if len(tables) == 1 else _read_tables(tables), certificate
 
 
 def _beside(path: Path) -> Mapping[str, Any]:
@@ -166,9 +173,13 @@ def _is_named(path: Path, named: Mapping[str, Any]) -> bool:
     return isinstance(said, dict) and said.get("sha256") == file_digest(path)
 
 
-def _table_name(folder: Path, named: Mapping[str, Any]) -> str:
-    """Find the name of the file with the published table."""
+def _find_tables(folder: Path, named: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Find the file of the published table, or the two files if the certificate names persons and rows."""
     # Without a certificate any known name counts, as long as there is only one.
+    for one in map(Path, _NAMES):
+        parts = part_files(folder / one)
+        if all(part.name in named for part in parts):
+            return parts
     found = [name for name in _NAMES if (name in named if named else (folder / name).exists())]
     if not found:
         raise DataError(f"The folder '{folder}' holds no table of a release ({', '.join(_NAMES)}). Name its file.")
@@ -177,7 +188,40 @@ def _table_name(folder: Path, named: Mapping[str, Any]) -> str:
             f"The folder '{folder}' holds {' and '.join(found)}, and no certificate says which of them is the release. "
             "Name the file."
         )
-    return found[0]
+    return (folder / found[0],)
+
+
+def part_files(path: Path) -> tuple[Path, ...]:
+    """Name the files of persons and of rows in the folder of a file, with its ending."""
+    return tuple(path.with_name(f"{name}{path.suffix}") for name in _PARTS)
+
+
+def join_published(persons: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Join the published tables of persons and of rows by their only common column, in the order of the rows.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, or a pseudonym occurs twice among persons, or in one of the tables only.
+    """
+    import polars as pl
+
+    common = [name for name in persons.columns if name in rows.columns]
+    if len(common) != 1:
+        raise DataError("The published tables of persons and rows have no column of pseudonyms in common.")
+    of_persons, of_rows = persons[common[0]], rows[common[0]]
+    if of_persons.n_unique() != persons.height or not of_persons.sort().equals(of_rows.unique().sort()):
+        raise DataError("The published tables of persons and rows do not have the same pseudonyms.")
+    order = of_persons.arg_sort()
+    place = order[of_persons[order].search_sorted(of_rows)]
+    own = [column for column in persons[place] if column.name != common[0]]
+    return pl.DataFrame([*rows, *own])
+
+
+def _read_tables(tables: Sequence[Path]) -> pl.DataFrame:
+    """Read the table of a release, or its tables of persons and rows as one."""
+    frames = [read_release(table) for table in tables]
+    return frames[0] if len(frames) == 1 else join_published(*frames)
 
 
 def _check_file(path: Path, named: Mapping[str, Any]) -> None:
