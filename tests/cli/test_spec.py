@@ -54,6 +54,7 @@ keep_order = true
 engine = "spark"
 memory = "2GB"
 master = "local[2]"
+knows = 1
 missing_person = "own"
 rows_per_person = 2
 kept_rows = "first"
@@ -116,6 +117,7 @@ person = ["patient"]
 key = ["patient"]
 since_first = ["visit_id"]
 units = ["household"]
+qi_sets = ['"last, first",age:3', "age"]
 
 [privacy]
 k = 10
@@ -164,6 +166,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "engine": "spark",
     "memory": "2GB",
     "master": "local[2]",
+    "knows": 1,
     "missing_person": "own",
     "rows_per_person": 2,
     "kept_rows": "first",
@@ -199,6 +202,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "person": ["patient"],
     "since_first": ["visit_id"],
     "units": ["household"],
+    "qi_sets": ['"last, first",age:3', "age"],
     "k": 10,
     "l": 4,
     "l_variant": "recursive",
@@ -277,6 +281,8 @@ def test_each_command_takes_what_its_function_does() -> None:
         "person",
         "units",
         "link",
+        "qi_sets",
+        "knows",
         "star",
         "hierarchies",
         "cells",
@@ -337,7 +343,7 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     assert {name for name in parameters_of(Request) if getattr(request, name) is None} == {
         "k", "l", "t", "suppression_limit"
     }  # fmt: skip
-    of_audit = {"quasi_identifiers", "sensitive", "person", "units", "link", "star", "hierarchies"}
+    of_audit = {"quasi_identifiers", "sensitive", "person", "units", "link", "star", "hierarchies", "qi_sets", "knows"}
     of_audit |= {*FORMS, *READING, *ENGINE} - {"master"}
     assert set(arguments_for(words, audit)) == of_audit
 
@@ -355,7 +361,7 @@ def test_each_flag_overrides_the_file(write: Any, name: str) -> None:
         "json": False,
     }
     value = given.get(name, "other")
-    many = name in ("t_order", "signatures", "key")
+    many = name in ("t_order", "signatures", "key", "qi_sets")
     merged = Words.of_options({"spec": write(FULL), name: [value] if many else value})
     assert merged.get(name) == ((value,) if many else value)
     assert {**merged.said, name: 0} == {**Words.of_file(write(FULL)).said, name: 0}

@@ -6,7 +6,15 @@ bounds on the cost of any release, and `common` has code that several algorithms
 
 from shoal.algorithms.algorithm_list import ALGORITHMS, CATALOGUE, PROVING, choose, unsupported
 from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
-from shoal.algorithms.bounds import LeastLosses, LossBound, LowerBound, least_losses, loss_bound, lower_bound
+from shoal.algorithms.bounds import (
+    LeastLosses,
+    LossBound,
+    LowerBound,
+    least_losses,
+    loss_bound,
+    lower_bound,
+    lower_bound_of_sets,
+)
 from shoal.algorithms.cluster import Cluster
 from shoal.algorithms.common.compiled import compile_requirement, populations_of
 from shoal.algorithms.exact import Exact
@@ -55,6 +63,7 @@ __all__ = [
     "least_losses",
     "loss_bound",
     "lower_bound",
+    "lower_bound_of_sets",
     "populations_of",
     "unsupported",
 ]

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from shoal._core.facts import Fact
 from shoal._core.validation import parameters_of
-from shoal._messages import Allowed, Phrase
+from shoal._messages import Allowed, Phrase, Suggestion
 from shoal.algorithms.base import Algorithm
 from shoal.algorithms.cluster import Cluster
+from shoal.algorithms.column_sets import SetSuppression
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.full_domain import FullDomain
 from shoal.algorithms.hilbert import Hilbert
@@ -179,6 +180,8 @@ def choose(
     UnsupportedError
         If the algorithm cannot serve the requirement; the message lists the algorithms that can.
     """
+    if requirement.sets:
+        return _choose_for_sets(algorithm, recoding, preferences)
     # The automatic choice always supports the request.
     if algorithm == "auto":
         chosen, reason = _choose_automatically(requirement, recoding, preferences)
@@ -210,6 +213,30 @@ def choose(
             f". {_list_alternatives(requirement, preferences)}",
         )
     return preferences.apply_to(chosen), Fact(chosen.capabilities.reason)
+
+
+def _choose_for_sets(algorithm: str | Algorithm, recoding: str, preferences: Preferences) -> tuple[Algorithm, Fact]:
+    """Choose the algorithm for sets of quasi-identifiers, of which there is one.
+
+    Raises
+    ------
+    UnsupportedError
+        If another algorithm, generalization or preferences are requested.
+    """
+    if algorithm != "auto" and not isinstance(algorithm, SetSuppression):
+        raise UnsupportedError(
+            "Algorithms by name protect all quasi-identifiers together. Sets of them need ",
+            Suggestion("algorithm", "auto"),
+            ".",
+        )
+    if recoding != "suppression" or preferences:
+        raise UnsupportedError(
+            "Sets of quasi-identifiers are protected by suppression, without weights or limits. Make columns less "
+            "precise beforehand with ",
+            Suggestion("coarsen"),
+            ".",
+        )
+    return SetSuppression(), Fact("sets_of_columns")
 
 
 def unsupported(

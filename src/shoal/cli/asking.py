@@ -120,7 +120,7 @@ def engine_ready(words: Words) -> Iterator[None]:
 
 
 def _check_named(words: Words, source: str | None, named: Sequence[str]) -> None:
-    if words.get("quasi_identifiers") is None and not named:
+    if words.get("quasi_identifiers") is None and not words.get("qi_sets") and not named:
         raise UsageError(
             "Name the quasi-identifiers with --qi age,zip,... (or quasi_identifiers = [...] in the spec file)."
             f"{_columns_to_choose_from(words, source)}"

@@ -35,6 +35,8 @@ _SHOWN = 10
     "person",
     "units",
     "link",
+    "qi_sets",
+    "knows",
     "star",
     "model",
     "engine",
@@ -86,8 +88,10 @@ def audit(
         lines = [*_lines_of_persons(facts), *_lines(facts["achieved"], facts["risk"], _noun(facts))]
         terminal.say("", lines_of(lines), *_verdict(judged), *_remarks(facts), "")
         terminal.say(*(path_line("written", path) for path in written), *([""] if written else []))
-    for failure in judged.failures:
+    for failure in judged.failures[:_SHOWN]:
         terminal.note(f"{failure.render(terminal.audience)} {_groups_of(failure)}".rstrip())
+    if len(judged.failures) > _SHOWN:
+        terminal.note(f"{len(judged.failures) - _SHOWN} more sets of quasi-identifiers fail (--json lists them).")
     if judged.failures:
         raise click.exceptions.Exit(ReleaseUnsafeError.exit_code)
 
@@ -104,11 +108,15 @@ def _written(output: Path, judged: Audit, facts: Mapping[str, Any], source: str,
 def _verdict(judged: Audit) -> list[str]:
     """Return the requested models that the table satisfies and those that it does not; empty without a request."""
     from shoal.report.sentences import model_title
+    from shoal.report.set_promises import fails_model
 
     # Models are compared by their declared parameters.
-    failed = [failure.model.to_dict() for failure in judged.failures]
-    unmet = "; ".join(dict.fromkeys(model_title(model) for model in failed))
-    met = "; ".join(model_title(model) for model in judged.requested if model not in failed)
+    failures = [failure.to_dict() for failure in judged.failures]
+    fails = [fails_model(model, failures) for model in judged.requested]
+    unmet, met = (
+        "; ".join(model_title(model) for model, one in zip(judged.requested, fails, strict=True) if one is wanted)
+        for wanted in (True, False)
+    )
     verdicts = (f"It satisfies {met}." if met else "", f"It does not satisfy {unmet}." if unmet else "")
     return [plain(sentence) for sentence in verdicts if sentence]
 
@@ -162,6 +170,9 @@ def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None, noun: st
         # Linked rows have lines of their own.
         if name == "linked":
             continue
+        if name == "sets":
+            lines.append(("k (sets)", f"{number(value['k'])} in the worst of {number(value['sets'])} sets"))
+            continue
         if name == "lists":
             lines.extend((f"l ({part}, values of lists)", number(one)) for part, one in value["l"].items())
         elif name == "closeness":
@@ -190,11 +201,18 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
     if _noun(facts) == "persons":
         remarks += _remarks_on_persons(facts)
         diversity = None
-    elif achieved["k"] == 1:
+    elif achieved["k"] == 1 and (achieved.get("sets") or achieved)["k"] == 1:
         unique = facts.get("unique_rows")
         who = "Some records are" if unique is None else f"{number(unique)} record{' is' if unique == 1 else 's are'}"
         remarks.append(
             f"Warning: k = 1. {who} unique: anyone who knows these quasi-identifiers of a person finds the record."
+        )
+    elif "sets" in achieved:
+        known = achieved["sets"]
+        remarks.append(
+            f"In each of {number(known['sets'])} set(s) of quasi-identifiers every record shares its values with at "
+            f"least {number(known['k'] - 1)} other(s). All quasi-identifiers together single out "
+            f"{number(facts.get('unique_rows', 0))} record(s)."
         )
     else:
         company = achieved["k"] - 1

@@ -52,7 +52,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
         ("asked", "; ".join(model_title(request) for request in requested)),
         (
             "achieved",
-            f"{'; '.join(reached)} in {number(achieved['groups'])} groups, checked again from the published cells",
+            f"{'; '.join(reached)} in {_extent(achieved)}, checked again from the published cells",
         ),
         *(("persons", _of_units(figures)) for figures in certificate.get("persons", ())),
         ("means", " ".join(promise(request, source["sensitive"]) for request in requested)),
@@ -91,6 +91,15 @@ def _left_out(source: Mapping[str, Any]) -> str:
     if source.get("persons_without_rows"):
         parts.append(f"{number(source['persons_without_rows'])} persons without records")
     return "; ".join(parts)
+
+
+def _extent(achieved: Mapping[str, Any]) -> str:
+    """Return the number of groups, or of sets of quasi-identifiers if there are several."""
+    sets = achieved.get("sets")
+    if sets is None:
+        return f"{number(achieved['groups'])} groups"
+    count = sets["sets"]
+    return f"each of {number(count)} sets of quasi-identifiers" if count > 1 else "the set of quasi-identifiers"
 
 
 def _of_units(figures: Mapping[str, Any]) -> str:

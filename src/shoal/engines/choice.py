@@ -109,6 +109,14 @@ def streaming_obstacle(request: Request, *, of_frame: bool = False) -> Parameter
     """Return an error that names an unsupported option and an alternative; None if cells with counts are enough."""
     fetched = "data.toArrow() in place of the frame" if of_frame else ""
     whole = Suggestion("engine", "memory", python=fetched)
+    # The cells of sets are chosen row by row.
+    if request.qi_sets or request.knows is not None:
+        return ParameterError(
+            "Sets of quasi-identifiers need the whole table in memory: a cell may be in many sets. Read it as a whole "
+            "with ",
+            whole,
+            ", or protect all quasi-identifiers together, which protects every set of them.",
+        )
     # Options that need individual rows.
     if request.link or request.lists or request.since_first:
         return ParameterError(

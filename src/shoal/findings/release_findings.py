@@ -183,6 +183,8 @@ def _records(shown: pl.Series, times: pl.Series | None) -> int:
 def _small_groups(
     frame: pl.DataFrame, schema: Schema, achieved: Mapping[str, Any], each: pl.Series, lists: Mapping[str, str]
 ) -> Iterator[Remark]:
+    # Sets of quasi-identifiers are judged by their own groups.
+    achieved = achieved.get("sets", achieved)
     if schema.quasi_identifiers and achieved["k"] < LEAST_GROUP:
         most = min(5, int(each.sum()))
         yield Remark(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.models.base import PrivacyModel, ReleaseRule, Rule
+    from shoal.models.column_sets import ColumnSet
     from shoal.models.linear import LinearForm
     from shoal.models.population import Population
     from shoal.models.population_table import PopulationTable
@@ -79,6 +80,11 @@ class Requirement:
     lists: tuple[tuple[str, str], ...] = ()
     """Sensitive attributes whose cells are lists of values, with the separator of each. Models of sensitive values then
     count the rows that have a value among others."""
+    sets: tuple[ColumnSet, ...] = ()
+    """Sets of quasi-identifiers whose groups must satisfy the models, each set by itself; if empty, all
+    quasi-identifiers together are the only set."""
+    knows: int | None = None
+    """Number of columns of the sets that were not named one by one; None if all were."""
 
     @classmethod
     def of(
@@ -90,6 +96,8 @@ class Requirement:
         one_row_each: bool = False,
         linked: bool = False,
         lists: Mapping[str, str] | None = None,
+        sets: Sequence[ColumnSet] = (),
+        knows: int | None = None,
     ) -> Requirement:
         """Create a requirement from one model or several.
 
@@ -106,6 +114,10 @@ class Requirement:
             Whether the rows of a person are published together.
         lists : mapping of str to str, optional
             The separator of each sensitive attribute whose cells are lists.
+        sets : sequence of ColumnSet
+            Sets of quasi-identifiers whose groups must satisfy the models.
+        knows : int, optional
+            Number of columns of the sets that were not named.
 
         Raises
         ------
@@ -132,6 +144,8 @@ class Requirement:
         populations = {model.people for model in listed if isinstance(model, TableModel)} - {None}
         if len(populations) > 1:
             raise ParameterError("All models that refer to a population must be given the same population table.")
+        if sets:
+            _check_sets(listed, linked=linked, lists=bool(lists))
         # Lists are of no concern if no model reads them.
         separators = (lists or {}) if any(model.needs_sensitive for model in listed) else {}
         return cls(
@@ -141,7 +155,16 @@ class Requirement:
             one_row_each=one_row_each,
             linked=linked,
             lists=tuple(separators.items()),
+            sets=tuple(sets),
+            knows=knows,
         )
+
+    def of_set(self, known: ColumnSet) -> Requirement:
+        """Return the requirement of the groups of one set of quasi-identifiers."""
+        if known.k is None:
+            return replace(self, sets=(), knows=None)
+        others = (model for model in self.models if not isinstance(model, KAnonymity))
+        return replace(self, sets=(), knows=None, models=(KAnonymity(known.k), *others))
 
     @cached_property
     def parts(self) -> tuple[PrivacyModel, ...]:
@@ -211,7 +234,8 @@ class Requirement:
     @property
     def k(self) -> int:
         """Smallest group size according to the models with a parameter k; 1 if there is none."""
-        return max([1, *(int(getattr(model, "k", 1)) for model in self.group_models)])
+        own = [one.k for one in self.sets if one.k is not None]
+        return max([1, *own, *(int(getattr(model, "k", 1)) for model in self.group_models)])
 
     @property
     def least_size(self) -> int:
@@ -231,7 +255,9 @@ class Requirement:
         return 1 / l if l > 1 else None
 
     def to_list(self) -> list[dict[str, Any]]:
-        """Serialize the models as in a certificate, with what each of them is about if units are protected."""
+        """Serialize the models as in a certificate, with what each of them is about if units or sets are protected."""
+        if self.sets:
+            return self._list_sets()
         if self.linked:
             return [{**model.to_dict(), "of": "linked_persons"} for model in self.models]
         if self.one_row_each or self.lists:
@@ -241,6 +267,17 @@ class Requirement:
         if not self.units:
             return [model.to_dict() for model in self.models]
         return [{**model.to_dict(), "of": "persons" if counts_units(model) else "records"} for model in self.models]
+
+    def _list_sets(self) -> list[dict[str, Any]]:
+        """Serialize the models of each named set, then those of all sets of a number of columns."""
+        scopes: list[tuple[Requirement, dict[str, Any]]] = [
+            (self.of_set(one), {"columns": list(one.columns)})
+            for one in self.sets
+            if self.knows is None or one.k is not None or len(one.columns) != self.knows
+        ]
+        if self.knows is not None:
+            scopes.append((replace(self, sets=(), knows=None), {"knows": self.knows}))
+        return [{**model, **scope} for held, scope in scopes for model in held.to_list()]
 
     def frequency_form(self) -> FrequencyForm | None:
         """Combine all models of groups into one `FrequencyForm` if that is exact, else return None."""
@@ -313,6 +350,11 @@ class Requirement:
 
     def check_feasible(self, tables: Sequence[Population], people: int | None = None) -> None:
         """Check that the whole table, as one group, is acceptable; for monotone models, a release then exists."""
+        # Sets of quasi-identifiers differ in k only.
+        if self.sets:
+            for known in {one.k: one for one in self.sets}.values():
+                self.of_set(known).check_feasible(tables, people)
+            return
         # Models of the whole release: a single group is the best case of a monotone model.
         for whole in self.table_models:
             if whole.monotone and not whole.satisfied(ReleaseCounts.whole(tables[0].rows, people)):
@@ -348,6 +390,27 @@ class Requirement:
             ]
         )
         return InfeasibleError("No release can satisfy ", model, f"{clauses}.", *([" ", advice] if advice else []))
+
+
+def _check_sets(models: Sequence[PrivacyModel], *, linked: bool, lists: bool) -> None:
+    """Check that models can hold for each of several sets of quasi-identifiers.
+
+    Raises
+    ------
+    ParameterError
+        If a model is one of the whole release or not monotone, or if rows are linked or lists split.
+    """
+    for model in models:
+        if isinstance(model, TableModel):
+            raise ParameterError(model, " is asked of the release as a whole, not of sets of quasi-identifiers.")
+        if not model.monotone:
+            raise ParameterError(model, " cannot hold for sets of quasi-identifiers: it is not monotone.")
+    if linked or lists:
+        raise ParameterError(
+            "Sets of quasi-identifiers need records that are neither linked nor lists. Leave out ",
+            Suggestion("link" if linked else "lists"),
+            ", or the sets.",
+        )
 
 
 def _uses_values(model: GroupModel) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from shoal._core.progress import silent
 from shoal._core.threads import start_in_thread
-from shoal.algorithms import least_losses, loss_bound, lower_bound
+from shoal.algorithms import least_losses, loss_bound, lower_bound, lower_bound_of_sets
 from shoal.errors import InternalError
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ def compute_bounds(
     """
     prepared, recoding, guarantee = recoded.prepared, recoded.recoding, recoded.partition.guarantee
     with clock.step("bound"):
-        bound = lower_bound(prepared.problem_table, prepared.request.requirement, target=recoding.recoded_cells)
+        requirement = prepared.request.requirement
+        find_bound = lower_bound_of_sets if requirement.sets else lower_bound
+        bound = find_bound(prepared.problem_table, requirement, target=recoding.recoded_cells)
         bound = bound.sharpened(guarantee)
         if bound.stars > recoding.recoded_cells:
             raise InternalError("a lower bound exceeds what a release costs")

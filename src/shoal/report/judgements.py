@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.report import sentences
 from shoal.report.page import list_column_rates, list_rates
+from shoal.report.set_promises import fails_model
 from shoal.report.templating import template
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ def render_audit(facts: Mapping[str, Any], *, title: str, remarks: Sequence[str]
     remarks : sequence of str
         Explanations of the figures, in sentences.
     """
-    # A model that fails for some attribute fails as a whole.
-    failed = [one["model"] for one in facts.get("failures", ())]
+    # A model that fails for some attribute or set fails as a whole.
+    failures = facts.get("failures", ())
     return template("audit.html.j2").render(
         title=title,
         facts=facts,
@@ -40,14 +41,19 @@ def render_audit(facts: Mapping[str, Any], *, title: str, remarks: Sequence[str]
             (
                 sentences.model_title(model),
                 sentences.achieved_for(model, facts["achieved"]),
-                model not in failed,
+                not fails_model(model, failures),
             )
             for model in facts.get("requested", ())
         ],
-        failures=[(sentences.model_title(one["model"]), one) for one in facts.get("failures", ())],
+        failures=[(sentences.model_title({**one["model"], **_set_of(one)}), one) for one in failures[:_GROUPS]],
         most=_GROUPS,
         risk_rows=_list_risk_rows(facts["risk"], of_persons="unique_persons" in facts),
     )
+
+
+def _set_of(failure: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the set of quasi-identifiers of a failure as the part of a requested model, if it has one."""
+    return {"columns": failure["columns"]} if "columns" in failure else {}
 
 
 def _list_risk_rows(risk: Mapping[str, Any] | None, *, of_persons: bool) -> list[tuple[str, float, float]]:

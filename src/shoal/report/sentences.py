@@ -15,6 +15,7 @@ from shoal.report.linked_promises import (
     records_of_persons,
     share_text,
 )
+from shoal.report.set_promises import describe_known, figures_of_sets, name_sets, promise_of_sets, without_sets
 from shoal.table import PSEUDONYM
 
 if TYPE_CHECKING:
@@ -47,10 +48,11 @@ def model_title(request: Mapping[str, Any]) -> str:
     >>> model_title({"model": "l-diversity", "variant": "frequency", "l": 4})
     'l-diversity (frequency), l = 4'
     """
+    sets, request = name_sets(request), without_sets(request)
     name = request["model"]
     model = _(name)
     of = _OF_UNITS.get(request.get("of", ""))
-    whose = f", {_(of)}" if of else ""
+    whose = (f", {_(of)}" if of else "") + sets
     if "t" in request:
         return f"{model} ({_distance(request)}), t = {number(request['t'])}{whose}"
     # The variant of the model, then its parameters.
@@ -103,6 +105,10 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     sensitive : sequence of str
         Names of the sensitive attributes.
     """
+    return promise_of_sets(request, _promise_of_groups(without_sets(request), sensitive))
+
+
+def _promise_of_groups(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     # Sensitive attributes are alternatives: the guarantee holds for each of them.
     what = listed([f"'{name}'" for name in sensitive], "or") or _("the sensitive attribute")
     k = number(request.get("k"))
@@ -290,6 +296,7 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     >>> achieved_for({"model": "k-anonymity", "k": 10}, {"k": 12, "l": {}})
     'k = 12'
     """
+    achieved, request = figures_of_sets(request, achieved), without_sets(request)
     if request.get("of") == "persons" and not request.keys() & {"alpha", "e"}:
         # How many persons a group has depends on whose the records are, which readers do not know.
         return _("satisfied in every group; the smallest has {rows} records").format(rows=number(achieved["k"]))
@@ -452,8 +459,9 @@ def reservations(
     """
     # The parameters of all models decide which kinds of disclosure they cover.
     guarded = set().union(*requested) if requested else set()
-    # Many columns are counted instead of named.
-    known = (
+    # Sets are named, and many columns are counted instead of named.
+    of_sets = describe_known(requested)
+    known = of_sets or (
         listed(quasi_identifiers)
         if len(quasi_identifiers) <= _NAMED
         else _("its {count} quasi-identifiers").format(count=number(len(quasi_identifiers)))
@@ -465,6 +473,13 @@ def reservations(
         ).format(known=known),
         *records_of_persons(requested, alone=missing_person == "own"),
     ]
+    if of_sets:
+        said.append(
+            _(
+                "Someone who knows more of the quasi-identifiers together may find a record: the groups of all "
+                "quasi-identifiers may be of one record."
+            )
+        )
     linked = any(request.get("of") == "linked_persons" for request in requested)
     insensitive = [name for name in insensitive if not (linked and name == PSEUDONYM)]
     if insensitive:

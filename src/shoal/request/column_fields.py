@@ -59,6 +59,33 @@ class ColumnFields:
         "without another role.",
         kind=tuple[str, ...],
     )
+    # Sets of quasi-identifiers.
+    qi_sets: Sequence[str | Sequence[str]] = requestable(
+        "sequence of str or of sequences of str",
+        "Sets of quasi-identifiers that different adversaries know: the models then hold for the groups of each set by "
+        'itself, not of all quasi-identifiers together. A set is a list of names or a text, `"age,zip"`; '
+        '`"age,zip:10"` has its own k. Without `quasi_identifiers` the columns of the sets are the quasi-identifiers.',
+        section="columns",
+        default=(),
+        flag="--qi-set",
+        metavar="NAMES[:K]",
+        help="A set of quasi-identifiers that an adversary knows, such as age,zip or, with its own k, age,zip:10. "
+        "Repeat it for others: the models hold for each set by itself.",
+        kind=tuple[str, ...],
+        read=str,
+    )
+    knows: int | None = requestable(
+        "int, optional",
+        "The number of quasi-identifiers that an adversary knows, at least 1, whichever they are: the models hold for "
+        "the groups of every so many quasi-identifiers.",
+        section="columns",
+        default=None,
+        flag="--knows",
+        metavar="NUMBER",
+        help="An adversary knows any so many of the quasi-identifiers: the models hold for every such set by itself.",
+        kind=int,
+        constraint=Optional(Integer(low=1)),
+    )
     # Persons and further units.
     person: str | Sequence[str] | None = requestable(
         "str or sequence of str, optional",

@@ -13,6 +13,7 @@ from shoal._messages import Suggestion
 from shoal.errors import ParameterError, near_matches
 from shoal.request.request import Request
 from shoal.request.request_fields import fields_in
+from shoal.request.texts import columns_of_sets, set_texts
 
 __all__ = ["OF_STREAMS", "request_of", "takes_request"]
 
@@ -51,6 +52,8 @@ def request_of(verb: Callable[..., Any], request: Request | None, options: Mappi
         if not isinstance(request, Request):
             raise ParameterError.refusing(name, "request", "a shoal.Request", got=type(request).__name__)
         return replace(request, **options)
+    if "quasi_identifiers" not in options and options.get("qi_sets"):
+        options = {**options, "quasi_identifiers": columns_of_sets(set_texts(options["qi_sets"]))}
     if "quasi_identifiers" not in options:
         raise ParameterError("Name the quasi-identifiers with ", Suggestion("quasi_identifiers"), ".")
     return Request(**options)

@@ -25,6 +25,8 @@ class CommonOptions(TypedDict, total=False):
     sensitive: str | Sequence[str] | None
     direct_identifiers: Sequence[str]
     insensitive: str | Sequence[str]
+    qi_sets: Sequence[str | Sequence[str]]
+    knows: int | None
     person: str | Sequence[str] | None
     units: Sequence[str | Sequence[str]]
     missing_person: str

@@ -12,9 +12,11 @@ from shoal._messages import Suggestion
 from shoal.algorithms import PREFERENCES, Preferences, choose
 from shoal.errors import ColumnError, ParameterError, UsageError
 from shoal.models import Requirement, collect_models
+from shoal.models.column_sets import all_sets
 from shoal.request.hierarchies import trees_of
 from shoal.request.notation import python_call
 from shoal.request.request_fields import RequestFields, fields_in
+from shoal.request.texts import names_of_set, set_texts
 from shoal.request.words import Words
 from shoal.table import PSEUDONYM, roles
 
@@ -67,6 +69,7 @@ class Request(RequestFields):
         for name in (*_LISTS, "privacy"):
             if isinstance(getattr(self, name), list):  # makes requests with equal names equal
                 object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "qi_sets", set_texts(self.qi_sets))
 
     def __repr__(self) -> str:
         models = None if self.privacy is None and self.k is self.l is self.t is None else self.requirement.models
@@ -86,7 +89,9 @@ class Request(RequestFields):
         ParameterError
             If rows are to be linked, lists to be split, or days to be counted.
         """
-        for name, task in (("link", "link rows"), ("lists", "split lists"), ("since_first", "count days")):
+        # One algorithm serves sets, so there is nothing to compare.
+        sets = [(name, "protect sets of quasi-identifiers") for name in ("qi_sets", "knows") if verb == "compare"]
+        for name, task in (("link", "link rows"), ("lists", "split lists"), ("since_first", "count days"), *sets):
             if getattr(self, name):
                 raise ParameterError(f"{verb} does not {task}. Leave out ", Suggestion(name), ", or use anonymize.")
 
@@ -103,7 +108,14 @@ class Request(RequestFields):
         kinds = units[1:] if one else units
         lists = {name: separator for name, separator in (self.lists or {}).items() if name in self.schema.sensitive}
         return Requirement.of(
-            self.models, self.schema.sensitive, kinds, one_row_each=one, linked=self.link, lists=lists
+            self.models,
+            self.schema.sensitive,
+            kinds,
+            one_row_each=one,
+            linked=self.link,
+            lists=lists,
+            sets=all_sets(set_texts(self.qi_sets), self.knows, self.schema.quasi_identifiers, names_of_set),
+            knows=self.knows,
         )
 
     @cached_property
@@ -158,6 +170,10 @@ class Request(RequestFields):
             facts["lists"] = dict(self.lists)
         if self.since_first:
             facts["since_first"] = list(self.since_first)
+        if self.qi_sets:
+            facts["qi_sets"] = list(self.qi_sets)
+        if self.knows is not None:
+            facts["knows"] = self.knows
         if self.rows_per_person is not None:
             facts |= {"rows_per_person": self.rows_per_person, "kept_rows": self.kept_rows}
         return {**facts, "normalize": True} if self.normalize else facts

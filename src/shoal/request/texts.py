@@ -10,8 +10,20 @@ from fractions import Fraction
 
 from shoal._core.validation import number_in
 from shoal.errors import UsageError
+from shoal.models.column_sets import split_own_k
 
-__all__ = ["KINDS", "as_number", "columns_and_words", "levels_in", "listed_name", "listed_names", "names_in"]
+__all__ = [
+    "KINDS",
+    "columns_of_sets",
+    "set_texts",
+    "as_number",
+    "columns_and_words",
+    "levels_in",
+    "listed_name",
+    "listed_names",
+    "names_in",
+    "names_of_set",
+]
 
 _LIMIT = "--limit"
 KINDS = {
@@ -74,6 +86,33 @@ def listed_names(names: str | Sequence[str]) -> str:
     'age,"last, first"'
     """
     return ",".join(map(listed_name, (names,) if isinstance(names, str) else names))
+
+
+def set_texts(sets: Sequence[str | Sequence[str]]) -> tuple[str, ...]:
+    """Write sets of quasi-identifiers as texts, a line of CSV each, with its own k at the end if it has one.
+
+    Examples
+    --------
+    >>> set_texts([["age", "zip"], "job,region:10"])
+    ('age,zip', 'job,region:10')
+    """
+    return tuple(one if isinstance(one, str) else listed_names(one) for one in sets)
+
+
+def names_of_set(line: str) -> tuple[str, ...]:
+    """Parse the columns of a set of quasi-identifiers, without its own k."""
+    return names_in("qi_sets", [line]) or ()
+
+
+def columns_of_sets(texts: Sequence[str]) -> tuple[str, ...]:
+    """Collect the columns of sets of quasi-identifiers, in the order of their first occurrence.
+
+    Examples
+    --------
+    >>> columns_of_sets(["age,zip:10", "age,job"])
+    ('age', 'zip', 'job')
+    """
+    return tuple(dict.fromkeys(name for text in texts for name in names_of_set(split_own_k(text)[0])))
 
 
 def as_number(option: str, given: float | str) -> int | float | Fraction:

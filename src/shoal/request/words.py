@@ -25,7 +25,7 @@ from shoal.request.coarsening_words import coarsenings_of, in_folder, in_words
 from shoal.request.model_words import MODEL_WORDS, key_of, models_of, word_of, words_of_models
 from shoal.request.notation import toml_lines
 from shoal.request.request_fields import RequestFields
-from shoal.request.texts import columns_and_words, listed_names, names_in
+from shoal.request.texts import columns_and_words, columns_of_sets, listed_names, names_in
 
 if TYPE_CHECKING:
     from shoal.algorithms import Algorithm
@@ -400,6 +400,9 @@ class Words:
         # The key of two tables identifies persons.
         if "key" in self.said:
             found.setdefault("person", self.said["key"])
+        # Sets name the quasi-identifiers if nothing else does.
+        if found.get("qi_sets") and "quasi_identifiers" not in found:
+            found["quasi_identifiers"] = columns_of_sets(found["qi_sets"])
         # Texts become coarsenings, weights and limits.
         if self.said.get("coarsen"):
             found["coarsen"] = coarsenings_of(self.said["coarsen"])
@@ -463,7 +466,7 @@ class Words:
             models = self.requested_models()
         except UsageError:  # reported when the models are needed
             return ("auto",)
-        if any(self.get(name) for name in PREFERENCES):
+        if any(self.get(name) for name in (*PREFERENCES, "qi_sets", "knows")):
             return ("auto",)
         requirement = Requirement.of(models, tuple(self.get("sensitive") or ()))
         picked, _ = choose("auto", requirement, self.get("recoding") or "suppression")

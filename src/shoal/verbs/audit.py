@@ -11,20 +11,23 @@ import numpy as np
 import polars as pl
 
 from shoal._core.facts import Fact
-from shoal._core.validation import OneOf, validate
+from shoal._core.validation import Integer, OneOf, Optional, validate
 from shoal._messages import Suggestion
 from shoal.disclosure_risk import Reidentification, make_people_counter, measure_persons, reidentification
 from shoal.engines import chosen_engine, count_and_place_cells, persons_in_pieces
 from shoal.errors import ColumnError, DataError, ParameterError, UnsupportedError
 from shoal.findings import alike_warnings, persons_beside, repeated_person, sure_of_persons
 from shoal.metrics import published_star_counts
-from shoal.models import Requirement, collect_models
+from shoal.models import KAnonymity, Requirement, collect_models
+from shoal.models.column_sets import all_sets
 from shoal.pipeline.input import AssessedTable, convert_text, open_assessed, open_data, open_population
 from shoal.request.hierarchies import trees_of
 from shoal.request.request_fields import ENGINES
+from shoal.request.texts import columns_of_sets, names_of_set, set_texts
 from shoal.table import PSEUDONYM, Schema, roles
 from shoal.table.counts import multiplicities
 from shoal.verification import Achieved, Failure, collect_meanings, find_failures, measure, number_units
+from shoal.verification.column_sets import measure_sets
 from shoal.verification.counting import people_of_groups
 from shoal.verification.linked_failures import bundle_units, find_failing_bundles
 from shoal.verification.linked_rows import find_bundles
@@ -139,6 +142,8 @@ def audit(
     person: str | Sequence[str] | None = None,
     units: Sequence[str | Sequence[str]] = (),
     link: bool | None = None,
+    qi_sets: Sequence[str | Sequence[str]] = (),
+    knows: int | None = None,
     star: str | None = None,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
     cells: Mapping[str, object] | None = None,
@@ -177,6 +182,11 @@ def audit(
         Whether the table shows which rows are of one person, in the columns of `person`, such as pseudonyms. The models
         are then those of bundles: persons who publish the same rows of quasi-identifiers. By default as the certificate
         of a release declares.
+    qi_sets : sequence of str or of sequences of str, optional
+        Sets of quasi-identifiers that different adversaries know, as for `anonymize`: the models are then those of each
+        set by itself. By default as the certificate of a release declares.
+    knows : int, optional
+        The number of quasi-identifiers that an adversary knows, whichever they are; as for `anonymize`.
     star : str, optional
         The symbol of a suppressed cell. By default that of the release's certificate, or `*`.
     hierarchies : mapping of column to Hierarchy or path, optional
@@ -210,8 +220,15 @@ def audit(
     >>> result.unique_rows, len(result.violations)
     (1, 1)
     """
-    validate("audit", {"engine": engine}, {"engine": OneOf(ENGINES)})
+    validate("audit", {"engine": engine, "knows": knows}, {"engine": OneOf(ENGINES), "knows": Optional(Integer(low=1))})
+    texts = set_texts(qi_sets)
+    if texts and quasi_identifiers is None:
+        quasi_identifiers = columns_of_sets(texts)
     table = open_assessed(data, quasi_identifiers, sensitive, star)
+    if quasi_identifiers is None and knows is None:
+        declared = table.certificate.get("parameters") or {}
+        texts, knows = tuple(declared.get("qi_sets", ())), declared.get("knows")
+    sets = all_sets(texts, knows, table.quasi_identifiers, names_of_set)
     data, star = table.data, table.star
     by, places = chosen_engine(engine, memory, data), None
     linked = link if link is not None else person is None and _is_linked(table.certificate)
@@ -235,7 +252,8 @@ def audit(
         privacy = collect_models(privacy, k=k, l=l, t=t)
     requirement = None
     if privacy is not None:
-        requirement = Requirement.of(privacy, schema.sensitive, () if linked else schema.units, linked=linked)
+        protected = () if linked else schema.units
+        requirement = Requirement.of(privacy, schema.sensitive, protected, linked=linked, sets=sets, knows=knows)
     # Quasi-identifiers are compared as they stand.
     values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
     opened = convert_text(opened, values, requirement, dates=dates, decimal=decimal)
@@ -244,6 +262,12 @@ def audit(
     lists = _find_lists(table.certificate, schema, requirement)
     roles_of = replace(schema, linked=linked)
     judged_rows = _judge(opened, roles_of, requirement, people, star=star, places=places, lists=lists)
+    if sets:
+        # Without a model, the size of the groups is what is measured.
+        asked = requirement or Requirement.of(KAnonymity(1), schema.sensitive, sets=sets, knows=knows)
+        owners = number_units(opened.frame[list(schema.unit_columns)], schema.units) if schema.units else None
+        found = measure_sets(frame, schema.quasi_identifiers, asked, times=opened.counts, units=owners)
+        judged_rows = replace(judged_rows, achieved=replace(judged_rows.achieved, sets=found))
     repeated = repeated_person(() if schema.units else persons)
     return replace(judged_rows, warnings=(*_alike(frame, opened.counts), *repeated, *judged_rows.warnings))
 

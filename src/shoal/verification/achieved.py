@@ -62,6 +62,8 @@ class Achieved:
     """Number of people of the population who fit each group, if a model needs it."""
     bundles: Bundles | None = None
     """The bundles of persons of linked rows, or the groups of rows with lists of values."""
+    sets: dict[str, Any] | None = None
+    """The figures of sets of quasi-identifiers, each by itself (`measure_sets`), if any were requested."""
     sizes_counted: dict[int, int] = field(default_factory=dict, repr=False)
     """Number of groups of each size that occurs."""
 
@@ -69,6 +71,7 @@ class Achieved:
         """Convert the measurements to the "achieved" entry of a certificate."""
         bundles = self.bundles
         linked = {} if bundles is None else {"linked" if bundles.linked else "lists": bundles.to_dict()}
+        linked |= {} if self.sets is None else {"sets": self.sets}
         if self.l_frequency is None:
             return {"k": self.k, "groups": self.groups, **self._of_release(), **linked}
         return {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shoal.models.domain import Domain
     from shoal.models.release_counts import PeopleCounts
 
-__all__ = ["Fitting", "count_and_place_groups", "count_groups", "count_population", "people_of_groups"]
+__all__ = ["Fitting", "count_and_place_groups", "count_groups", "count_population", "encode_cells", "people_of_groups"]
 
 _MAX_CODE = 2**62
 """Combined codes stay below this bound, so that they fit into 64 bits."""
@@ -102,6 +102,12 @@ def count_and_place_groups(
     """Count as `count_groups` does, and find the first row of each group in the frame (from 0)."""
     counts, group = _count(frame, quasi_identifiers, sensitive, times=times)
     return counts, np.unique(group, return_index=True)[1]
+
+
+def encode_cells(frame: pl.DataFrame, names: Sequence[str]) -> list[pl.Series]:
+    """Encode the cells of columns as integers, equal for equal cells, so that they are compared only once."""
+    coded = _without_text(pl.DataFrame([frame.get_column(name) for name in names]))
+    return [pl.Series(column.name, _codes(column)[0]) for column in coded]
 
 
 def people_of_groups(frame: pl.DataFrame, quasi_identifiers: Sequence[str], fitting: Fitting) -> PeopleCounts:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.words import quote_columns
 from shoal._messages import PYTHON
 from shoal.models.release_counts import ReleaseCounts
+from shoal.verification.column_sets import place_groups_of_sets
 from shoal.verification.counting import count_and_place_groups
 from shoal.verification.units import name_units
 from shoal.verification.verify import find_failing_groups, release_fails
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from shoal._messages import Audience
     from shoal.models import PeopleCounts, PrivacyModel, Requirement
+    from shoal.models.base import GroupCounts
 
 __all__ = ["Failure", "find_failures"]
 
@@ -50,6 +53,8 @@ class Failure:
     """The measured value as a figure, or several figures by name."""
     of: str = "records"
     """What sizes count: "records", or the "persons" of bundles of linked rows."""
+    columns: tuple[str, ...] = ()
+    """The set of quasi-identifiers whose groups fail; empty if all quasi-identifiers together make the groups."""
 
     @property
     def sentence(self) -> str:
@@ -61,6 +66,7 @@ class Failure:
         if self.found is not None:
             return f"The table fails {self.model.render(audience)}: {self.found}."
         about = "" if self.attribute is None else f" of '{self.attribute}'"
+        about += f" for {quote_columns(self.columns)}" if self.columns else ""
         return (
             f"The table fails {self.model.render(audience)}{about} in {len(self.numbers):,} of {self.groups:,} groups, "
             f"with {int(self.sizes.sum()):,} {self.of}."
@@ -79,6 +85,7 @@ class Failure:
         return {
             "model": self.model.to_dict(),
             "attribute": self.attribute,
+            **({"columns": list(self.columns)} if self.columns else {}),
             "groups": self.groups,
             "failing_groups": len(self.numbers),
             f"failing_{'rows' if self.of == 'records' else self.of}": int(self.sizes.sum()),
@@ -117,17 +124,19 @@ def find_failures(
     units : polars.DataFrame, optional
         The unit of each row, if the requirement counts units (`number_units`).
     """
+    if requirement.sets:
+        placed = place_groups_of_sets(frame, quasi_identifiers, requirement, times=times, units=units)
+        return tuple(
+            replace(failure, columns=one.columns)
+            for one, counts, first_rows in placed
+            for failure in _fail_groups(requirement.of_set(one), counts, first_rows, places)
+        )
     with_units, named = name_units(frame, units)
     asked = [named.get(name, name) for name in requirement.attributes]
     counts, first_rows = count_and_place_groups(with_units, quasi_identifiers, asked, times=times)
-    # Rows were merged, so first rows refer to the whole table.
-    if places is not None:
-        first_rows = places[first_rows]
-    # Groups are numbered in the order of their first rows, as readers meet them.
-    numbers = np.argsort(np.argsort(first_rows)) + 1
     found = []
     release = ReleaseCounts.of(counts[0].sizes, people)
-    none = numbers[:0]
+    none = np.zeros(0, dtype=np.int64)
     # Models of the whole release: no single group fails them.
     for whole in requirement.table_models:
         if release_fails(whole, release):
@@ -143,7 +152,22 @@ def find_failures(
                 achieved=next(iter(figures.values())) if len(figures) == 1 else figures,
             )
             found.append(one)
-    # Models of groups: the failing groups, in the order of their numbers.
+    return (*found, *_fail_groups(requirement, counts, first_rows, places))
+
+
+def _fail_groups(
+    requirement: Requirement,
+    counts: Sequence[GroupCounts],
+    first_rows: NDArray[np.int64],
+    places: NDArray[np.int64] | None,
+) -> tuple[Failure, ...]:
+    """Find the models of groups that fail, with the failing groups in the order of their numbers."""
+    # Rows were merged, so first rows refer to the whole table.
+    if places is not None:
+        first_rows = places[first_rows]
+    # Groups are numbered in the order of their first rows, as readers meet them.
+    numbers = np.argsort(np.argsort(first_rows)) + 1
+    found = []
     for model in requirement.group_models:
         for position in requirement.positions_of(model):
             of_groups = counts[position]

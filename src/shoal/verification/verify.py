@@ -11,6 +11,7 @@ from shoal.errors import ReleaseUnsafeError
 from shoal.models.base import GroupModel
 from shoal.models.release_counts import ReleaseCounts
 from shoal.verification.achieved import Achieved, measure_counts
+from shoal.verification.column_sets import measure_sets
 from shoal.verification.counting import count_groups, people_of_groups
 from shoal.verification.linked_rows import verify_linked
 from shoal.verification.units import name_units
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from shoal.models import Population, Requirement, TableModel
     from shoal.models.base import GroupCounts
+    from shoal.models.column_sets import ColumnSet
     from shoal.models.release_counts import PeopleCounts
     from shoal.verification.counting import Fitting
     from shoal.verification.linked_rows import Bundles
@@ -87,6 +89,8 @@ def verify(
             f"The release cannot be checked for {_listed(sensitive)}, because the requirement applies to "
             f"{_listed(requirement.sensitive)}. Nothing was published."
         )
+    if requirement.sets:
+        return _verify_sets(frame, quasi_identifiers, requirement, times, units)
     # Judgement and measurement use the same counts.
     counts = count_groups(frame, quasi_identifiers, sensitive, populations, times=times)
     people = _people(frame, quasi_identifiers, requirement, fitting)
@@ -99,6 +103,29 @@ def verify(
         return found
     rows = frame if times is None else frame[np.repeat(np.arange(frame.height), times)]
     return replace(found, bundles=_check_bundles(rows, pseudonym, quasi_identifiers, requirement, units))
+
+
+def _verify_sets(
+    frame: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    requirement: Requirement,
+    times: NDArray[np.int64] | None,
+    units: pl.DataFrame | None,
+) -> Achieved:
+    """Check that every group of every set of quasi-identifiers satisfies every model, and measure what they achieve."""
+    if requirement.counts_units:
+        _of_units(frame, quasi_identifiers, requirement, units, times)
+
+    def check_set(known: ColumnSet, counts: Sequence[GroupCounts]) -> None:
+        if not known.columns or not set(known.columns) <= set(quasi_identifiers):
+            raise ReleaseUnsafeError("A set has columns that are not quasi-identifiers. Nothing was published.")
+        _check_models(counts, requirement.of_set(known), of_set=f" for {_listed(known.columns)}")
+
+    found = measure_sets(frame, quasi_identifiers, requirement, times=times, units=units, judge=check_set)
+    whole = measure_counts(
+        count_groups(frame, quasi_identifiers, requirement.sensitive, times=times), requirement.sensitive
+    )
+    return replace(whole, sets=found)
 
 
 def _check_bundles(
@@ -172,7 +199,9 @@ def _check_columns(found: Sequence[str], allowed: Sequence[str]) -> None:
         )
 
 
-def _check_models(counts: Sequence[GroupCounts], requirement: Requirement, people: PeopleCounts | None = None) -> None:
+def _check_models(
+    counts: Sequence[GroupCounts], requirement: Requirement, people: PeopleCounts | None = None, *, of_set: str = ""
+) -> None:
     if not requirement.models:
         raise ReleaseUnsafeError("The release cannot be checked without a model. Nothing was published.")
     # A model that is neither of groups nor of the whole release would be skipped below.
@@ -192,7 +221,7 @@ def _check_models(counts: Sequence[GroupCounts], requirement: Requirement, peopl
                 raise ReleaseUnsafeError(
                     "The release fails ",
                     model,
-                    f"{about} in {int(failing.sum())} of {len(failing)} groups. Nothing was published.",
+                    f"{about}{of_set} in {int(failing.sum())} of {len(failing)} groups. Nothing was published.",
                 )
 
 

@@ -31,6 +31,7 @@ _REASONS: dict[str, str | tuple[str, str]] = {
         "a monotone requirement by generalization: smallest sub-domains in our trials"
     ),
     "forms_of_plan": marked("the published forms are those of a plan"),
+    "sets_of_columns": marked("sets of quasi-identifiers, each protected by itself"),
     "serves_preferences": marked("{preferences}, which it alone serves"),
     "both": marked("{one} and {other}"),
     "weights": marked("weights of attributes"),
@@ -164,6 +165,8 @@ _BOUNDS: dict[str, str | tuple[str, str]] = {
     "pillar": marked("l times the pillar height of the residue after phase one"),
     "k_change": marked("a group with a changed row has at least k rows, and all of them change"),
     "large_class_given_up": marked("small classes cannot be filled without giving up a whole large class"),
+    "hit_sets": marked("in each set that finds too few records, each of them needs a star: the fewest stars that do"),
+    "largest_set": marked("the set of quasi-identifiers that needs most stars by itself"),
     "projections": marked(
         "rows that no group of identical rows can hold, priced by the cheapest projections that could hold them"
     ),

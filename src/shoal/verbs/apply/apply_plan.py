@@ -180,6 +180,11 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
             ".",
         )
     parameters = plan.parameters
+    if parameters.get("qi_sets") or parameters.get("knows"):
+        raise UnsupportedError(
+            "The forms of a plan are those of groups, and this release protects sets of quasi-identifiers cell by cell. "
+            "Make a new release of the table."
+        )
     if Requirement.of(models, schema.sensitive, schema.units).population is not None:
         raise ParameterError(
             "A plan does not support models that need a population: its people are compared with the forms of a "

@@ -1,0 +1,116 @@
+"""Suppression of single cells so that the models hold for each of several sets of quasi-identifiers.
+
+References
+----------
+.. [1] A. Hundepool, L. Willenborg: mu- and tau-ARGUS: software for statistical disclosure control. Third International
+   Seminar on Statistical Confidentiality, 1996 (combinations of identifying variables).
+.. [2] N. Mohammed, B. C. M. Fung, P. C. K. Hung, C. Lee: Anonymizing healthcare data: a case study on the blood
+   transfusion service. KDD 2009. https://doi.org/10.1145/1557019.1557157 (at most L values are known)
+.. [3] M. Templ, A. Kowarik, B. Meindl: Statistical disclosure control for micro-data using the R package sdcMicro.
+   Journal of Statistical Software 67(4), 2015. https://doi.org/10.18637/jss.v067.i04 (`kAnon` with `combs`)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from shoal._core.facts import Fact
+from shoal.algorithms.base import Algorithm, Guarantee, Partition
+from shoal.algorithms.column_sets.cover import Cells, KnownSet, cover_failing_rows
+from shoal.algorithms.common.compiled import populations_of
+from shoal.recoding import STAR_LEVEL, rank
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import Problem
+    from shoal.models import Requirement
+    from shoal.table import Table
+
+__all__ = ["SetSuppression"]
+
+
+@dataclass(frozen=True)
+class SetSuppression(Algorithm):
+    """Star cells so that each set of quasi-identifiers by itself satisfies the models.
+
+    Notes
+    -----
+    Only equal published cells are equal: a star is a value of its own. In `sdcMicro` and mu-Argus a missing value
+    agrees with every other, so that their results need not hold for a reader who compares cells.
+    """
+
+    name: ClassVar[str] = "column-sets"
+    """Name of the algorithm in certificates."""
+
+    def unsupported(self, requirement: Requirement) -> str | None:  # noqa: D102
+        return super().unsupported(requirement) if requirement.sets else "it serves sets of quasi-identifiers only"
+
+    def group_rows(self, problem: Problem) -> Partition:
+        """Find the stars; rows that publish the same cells are a group. See `Algorithm.partition`."""
+        table = problem.table
+        sets = _number_columns(problem)
+        # Rows of a class are alike for k-anonymity, and may differ for other models.
+        rows, of_row = _distinct_rows(table) if all(one.k is not None for one in sets) else (None, None)
+        cells = _copy_cells(table, rows)
+        rounds = cover_failing_rows(cells, sets)
+        stars = cells.stars
+        return _group_equal_cells(cells, of_row, stars, {"sets": len(sets), "rounds": rounds})
+
+
+def _number_columns(problem: Problem) -> list[KnownSet]:
+    """Translate the sets to positions of columns, with a plain k if nothing else is required."""
+    place = {column.name: a for a, column in enumerate(problem.table.quasi_identifiers)}
+    found = []
+    for one in problem.requirement.sets:
+        held = problem.requirement.of_set(one)
+        form = held.frequency_form()
+        found.append(
+            KnownSet(
+                columns=np.array([place[name] for name in one.columns], dtype=np.int64),
+                k=form.k if form is not None and form.l == 1 else None,
+                requirement=held,
+            )
+        )
+    return found
+
+
+def _distinct_rows(table: Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a row of each class of equal quasi-identifiers, and the class of each row."""
+    of_row = table.classes.of_rows
+    return np.unique(of_row, return_index=True)[1].astype(np.int64), of_row
+
+
+def _copy_cells(table: Table, rows: NDArray[np.int64] | None) -> Cells:
+    """Copy the quasi-identifiers of all rows, or of one row of each class."""
+    columns = table.quasi_identifiers
+    codes = np.column_stack([column.codes.astype(np.int32) for column in columns])
+    values = tuple(column.codes.astype(np.int32) for column in table.sensitive)
+    return Cells(
+        codes=codes if rows is None else codes[rows],
+        sizes=np.array([column.size for column in columns], dtype=np.int64),
+        counts=table.multiplicities if rows is None else table.classes.class_sizes,
+        values=values or (np.zeros(table.rows, dtype=np.int32),),
+        populations=populations_of(table),
+    )
+
+
+def _group_equal_cells(
+    cells: Cells, of_row: NDArray[np.int64] | None, stars: NDArray[np.bool_], details: dict[str, int]
+) -> Partition:
+    """Group the rows that publish the same cells."""
+    columns = [(cells.codes[:, a], int(size) + 1) for a, size in enumerate(cells.sizes)]
+    groups, count = rank(columns, len(cells.codes))
+    # A star is the lowest level that its group may publish.
+    least = np.zeros((count, len(columns)), dtype=np.int32)
+    least[groups] = np.where(stars, STAR_LEVEL, 0)
+    return Partition(
+        groups=(groups if of_row is None else groups[of_row]).astype(np.int32),
+        count=count,
+        guarantee=Guarantee(promise=Fact("heuristic", algorithm="Suppression of cells by sets")),
+        details=details,
+        least=least,
+    )

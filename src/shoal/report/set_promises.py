@@ -1,0 +1,96 @@
+"""Explain what models promise if they hold for sets of quasi-identifiers, each set by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shoal._core.language import gettext as _
+from shoal._core.language import ngettext
+from shoal._core.words import listed, number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["describe_known", "fails_model", "figures_of_sets", "name_sets", "promise_of_sets", "without_sets"]
+
+_SCOPES = ("knows", "columns")
+"""The keys of a requested model that state its sets."""
+
+
+def without_sets(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a requested model without its sets."""
+    return {name: value for name, value in request.items() if name not in _SCOPES}
+
+
+def name_sets(request: Mapping[str, Any]) -> str:
+    """Name the sets of a requested model, as the end of its title; empty if it has none."""
+    if "columns" in request:
+        return ", " + _("for {columns}").format(columns=listed(request["columns"]))
+    if "knows" in request:
+        return ", " + ngettext(
+            "for each quasi-identifier", "for any {count} quasi-identifiers", request["knows"]
+        ).format(count=number(request["knows"]))
+    return ""
+
+
+def promise_of_sets(request: Mapping[str, Any], promised: str) -> str:
+    """Explain the guarantee of a requested model for its sets of quasi-identifiers.
+
+    Parameters
+    ----------
+    request : mapping
+        One entry of the certificate's "requested".
+    promised : str
+        The guarantee for groups, which is returned if the request has no sets.
+    """
+    if not request.keys() & set(_SCOPES):
+        return promised
+    known = listed(request["columns"]) if "columns" in request else _any_of(request["knows"])
+    # k-anonymity by itself has a sentence of its own.
+    if without_sets(request).keys() == {"model", "k"}:
+        said = ngettext(
+            "Every record has the same published values of {known} as at least one other: whoever knows these of a "
+            "person cannot tell which of {k} or more it is.",
+            "Every record has the same published values of {known} as at least {others} others: whoever knows these "
+            "of a person cannot tell which of {k} or more it is.",
+            request["k"] - 1,
+        )
+        return said.format(known=known, others=number(request["k"] - 1), k=number(request["k"]))
+    return _("For groups of the records with the same published values of {known}: {promised}").format(
+        known=known, promised=promised
+    )
+
+
+def _any_of(count: int) -> str:
+    return ngettext("any single quasi-identifier", "any {count} of the quasi-identifiers", count).format(
+        count=number(count)
+    )
+
+
+def describe_known(requested: Sequence[Mapping[str, Any]]) -> str | None:
+    """Describe what the adversary of a request with sets knows; None if there are no sets."""
+    counts = [one["knows"] for one in requested if "knows" in one]
+    sets = list(dict.fromkeys(tuple(one["columns"]) for one in requested if "columns" in one))
+    known = [f"({listed(columns)})" for columns in sets]
+    if counts:
+        known.append(_any_of(counts[0]))
+    return listed(known, _("or")) if known else None
+
+
+def figures_of_sets(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Select the achieved figures of the sets of a requested model; all figures if it has no sets."""
+    figures: Mapping[str, Any] = achieved.get("sets", achieved)
+    if "columns" in request:
+        return next((one for one in figures.get("named", ()) if one["columns"] == request["columns"]), figures)
+    return figures if "knows" in request else achieved
+
+
+def fails_model(request: Mapping[str, Any], failures: Sequence[Mapping[str, Any]]) -> bool:
+    """Check whether a requested model is among the failures of an audit, for one of its sets or as a whole."""
+    plain = without_sets(request)
+    for failure in failures:
+        columns = failure.get("columns")
+        of_set = columns is None or columns == request.get("columns") or len(columns) == request.get("knows")
+        if failure["model"] == plain and of_set:
+            return True
+    return False

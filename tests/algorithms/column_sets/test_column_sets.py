@@ -1,0 +1,113 @@
+"""Sets of quasi-identifiers against brute force, and the models of each set against their definition."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from random import Random
+
+import polars as pl
+import pytest
+from tests.oracles.column_sets import fewest_stars, is_safe
+from tests.oracles.oracles import predicate_of
+
+import shoal
+from shoal.errors import ColumnError, ParameterError, UnsupportedError
+
+
+def published_cells(release: shoal.Release, names: list[str]) -> list[tuple[object, ...]]:
+    return release.data.select(names).rows()
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_small_tables_against_brute_force(block: int) -> None:
+    """50 tables each: the release is safe by definition, and the bound holds for the fewest stars."""
+    random = Random(block)
+    for _ in range(50):
+        d, n = random.choice([(2, 4), (2, 5), (3, 4)])
+        names = [f"q{a}" for a in range(d)]
+        rows = [[random.choice("abc"[: random.choice([2, 3])]) for _ in names] for _ in range(n)]
+        table = pl.DataFrame(rows, schema=names, orient="row")
+        k = random.choice([2, 2, 3])
+        size = random.randrange(1, d + 1)
+        sets = dict.fromkeys(combinations(range(d), size), k)
+        named = []
+        if random.random() < 0.3:
+            own = random.choice([2, 4])
+            sets[tuple(range(d))] = max(own, sets.get(tuple(range(d)), 0))
+            named = [f"{','.join(names)}:{own}"]
+        release = shoal.anonymize(
+            table, quasi_identifiers=names, k=k, knows=size, qi_sets=named, seed=random.randrange(9)
+        )
+        assert is_safe(published_cells(release, names), sets)
+        cost = release.certificate.cost
+        best = fewest_stars(rows, sets)
+        assert cost.bound.stars <= best <= cost.stars
+
+
+@pytest.mark.parametrize(
+    "model", [shoal.LDiversity(2), shoal.LDiversity(2, variant="distinct"), shoal.TCloseness(0.4), shoal.KAnonymity(3)]
+)
+def test_every_set_satisfies_a_model(model: shoal.GroupModel) -> None:
+    random = Random(1)
+    names = ["q0", "q1", "q2"]
+    for _ in range(8):
+        rows = [[random.choice("abcd") for _ in names] + ["xyz"[row % 3]] for row in range(40)]
+        table = pl.DataFrame(rows, schema=[*names, "s"], orient="row")
+        release = shoal.anonymize(table, quasi_identifiers=names, sensitive="s", privacy=model, knows=2, seed=1)
+        accepted = predicate_of(model, table["s"].to_list())
+        for known in combinations(names, 2):
+            for _, group in release.data.group_by(known):
+                assert accepted(group["s"].to_list())
+        assert release.certificate.cost.bound.stars <= release.certificate.cost.stars
+
+
+def test_a_table_that_is_safe_is_published_as_it_is() -> None:
+    table = pl.DataFrame({"a": ["x", "x", "y", "y"] * 2, "b": ["u", "v"] * 4})
+    release = shoal.anonymize(table, quasi_identifiers=["a", "b"], k=2, knows=1)
+    assert release.certificate.cost.stars == 0
+    assert release.certificate.cost.optimal
+
+
+def test_persons_are_counted_in_every_set() -> None:
+    random = Random(2)
+    rows = [(random.choice("abc"), random.choice("uv"), random.choice("pq"), person % 12) for person in range(60)]
+    table = pl.DataFrame(rows, schema=["a", "b", "c", "who"], orient="row")
+    release = shoal.anonymize(table, quasi_identifiers=["a", "b", "c"], person="who", k=4, knows=2, seed=1)
+    assert release.units is not None
+    shown = release.data.with_columns(release.units.to_series().alias("who"))
+    for known in combinations("abc", 2):
+        for _, group in shown.group_by(known):
+            most = max(Counter(group["who"].to_list()).values())
+            assert 4 * most <= group.height
+
+
+TABLE = pl.DataFrame({"a": [1, 1, 2, 2], "b": [1, 1, 2, 2], "c": [1, 1, 2, 2]})
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"knows": 4}, ParameterError, "cannot know 4 of 3"),
+        ({"qi_sets": ["a,b"]}, ColumnError, "'c': in no set"),
+        ({"qi_sets": ["a,d"]}, ColumnError, "'d' of a set"),
+        ({"knows": 2, "algorithm": "mondrian"}, UnsupportedError, "need algorithm='auto'"),
+        ({"knows": 2, "recoding": "generalization"}, UnsupportedError, "by suppression"),
+        ({"knows": 2, "weights": {"a": 2}}, UnsupportedError, "without weights"),
+        ({"knows": 2, "engine": "stream"}, ParameterError, "whole table in memory"),
+        ({"knows": 2, "privacy": shoal.AverageRisk(0.5)}, ParameterError, "release as a whole"),
+    ],
+)
+def test_what_sets_cannot_do_is_refused(options: dict[str, object], error: type[Exception], words: str) -> None:
+    request = {"quasi_identifiers": ["a", "b", "c"], "k": 2, **options}
+    with pytest.raises(error, match=words):
+        shoal.anonymize(TABLE.lazy() if "engine" in options else TABLE, **request)
+
+
+def test_sets_name_the_quasi_identifiers() -> None:
+    request = shoal.Request(quasi_identifiers=["a", "b", "c"], k=2, qi_sets=[["a", "b"], "b,c:3"])
+    assert request.qi_sets == ("a,b", "b,c:3")
+    assert [one.k for one in request.requirement.sets] == [None, 3]
+    release = shoal.anonymize(TABLE, k=2, qi_sets=["a,b", "c"])
+    assert release.certificate.input["quasi_identifiers"] == ["a", "b", "c"]
+    assert release.certificate.requested[0] == {"model": "k-anonymity", "k": 2, "columns": ["a", "b"]}
