@@ -182,7 +182,7 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
     parameters = plan.parameters
     if parameters.get("qi_sets") or parameters.get("knows"):
         raise UnsupportedError(
-            "The forms of a plan are those of groups, and this release protects sets of quasi-identifiers cell by cell. "
+            "The forms of a plan are those of groups, and this release protects sets of columns cell by cell. "
             "Make a new release of the table."
         )
     if Requirement.of(models, schema.sensitive, schema.units).population is not None:
