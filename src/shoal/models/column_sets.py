@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -12,9 +11,9 @@ from shoal._core.words import quote_columns
 from shoal.errors import ColumnError, ParameterError, near_matches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["ColumnSet", "all_sets", "split_own_k"]
+__all__ = ["ColumnSet", "all_sets"]
 
 _MAX_SETS = 10_000
 """Largest number of sets: 1,140 triples of 20 columns on 100,000 rows take half a minute."""
@@ -32,36 +31,19 @@ class ColumnSet:
     """The k of this set, in place of the one of the models; None for that of the models."""
 
 
-def split_own_k(text: str) -> tuple[str, int | None]:
-    """Split the text of a set into its columns and its own k, if it has one.
-
-    Examples
-    --------
-    >>> split_own_k("age,zip:10"), split_own_k("age,zip")
-    (('age,zip', 10), ('age,zip', None))
-    """
-    found = re.fullmatch(r"(.*):([1-9][0-9]*)", text, re.DOTALL)
-    # A name in quotes may end like this.
-    if found is None or found[1].count('"') % 2:
-        return text, None
-    return found[1], int(found[2])
-
-
 def all_sets(
-    texts: Sequence[str], knows: int | None, quasi_identifiers: Sequence[str], names_of: Callable[[str], Sequence[str]]
+    named: Sequence[tuple[Sequence[str], int | None]], knows: int | None, quasi_identifiers: Sequence[str]
 ) -> tuple[ColumnSet, ...]:
     """Collect the requested sets: those that are named, then all sets of `knows` quasi-identifiers.
 
     Parameters
     ----------
-    texts : sequence of str
-        Named sets, such as "age,zip" or "age,zip:10".
+    named : sequence of pairs
+        The columns of each named set, and its own k or None.
     knows : int or None
         Number of quasi-identifiers of each further set.
     quasi_identifiers : sequence of str
         All quasi-identifiers.
-    names_of : callable
-        Parses the columns of a text.
 
     Raises
     ------
@@ -69,7 +51,7 @@ def all_sets(
         If a set has a column that is not a quasi-identifier, if a quasi-identifier is in no set, or if there are too
         many sets.
     """
-    if (texts or knows is not None) and len(quasi_identifiers) > _MAX_COLUMNS:
+    if (named or knows is not None) and len(quasi_identifiers) > _MAX_COLUMNS:
         raise ParameterError(
             f"Sets can be protected of at most {_MAX_COLUMNS} quasi-identifiers, and there are "
             f"{len(quasi_identifiers)}. Name fewer."
@@ -83,7 +65,7 @@ def all_sets(
             f"{len(quasi_identifiers)} quasi-identifiers have {comb(len(quasi_identifiers), knows):,} sets of {knows}, "
             f"and the limit is {_MAX_SETS:,}. Choose a smaller number, or name the sets that matter."
         )
-    found = list(_named(texts, quasi_identifiers, names_of))
+    found = list(_in_order(named, quasi_identifiers))
     if knows is not None:
         known = {one.columns for one in found if one.k is None}
         every = combinations(quasi_identifiers, knows)
@@ -98,13 +80,11 @@ def all_sets(
     return tuple(found)
 
 
-def _named(
-    texts: Sequence[str], quasi_identifiers: Sequence[str], names_of: Callable[[str], Sequence[str]]
+def _in_order(
+    named: Sequence[tuple[Sequence[str], int | None]], quasi_identifiers: Sequence[str]
 ) -> Iterator[ColumnSet]:
-    """Parse the named sets; the columns of each are in the order of the quasi-identifiers."""
-    for text in texts:
-        line, k = split_own_k(text)
-        names = names_of(line)
+    """Put the columns of each named set into the order of the quasi-identifiers."""
+    for names, k in named:
         for name in names:
             if name not in quasi_identifiers:
                 near = near_matches(name, list(quasi_identifiers))

@@ -16,7 +16,7 @@ from shoal.models.column_sets import all_sets
 from shoal.request.hierarchies import trees_of
 from shoal.request.notation import python_call
 from shoal.request.request_fields import RequestFields, fields_in
-from shoal.request.texts import names_of_set, set_texts
+from shoal.request.texts import read_set, set_texts
 from shoal.request.words import Words
 from shoal.table import PSEUDONYM, roles
 
@@ -114,7 +114,7 @@ class Request(RequestFields):
             one_row_each=one,
             linked=self.link,
             lists=lists,
-            sets=all_sets(set_texts(self.qi_sets), self.knows, self.schema.quasi_identifiers, names_of_set),
+            sets=all_sets([*map(read_set, set_texts(self.qi_sets))], self.knows, self.schema.quasi_identifiers),
             knows=self.knows,
         )
 

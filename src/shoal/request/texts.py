@@ -10,7 +10,6 @@ from fractions import Fraction
 
 from shoal._core.validation import number_in
 from shoal.errors import UsageError
-from shoal.models.column_sets import split_own_k
 
 __all__ = [
     "KINDS",
@@ -99,9 +98,19 @@ def set_texts(sets: Sequence[str | Sequence[str]]) -> tuple[str, ...]:
     return tuple(one if isinstance(one, str) else listed_names(one) for one in sets)
 
 
-def names_of_set(line: str) -> tuple[str, ...]:
-    """Parse the columns of a set of quasi-identifiers, without its own k."""
-    return names_in("qi_sets", [line]) or ()
+def read_set(text: str) -> tuple[tuple[str, ...], int | None]:
+    """Parse a set of quasi-identifiers: its columns, and its own k or None.
+
+    Examples
+    --------
+    >>> read_set("age,zip:10"), read_set("age,zip")
+    ((('age', 'zip'), 10), (('age', 'zip'), None))
+    """
+    found = re.fullmatch(r"(.*):([1-9][0-9]*)", text, re.DOTALL)
+    # A name in quotes may end like this.
+    if found is None or found[1].count('"') % 2:
+        return names_in("qi_sets", [text]) or (), None
+    return names_in("qi_sets", [found[1]]) or (), int(found[2])
 
 
 def columns_of_sets(texts: Sequence[str]) -> tuple[str, ...]:
@@ -112,7 +121,7 @@ def columns_of_sets(texts: Sequence[str]) -> tuple[str, ...]:
     >>> columns_of_sets(["age,zip:10", "age,job"])
     ('age', 'zip', 'job')
     """
-    return tuple(dict.fromkeys(name for text in texts for name in names_of_set(split_own_k(text)[0])))
+    return tuple(dict.fromkeys(name for text in texts for name in read_set(text)[0]))
 
 
 def as_number(option: str, given: float | str) -> int | float | Fraction:

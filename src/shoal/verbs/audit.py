@@ -23,7 +23,7 @@ from shoal.models.column_sets import all_sets
 from shoal.pipeline.input import AssessedTable, convert_text, open_assessed, open_data, open_population
 from shoal.request.hierarchies import trees_of
 from shoal.request.request_fields import ENGINES
-from shoal.request.texts import columns_of_sets, names_of_set, set_texts
+from shoal.request.texts import columns_of_sets, read_set, set_texts
 from shoal.table import PSEUDONYM, Schema, roles
 from shoal.table.counts import multiplicities
 from shoal.verification import Achieved, Failure, collect_meanings, find_failures, measure, number_units
@@ -228,7 +228,7 @@ def audit(
     if quasi_identifiers is None and knows is None:
         declared = table.certificate.get("parameters") or {}
         texts, knows = tuple(declared.get("qi_sets", ())), declared.get("knows")
-    sets = all_sets(texts, knows, table.quasi_identifiers, names_of_set)
+    sets = all_sets([*map(read_set, texts)], knows, table.quasi_identifiers)
     data, star = table.data, table.star
     by, places = chosen_engine(engine, memory, data), None
     linked = link if link is not None else person is None and _is_linked(table.certificate)
