@@ -21,7 +21,7 @@ __all__ = [
     "listed_name",
     "listed_names",
     "names_in",
-    "names_of_set",
+    "read_set",
 ]
 
 _LIMIT = "--limit"
