@@ -46,10 +46,12 @@ def measure(settings: Settings) -> Part:
     part = Part(name="linked", title="Linked rows")
     part.say(
         "All rows of a person together, k of persons, by suppression. `lost` is the share of the cells of "
-        "quasi-identifiers of all rows that the release does not show: stars, and rows left out. `bound` is the fewest "
-        "stars and `fewest` the fewest rows left out, of any release. Neighbours: one row of each person; persons left "
-        "out if fewer than k have the same rows; all rows of a person in one cell of each column, k-anonymous by "
-        "suppression. Seconds are those of the processor, after a warm-up."
+        "quasi-identifiers of all rows that the release does not show: stars, and rows left out. `least` is a lower "
+        "bound on it for any release, whichever rows it leaves out, if all pairs of persons can be compared. `bound` "
+        "is a lower bound on the stars of any release of the same rows, `gap` the stars over it, and `fewest` the "
+        "fewest rows that any release leaves out. Neighbours: one row of each person; persons left out if fewer than "
+        "k have the same rows; all rows of a person in one cell of each column, k-anonymous by suppression. Seconds "
+        "are those of the processor, after a warm-up."
     )
     rows: list[tuple[object, ...]] = []
     for table in _tables(settings):
@@ -61,8 +63,10 @@ def measure(settings: Settings) -> Part:
                 (
                     f"{table.name}, k = {k}",
                     _lost(table, release),
+                    _least_lost(table, linked),
                     cost.stars,
                     cost.bound.stars,
+                    cost.stars / cost.bound.stars,
                     linked["rows_left_out"],
                     linked["fewest_rows_left_out"],
                     _lost(table, _publish(table, table.frame, k, rows_per_person=1)[0]),
@@ -74,8 +78,10 @@ def measure(settings: Settings) -> Part:
     header = (
         "table",
         "lost %",
+        "least %",
         "stars",
         "bound",
+        "gap",
         "rows left out",
         "fewest",
         "one row %",
@@ -115,6 +121,12 @@ def _lost(table: _Table, release: shoal.Release) -> float:
     cells = table.frame.height * len(table.quasi_identifiers)
     shown = len(release.rows) * len(table.quasi_identifiers) - release.certificate.cost.stars
     return 100 * (1 - shown / cells)
+
+
+def _least_lost(table: _Table, linked: dict[str, int]) -> float | None:
+    """Compute the share of the cells of the original that no release shows, in percent; None if it is not known."""
+    cells = linked.get("fewest_cells_lost")
+    return None if cells is None else 100 * cells / (table.frame.height * len(table.quasi_identifiers))
 
 
 def _wide(table: _Table) -> pl.DataFrame:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-__all__ = ["assignments", "bundles_of", "fewest_left_out", "fewest_stars", "is_linked_safe", "partitions_of"]
+__all__ = [
+    "assignments",
+    "bundles_of",
+    "fewest_left_out",
+    "fewest_lost_cells",
+    "fewest_stars",
+    "is_linked_safe",
+    "partitions_of",
+]
 
 Row = tuple[Hashable, tuple[Hashable, ...], Hashable]
 """Pseudonym, quasi-identifiers, sensitive value."""
@@ -95,30 +103,69 @@ def fewest_left_out(lengths: Sequence[int], least: int) -> int:
     )
 
 
-def fewest_stars(units: Sequence[Sequence[tuple[tuple[Hashable, ...], Hashable]]], k: int, l: int) -> int:
+Rows = Sequence[tuple[tuple[Hashable, ...], Hashable]]
+"""Quasi-identifiers and sensitive value of each row of a unit."""
+
+
+def common_stars(units: Sequence[Rows], length: int) -> int:
+    """Try all choices and orders of so many rows of each unit: the fewest stars of a row-for-row equal release."""
+    first, *others = ([known for known, _ in rows] for rows in units)
+    shown = set(itertools.permutations(first, length))
+    for rows in others:
+        shown = {
+            tuple(
+                tuple(a if a == b else "*" for a, b in zip(one, other, strict=True))
+                for one, other in zip(common, chosen, strict=True)
+            )
+            for common in shown
+            for chosen in itertools.permutations(rows, length)
+        }
+    return len(units) * min(sum(cells.count("*") for cells in rows) for rows in shown)
+
+
+def fewest_stars(units: Sequence[Rows], k: int, l: int) -> int:
     """Try all bundlings of units, and all orders of the rows of each unit: the stars of the cheapest safe release.
 
     Parameters
     ----------
-    units : sequence of sequences of (quasi-identifiers, sensitive value)
+    units : sequence of Rows
         The rows that each unit publishes. Some bundling is safe.
     k, l : int
     """
 
-    def stars(part: Sequence[int]) -> float:
-        first, *others = ([known for known, _ in units[unit]] for unit in part)
-        if any(len(rows) != len(first) for rows in others):
+    def stars(part: Sequence[Rows]) -> float:
+        having = Counter(value for rows in part for value in {value for _, value in rows})
+        if len({len(rows) for rows in part}) > 1 or max(having.values()) * l > len(part):
             return float("inf")
-        having = Counter(value for unit in part for value in {value for _, value in units[unit]})
-        if max(having.values()) * l > len(part):
-            return float("inf")
-        return len(part) * min(
-            sum(len(set(cells)) > 1 for rows in zip(first, *orders, strict=True) for cells in zip(*rows, strict=True))
-            for orders in itertools.product(*map(itertools.permutations, others))
+        return common_stars(part, len(part[0]))
+
+    return _cheapest_bundling(units, k, stars)
+
+
+def fewest_lost_cells(units: Sequence[Rows], k: int) -> int:
+    """Try all bundlings, all choices of rows and all orders: the fewest cells that a release does not show.
+
+    Parameters
+    ----------
+    units : sequence of Rows
+        All rows of each unit. A unit publishes at least one of them.
+    k : int
+    """
+    columns = len(units[0][0][0])
+
+    def lost(part: Sequence[Rows]) -> float:
+        return min(
+            common_stars(part, length) + sum(len(rows) - length for rows in part) * columns
+            for length in range(1, min(map(len, part)) + 1)
         )
 
+    return _cheapest_bundling(units, k, lost)
+
+
+def _cheapest_bundling(units: Sequence[Rows], k: int, cost: Callable[[Sequence[Rows]], float]) -> int:
+    """Try all partitions of units into bundles of at least k."""
     costs = {
-        tuple(part): stars(part)
+        part: cost([units[unit] for unit in part])
         for size in range(k, len(units) + 1)
         for part in itertools.combinations(range(len(units)), size)
     }

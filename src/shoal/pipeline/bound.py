@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from shoal._core.facts import Fact
 from shoal._core.progress import silent
 from shoal._core.threads import start_in_thread
 from shoal.algorithms import least_losses, loss_bound, lower_bound, lower_bound_of_sets
+from shoal.algorithms.linked.bound import fewest_lost_cells, fewest_stars_of_bundles
 from shoal.errors import InternalError
+from shoal.pipeline.linking import encode_values
 
 if TYPE_CHECKING:
     from shoal._core.progress import Clock
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
     from shoal.pipeline.prepare import PreparedTable
     from shoal.pipeline.recoded import RecodedTable
 
-__all__ = ["compute_bounds", "start_least_losses"]
+__all__ = ["ReleaseBounds", "compute_bounds", "start_least_losses"]
 
 
 def start_least_losses(prepared: PreparedTable, clock: Clock) -> Callable[[], LeastLosses] | None:
@@ -45,10 +50,21 @@ def start_least_losses(prepared: PreparedTable, clock: Clock) -> Callable[[], Le
     return start_in_thread(partial(least_losses, problem))
 
 
+class ReleaseBounds(NamedTuple):
+    """Lower bounds for any release of a table with the same requirement."""
+
+    cells: LowerBound
+    """Cells to recode."""
+    loss: LossBound | None
+    """Loss; None if it has no bound."""
+    lost: int | None = None
+    """Cells that no release of linked rows shows, whichever rows it leaves out; None if this has no bound."""
+
+
 def compute_bounds(
     recoded: RecodedTable, clock: Clock, losses: Callable[[], LeastLosses] | None = None
-) -> tuple[LowerBound, LossBound | None]:
-    """Bound the number of cells that any release must recode, and its loss; None if the loss has no bound.
+) -> ReleaseBounds:
+    """Bound the number of cells that any release must recode, its loss, and what linked rows lose.
 
     Parameters
     ----------
@@ -63,10 +79,22 @@ def compute_bounds(
         requirement = prepared.request.requirement
         find_bound = lower_bound_of_sets if requirement.sets else lower_bound
         bound = find_bound(prepared.problem_table, requirement, target=recoding.recoded_cells)
-        bound = bound.sharpened(guarantee)
+        bound = bound.sharpened(guarantee.stars_bound, guarantee.proof)
+        lost = None
+        linked, whole = recoded.whole.opened.linked, recoded.whole
+        if linked is not None and prepared.request.link:
+            least = linked.strata.limits.least
+            persons = linked.persons[whole.rows]
+            stars = fewest_stars_of_bundles(whole.problem_table.quasi_identifiers, persons, least)
+            bound = bound.sharpened(stars, Fact("bundles"))
+            # Coarsened cells are lost in part, which is not counted in cells.
+            if not prepared.encoded.coarsened:
+                rows = np.flatnonzero(linked.persons >= 0)
+                columns = encode_values(whole.opened.frame[rows], prepared.request.schema.quasi_identifiers)
+                lost = fewest_lost_cells(columns, linked.persons[rows], least, linked.strata.fewest_left_out)
         if bound.stars > recoding.recoded_cells:
             raise InternalError("a lower bound exceeds what a release costs")
         # The loss of the release includes that of the coarsening, for which there is no bound.
         if prepared.encoded.coarsened:
-            return bound, None
-        return bound, loss_bound(prepared.problem(clock), bound, guarantee, found=losses)
+            return ReleaseBounds(bound, None)
+        return ReleaseBounds(bound, loss_bound(prepared.problem(clock), bound, guarantee, found=losses), lost)

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from shoal._core.facts import Fact
     from shoal._core.progress import Clock
     from shoal._messages import Suggestion
-    from shoal.algorithms import LossBound, LowerBound
     from shoal.findings import Remark
     from shoal.hierarchy import Hierarchy
+    from shoal.pipeline.bound import ReleaseBounds
     from shoal.pipeline.prepare import PreparedTable
     from shoal.pipeline.recoded import RecodedTable
     from shoal.pipeline.source import Source
@@ -50,7 +50,7 @@ __all__ = ["certify_release"]
 def certify_release(
     recoded: RecodedTable,
     verified: VerifiedRows,
-    bounds: tuple[LowerBound, LossBound | None],
+    bounds: ReleaseBounds,
     source: Source,
     clock: Clock,
 ) -> Release:
@@ -60,8 +60,8 @@ def certify_release(
     ----------
     recoded : RecodedTable
     verified : VerifiedRows
-    bounds : LowerBound, LossBound or None
-        Lower bounds for the recoded cells and the loss of any release.
+    bounds : ReleaseBounds
+        Lower bounds for any release.
     source : Source
         The source of the table.
     clock : Clock
@@ -79,7 +79,7 @@ def certify_release(
             k=request.requirement.k,
             as_rows=source.in_memory,
         )
-        cost = Cost.of(recoded.recoding, bounds[0], gcp=metrics.gcp, least=bounds[1])
+        cost = Cost.of(recoded.recoding, bounds.cells, gcp=metrics.gcp, least=bounds.loss)
         risk = _measure_risk(prepared, achieved)
         # Evidence about persons with several rows.
         persons = source.persons(whole.opened, whole.rows, request.schema)
@@ -118,6 +118,7 @@ def certify_release(
             persons=figures,
             engine=engine,
             digest=digest,
+            lost=bounds.lost,
             seconds=clock.seconds(),
         ),
         metrics=metrics,
@@ -206,6 +207,7 @@ def _make_certificate(
     persons: Sequence[Mapping[str, Any]],
     engine: Mapping[str, Any],
     digest: str,
+    lost: int | None,
     seconds: Mapping[str, float],
 ) -> Certificate:
     """Create the certificate of a release."""
@@ -234,7 +236,7 @@ def _make_certificate(
             "read_as": {name: form.to_dict() for name, form in prepared.opened.forms.items()},
         },
         seed=request.seed,
-        input=_describe_input(recoded, digest),
+        input=_describe_input(recoded, digest, lost),
         engine=engine,
         requested=request.requirement.to_list(),
         achieved=achieved.to_dict(),
@@ -264,14 +266,15 @@ def _describe_names(tree: Hierarchy) -> dict[str, str]:
     return {} if scale is None else {"read_as": scale}
 
 
-def _describe_input(recoded: RecodedTable, digest: str) -> dict[str, Any]:
+def _describe_input(recoded: RecodedTable, digest: str, lost: int | None) -> dict[str, Any]:
     """Describe the input for the certificate."""
     schema, rows = recoded.prepared.request.schema, recoded.whole.opened.rows
     linked, joined = recoded.whole.opened.linked, recoded.whole.opened.joined
+    fewest = {} if lost is None else {"fewest_cells_lost": lost}
     return {
         "rows": rows,
         "rows_left_out": rows - recoded.prepared.table.people,
-        **({"linked": linked.to_dict()} if linked is not None and schema.linked else {}),
+        **({"linked": linked.to_dict() | fewest} if linked is not None and schema.linked else {}),
         **({"persons_without_rows": joined.without_rows} if joined else {}),
         "quasi_identifiers": list(schema.quasi_identifiers),
         "sensitive": list(schema.sensitive),

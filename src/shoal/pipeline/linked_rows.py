@@ -21,7 +21,7 @@ class LinkedRows:
     strata: Strata
     """How many rows each person publishes."""
     persons: NDArray[np.int64]
-    """Person of each row of the input, numbered from 0 in random order; -1 for rows that are left out."""
+    """Person of each row of the input, numbered from 0 in random order; -1 for rows that cannot be published."""
     positions: NDArray[np.int64]
     """Place of each row among the published rows of its person; -1 for rows that are left out."""
     rows: int

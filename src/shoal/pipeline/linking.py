@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shoal.request.request import Request
     from shoal.table import Column
 
-__all__ = ["link_rows", "take_lists"]
+__all__ = ["encode_values", "link_rows", "take_lists"]
 
 
 def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:
@@ -65,15 +65,15 @@ def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
     strata = _choose_strata(opened.frame[rows], persons, positions, request)
     # Spread over all rows of the input.
     of_rows = np.full((2, opened.frame.height), -1, dtype=np.int64)
-    kept = rows[strata.kept]
-    of_rows[:, kept] = persons[strata.kept], positions[strata.kept]
+    of_rows[0, rows] = persons
+    of_rows[1, rows[strata.kept]] = positions[strata.kept]
     # A seed may be guessed, and would give away whose each pseudonym is: it has no part in them.
     drawn = np.random.default_rng(secrets.randbits(256)).permutation(len(found))
     pseudonyms = pl.Series(PSEUDONYM, np.append(drawn, -1)[of_rows[0]] + 1)
     return replace(
         opened,
         frame=opened.frame.with_columns(pseudonyms),
-        kept=(of_rows[0] >= 0).astype(np.int64),
+        kept=(of_rows[1] >= 0).astype(np.int64),
         linked=LinkedRows(strata=strata, persons=of_rows[0], positions=of_rows[1], rows=len(rows)),
     )
 
@@ -115,7 +115,7 @@ def _choose_strata(
         of: NDArray[np.integer] = np.arange(frame.height)
         if name in separators:
             of, values = split_lists(values, separators[name])
-        (column,) = _encode(values.to_frame(), [name])
+        (column,) = encode_values(values.to_frame(), [name])
         columns.append((of, column.codes.astype(np.int64), column.size))
     # The strata depend on the models, which limit the units of each group.
     models = [model for model in request.requirement.models if isinstance(model, GroupModel)]
@@ -143,7 +143,7 @@ def _positions(
     if request.order is not None:
         keys.append(rank_rows(frame, request))
     else:
-        known = _encode(frame, request.schema.quasi_identifiers)
+        known = encode_values(frame, request.schema.quasi_identifiers)
         keys += [column.codes.astype(np.int64) for column in reversed(known)]
     order = np.lexsort(keys)
     positions = np.empty(len(order), dtype=np.int64)
@@ -151,7 +151,7 @@ def _positions(
     return positions
 
 
-def _encode(frame: pl.DataFrame, names: Sequence[str]) -> tuple[Column, ...]:
+def encode_values(frame: pl.DataFrame, names: Sequence[str]) -> tuple[Column, ...]:
     """Encode some columns of a frame."""
     import polars as pl
 

@@ -170,6 +170,7 @@ _BOUNDS: dict[str, str | tuple[str, str]] = {
     "projections": marked(
         "rows that no group of identical rows can hold, priced by the cheapest projections that could hold them"
     ),
+    "bundles": marked("each person loses at least what it loses with the nearest persons that its bundle needs"),
     "nearest_rows": marked("each row loses at least what it loses with the nearest rows that its group needs"),
     "nearest_rows_by_budget": marked(
         "each row loses at least what it loses with the nearest rows that its group needs, as far as a budget of work "

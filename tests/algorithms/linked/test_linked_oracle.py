@@ -8,9 +8,13 @@ from functools import partial
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles import linked as oracles
 from tests.oracles.linked import assignments, bundles_of, fewest_stars, is_linked_safe, unit_shares
 
 from shoal.algorithms import Cluster, Problem, lower_bound
+from shoal.algorithms.linked import bound as bounding
+from shoal.algorithms.linked.bound import fewest_lost_cells, fewest_stars_of_bundles
+from shoal.algorithms.linked.lengths import published_lengths
 from shoal.algorithms.linked.linking import group_linked_rows, least_units, unit_limits
 from shoal.algorithms.linked.strata import choose_strata
 from shoal.errors import InfeasibleError
@@ -37,8 +41,8 @@ def drawn(seed: int) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("block", range(10))
-def test_releases_are_safe_and_cost_no_less_than_the_optimum(block: int) -> None:
-    reached = 0
+def test_releases_are_safe_and_cost_no_less_than_the_optimum(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    reached = tight = 0
     for seed in range(20 * block, 20 * block + 20):
         frame, k, l = drawn(seed), seed % 2 + 2, seed // 2 % 2 + 1
         table = encode(frame, Schema(quasi_identifiers=NAMES, sensitive=("disease",), direct_identifiers=("person",)))
@@ -64,17 +68,64 @@ def test_releases_are_safe_and_cost_no_less_than_the_optimum(block: int) -> None
         cells = came.select("person", *(one.alias(name) for one, name in zip(shown, NAMES, strict=True)), "disease")
         published = [(unit, (age, ward), value) for unit, age, ward, value in cells.rows()]
         assert is_linked_safe(published, k, l)
-        # The bound is at most the optimum, which is at most the result.
+        # The bounds are at most the optimum, which is at most the result.
         stars = sum(cell == "*" for _, known, _ in published for cell in known)
-        rows_of = came.select("person", pl.concat_list(*NAMES), "disease").rows()
-        own = [
-            [(tuple(known), value) for unit, known, value in rows_of if unit == one] for one in range(units.max() + 1)
-        ]
-        optimum = fewest_stars(own, k, l)
-        assert lower_bound(kept, requirement, target=stars).stars <= optimum <= stars
+        optimum = fewest_stars(rows_by_unit(came), k, l)
+        least = least_units(models)
+        bound = fewest_stars_of_bundles(kept.quasi_identifiers, units[rows], least)
+        with monkeypatch.context() as few:
+            few.setattr(bounding, "MAX_WORK", 0)
+            of_tables = fewest_stars_of_bundles(kept.quasi_identifiers, units[rows], least)
+        assert max(bound, of_tables, lower_bound(kept, requirement, target=stars).stars) <= optimum <= stars
+        tight += bound == optimum
         reached += optimum == stars
         check_beliefs(frame, published, k, l)
     assert reached > 0
+    assert tight > 0
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_no_release_shows_more_cells_than_its_bound_allows(block: int) -> None:
+    """Whichever rows are left out, and even if single persons of one number of rows could be alone in a bundle."""
+    tight = 0
+    for seed in range(20 * block, 20 * block + 20):
+        frame, k = drawn(seed), seed % 2 + 2
+        units = frame["person"].to_numpy()
+        columns = encode(frame, Schema(quasi_identifiers=NAMES, direct_identifiers=("person", "disease")))
+        lengths = np.bincount(units)
+        left_out = int(lengths.sum() - published_lengths(lengths, k).sum())
+        bound = fewest_lost_cells(columns.quasi_identifiers, units, k, left_out)
+        optimum = oracles.fewest_lost_cells(rows_by_unit(frame), k)
+        assert bound is not None
+        assert left_out * len(NAMES) <= bound <= optimum
+        tight += bound == optimum
+    assert tight > 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_hold_with_many_columns_and_units(seed: int) -> None:
+    """The grid of losses has an axis for several columns; charges rise among eight units."""
+    rng = np.random.default_rng(seed)
+    many, k = (14, 2 + seed % 2) if seed < 6 else (3, 2 + seed % 3)
+    units = np.repeat(np.arange(8), 1 + (seed % 2))
+    names = [f"q{place}" for place in range(many)]
+    frame = pl.DataFrame({name: rng.integers(0, 2 + seed % 3, len(units)) for name in names})
+    columns = encode(frame, Schema(quasi_identifiers=tuple(names))).quasi_identifiers
+    cells = list(zip(units.tolist(), frame.rows(), strict=True))
+    own = [[(known, place) for place, (unit, known) in enumerate(cells) if unit == one] for one in range(8)]
+    bound = fewest_stars_of_bundles(columns, units, k)
+    lost = fewest_lost_cells(columns, units, k, 0)
+    assert 0 < bound <= oracles.fewest_stars(own, k, 1)
+    assert lost is not None
+    assert 0 < lost <= oracles.fewest_lost_cells(own, k)
+    # Within a number of rows, units are charged at least what they lose themselves.
+    assert lost <= bound
+
+
+def rows_by_unit(frame: pl.DataFrame) -> list[list[tuple[Known, str]]]:
+    """List the rows of each person: quasi-identifiers and sensitive value."""
+    rows = frame.select("person", *NAMES, "disease").rows()
+    return [[(tuple(known), value) for unit, *known, value in rows if unit == one] for one in range(rows[-1][0] + 1)]
 
 
 def check_beliefs(frame: pl.DataFrame, published: list[tuple[int, Known, str]], k: int, l: int) -> None:

@@ -27,7 +27,6 @@ from shoal.table.sorting_kernel import cell_runs, sort_by_key
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.algorithms.base import Guarantee
     from shoal.models import Requirement
     from shoal.table import Table
 
@@ -68,12 +67,12 @@ class LowerBound:
     why: Fact
     """Reason of the bound on stars."""
 
-    def sharpened(self, guarantee: Guarantee) -> LowerBound:
-        """Choose the larger of this bound and the bound proved by the algorithm's run."""
-        if guarantee.stars_bound is None or guarantee.stars_bound <= self.stars:
+    def sharpened(self, stars: int | None, why: Fact | None) -> LowerBound:
+        """Choose the larger of this bound and another bound on stars, such as that of an algorithm's run, if any."""
+        if stars is None or stars <= self.stars:
             return self
-        assert guarantee.proof is not None
-        return LowerBound(stars=guarantee.stars_bound, suppressed_tuples=self.suppressed_tuples, why=guarantee.proof)
+        assert why is not None
+        return LowerBound(stars=stars, suppressed_tuples=self.suppressed_tuples, why=why)
 
 
 @dataclass(frozen=True, kw_only=True)
