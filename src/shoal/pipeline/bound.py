@@ -85,7 +85,7 @@ def compute_bounds(
         if linked is not None and prepared.request.link:
             least = linked.strata.limits.least
             persons = linked.persons[whole.rows]
-            stars = fewest_stars_of_bundles(whole.problem_table.quasi_identifiers, persons, least)
+            stars = fewest_stars_of_bundles(whole.problem_table, persons, least)
             bound = bound.sharpened(stars, Fact("bundles"))
             # Coarsened cells are lost in part, which is not counted in cells.
             if not prepared.encoded.coarsened:

@@ -72,10 +72,10 @@ def test_releases_are_safe_and_cost_no_less_than_the_optimum(block: int, monkeyp
         stars = sum(cell == "*" for _, known, _ in published for cell in known)
         optimum = fewest_stars(rows_by_unit(came), k, l)
         least = least_units(models)
-        bound = fewest_stars_of_bundles(kept.quasi_identifiers, units[rows], least)
+        bound = fewest_stars_of_bundles(kept, units[rows], least)
         with monkeypatch.context() as few:
             few.setattr(bounding, "MAX_WORK", 0)
-            of_tables = fewest_stars_of_bundles(kept.quasi_identifiers, units[rows], least)
+            of_tables = fewest_stars_of_bundles(kept, units[rows], least)
         assert max(bound, of_tables, lower_bound(kept, requirement, target=stars).stars) <= optimum <= stars
         tight += bound == optimum
         reached += optimum == stars
@@ -110,11 +110,11 @@ def test_bounds_hold_with_many_columns_and_units(seed: int) -> None:
     units = np.repeat(np.arange(8), 1 + (seed % 2))
     names = [f"q{place}" for place in range(many)]
     frame = pl.DataFrame({name: rng.integers(0, 2 + seed % 3, len(units)) for name in names})
-    columns = encode(frame, Schema(quasi_identifiers=tuple(names))).quasi_identifiers
+    table = encode(frame, Schema(quasi_identifiers=tuple(names)))
     cells = list(zip(units.tolist(), frame.rows(), strict=True))
     own = [[(known, place) for place, (unit, known) in enumerate(cells) if unit == one] for one in range(8)]
-    bound = fewest_stars_of_bundles(columns, units, k)
-    lost = fewest_lost_cells(columns, units, k, 0)
+    bound = fewest_stars_of_bundles(table, units, k)
+    lost = fewest_lost_cells(table.quasi_identifiers, units, k, 0)
     assert 0 < bound <= oracles.fewest_stars(own, k, 1)
     assert lost is not None
     assert 0 < lost <= oracles.fewest_lost_cells(own, k)

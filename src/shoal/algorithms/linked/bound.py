@@ -8,9 +8,10 @@ import numpy as np
 
 from shoal.algorithms.bounds import lower_bound
 from shoal.algorithms.linked.bound_kernel import MAX_GRID, WideUnits, least_losses_of_units, raise_charges
+from shoal.algorithms.linked.bundles import number_combinations
 from shoal.models import KAnonymity, Requirement
 from shoal.recoding import rank
-from shoal.table import Schema, encode
+from shoal.table import Schema, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,19 +27,19 @@ MAX_WORK = 100_000_000
 `linked`: four times as many raised the bound of 20,000 patients by 9 %, and took six times as long."""
 
 
-def fewest_stars_of_bundles(columns: Sequence[Column], units: NDArray[np.integer], least: int) -> int:
+def fewest_stars_of_bundles(table: Table, units: NDArray[np.integer], least: int) -> int:
     """Bound the stars of any release in which every unit publishes exactly these rows.
 
     Parameters
     ----------
-    columns : sequence of Column
-        The quasi-identifiers of the rows.
+    table : Table
+        The rows.
     units : integer array
         Unit of each row, from 0 on; every number occurs.
     least : int
         Fewest units of a bundle. As many units as this have each number of rows.
     """
-    if least < 2 or not columns or len(units) == 0:
+    if least < 2 or not table.quasi_identifiers or len(units) == 0:
         return 0
     lengths = np.bincount(units)
     total = 0
@@ -46,10 +47,10 @@ def fewest_stars_of_bundles(columns: Sequence[Column], units: NDArray[np.integer
     for length in np.unique(lengths).tolist():
         of_length = np.flatnonzero((lengths == length)[units])
         numbers = np.unique(units[of_length], return_inverse=True)[1]
-        codes = [column.codes[of_length] for column in columns]
+        codes = [column.codes[of_length] for column in table.quasi_identifiers]
         wide = _widen(codes, numbers)
         if _work(wide) > MAX_WORK:
-            total += _bound_by_tables(wide, least)
+            total += _bound_by_tables(table, wide, least)
             continue
         losses = np.empty(len(wide.personal), dtype=np.int64)
         least_losses_of_units(wide, least, False, losses)
@@ -65,8 +66,10 @@ def fewest_lost_cells(columns: Sequence[Column], units: NDArray[np.integer], lea
 
     Parameters
     ----------
-    columns, units, least
-        As in `fewest_stars_of_bundles`, but for all rows; any of them may be left out.
+    columns : sequence of Column
+        The quasi-identifiers of all rows; any of these may be left out.
+    units, least
+        As in `fewest_stars_of_bundles`.
     left_out : int
         Rows that any release leaves out.
 
@@ -120,23 +123,27 @@ def _work(wide: WideUnits) -> int:
     return len(wide.personal) * int(codes)
 
 
-def _bound_by_tables(wide: WideUnits, least: int) -> int:
+def _bound_by_tables(table: Table, wide: WideUnits, least: int) -> int:
     """Bound the stars of units with equally many rows by tables with one record for each unit.
 
     A star in a personal column is one in each row. The values of a unit in a varying column are one cell here, which
     holds one star at least if bundles do not share it.
     """
-    import polars as pl
-
     count, length = len(wide.personal), int(wide.starts[1])
     requirement = Requirement.of([KAnonymity(least)], ())
 
-    def stars_of(columns: Sequence[NDArray[np.integer]]) -> int:
-        if not columns:
+    def stars_of(attributes: Sequence[NDArray[np.integer]]) -> int:
+        if not attributes:
             return 0
-        frame = pl.DataFrame({str(place): codes for place, codes in enumerate(columns)})
-        table = encode(frame, Schema(quasi_identifiers=tuple(frame.columns)))
-        return lower_bound(table, requirement, target=table.rows * len(columns)).stars
+        columns = tuple(number_combinations(table.quasi_identifiers[0], [codes]) for codes in attributes)
+        one_each = Table(
+            schema=Schema(quasi_identifiers=tuple(map(str, range(len(columns))))),
+            rows=count,
+            quasi_identifiers=columns,
+            sensitive=(),
+            insensitive=table.insensitive.clear(),
+        )
+        return lower_bound(one_each, requirement, target=count * len(columns)).stars
 
     personal = list(wide.personal.T)
     varying = [

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Algorithm, Problem
     from shoal.algorithms.linked.value_sets import ShareLimits, ValueSets
 
-__all__ = ["bundle_units", "wide_problem"]
+__all__ = ["bundle_units", "number_combinations", "wide_problem"]
 
 NEAR_CLASSES = 12
 """Near classes of units that are found for each class, as candidates for joining."""
@@ -92,7 +92,7 @@ def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDAr
                 hierarchies[name] = problem.hierarchies[column.name]
     # The proxies stand in for the sets of values, which no algorithm for single values knows.
     sensitive = tuple(
-        _numbered(column, [codes]) for column, codes in zip(problem.table.sensitive, proxies, strict=True)
+        number_combinations(column, [codes]) for column, codes in zip(problem.table.sensitive, proxies, strict=True)
     )
 
     def with_attributes(attributes: list[Column]) -> Table:
@@ -106,7 +106,9 @@ def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDAr
 
     joined = None
     if problem.recoding == "suppression" and len(columns) > len(problem.table.quasi_identifiers):
-        together = [_numbered(column, list(column.codes[rows].T)) for column in problem.table.quasi_identifiers]
+        together = [
+            number_combinations(column, list(column.codes[rows].T)) for column in problem.table.quasi_identifiers
+        ]
         joined = replace(problem, table=with_attributes(together), hierarchies={})
     return WideProblem(
         problem=replace(problem, table=with_attributes(columns), hierarchies=hierarchies),
@@ -130,7 +132,7 @@ def _compacted(column: Column, codes: NDArray[np.integer], name: str) -> Column:
     )
 
 
-def _numbered(column: Column, codes: Sequence[NDArray[np.integer]]) -> Column:
+def number_combinations(column: Column, codes: Sequence[NDArray[np.integer]]) -> Column:
     """Build a column of numbers, one for each combination of codes.
 
     Only whether numbers are equal matters, so any entries of the dictionary will do.
