@@ -48,6 +48,7 @@ def words_for(name: str, folder: Path) -> tuple[object, ...]:
         "similarity": ("--within", "500", *people),
         "background": ("-j", "2", *people),
         "refinement": ("--smallest",),
+        "singling-out": ("--targets", folder / "members.csv"),
         "skewness": ("-t", "0.3", "--t-distance", "ordered", *people),
     }.get(name, people)
 
@@ -71,6 +72,11 @@ def test_every_attack_on_another_tools_release(shoal: Any, hand_made: Path) -> N
             assert (found["attempts"], found["not_measured_columns"][0]["column"]) == (160, "zip")
             assert "Of 160 hidden cells" in " ".join(said.out.split())
             continue
+        if name == "singling-out":
+            assert (found["people"], found["weight"]) == (80, 1 / 8000)
+            assert "of exactly one of 80 people" in " ".join(said.out.split())
+            assert found["by_kind"][0]["attempts"] > found["by_kind"][0]["successes"]
+            continue
         assert found["attempts"] == 80
         assert found["low"] <= found["rate"] <= found["high"]
         if name != "intersection":
@@ -91,7 +97,7 @@ def test_every_attack_on_a_release_of_shoal(shoal: Any, hand_made: Path) -> None
         assert found["attack"] == name, found
         if name == "linking":
             assert found["verified"]
-        assert found["attempts"] == 80 or name == "refinement"
+        assert found["attempts"] == 80 or name in ("refinement", "singling-out")
 
 
 def test_groups_need_no_people(shoal: Any, hand_made: Path) -> None:

@@ -6,7 +6,13 @@ import polars as pl
 import pytest
 
 from shoal._core.words import percent
-from shoal.attacks import homogeneity_attack, intersection_attack, linking_attack
+from shoal.attacks import (
+    homogeneity_attack,
+    intersection_attack,
+    linking_attack,
+    refinement_attack,
+    singling_out_attack,
+)
 from shoal.studio.screen_inputs import hash_names
 
 QUASI = ["age", "gender", "zip"]
@@ -26,13 +32,20 @@ def test_a_written_release_is_attacked_as_at_the_command_line(browser, home):
     people = pl.read_csv(home / "patients.csv")
     linked = linking_attack(home / "made", people, identifier="name")
     alike = homogeneity_attack(home / "made", targets=people)
-    for found in (linked, alike):
+    refined, singled = refinement_attack(home / "made"), singling_out_attack(home / "made", people)
+    assert refined.rate is None, "its column is coarse: nothing is said of how often"
+    for found in (linked, alike, refined, singled):
+        if found.rate is None:
+            assert "Not measured" in " ".join(found.sentences())
+            continue
         assert percent(found.rate) in page
         assert percent(found.baseline.rate) in page
         for sentence in found.sentences():
             assert sentence.replace("'", "&#39;") in page
     assert "The release <strong><bdi>made</bdi></strong> is attacked" in page
     assert "shoal attack linking made --population patients.csv --id name" in page
+    assert "shoal attack singling-out made --targets patients.csv" in page
+    assert "random predicates of equal weight" in page
     assert not list(home.glob("release*")), "nothing is written"
 
 

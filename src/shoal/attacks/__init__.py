@@ -17,6 +17,7 @@ from shoal.attacks.published_table import Reading
 from shoal.attacks.rates import Rate, residual
 from shoal.attacks.refinement import refinement_attack
 from shoal.attacks.similarity import similarity_attack
+from shoal.attacks.singling_out import singling_out_attack
 from shoal.attacks.skewness import skewness_attack
 
 __all__ = [
@@ -35,5 +36,6 @@ __all__ = [
     "refinement_attack",
     "residual",
     "similarity_attack",
+    "singling_out_attack",
     "skewness_attack",
 ]

@@ -330,6 +330,37 @@ def _describe_refinement(facts: Facts) -> list[str]:
     return [*sentences, *lines]
 
 
+def _describe_singling_out(facts: Facts) -> list[str]:
+    people, by_chance = _count_people(facts["people"]), facts["baseline"]["rate"] * facts["attempts"]
+    lines = [
+        (
+            f"Of {number(facts['attempts'])} predicates from the public table, {_number_or_none(facts['successes'])} "
+            f"{_format_interval(facts)} are true of exactly one of {people}, although of a random person only with a "
+            f"probability of at most 1 in {number(round(1 / facts['weight']))}: {_count_people(facts['singled_out'])} "
+            "are singled out."
+        ),
+        f"Of random predicates of equal weight, {number(round(by_chance, 1))} would.",
+    ]
+    for one in facts["by_kind"]:
+        if one["attempts"]:
+            lines.append(
+                f"{_PREDICATES[one['kind']]}: {number(one['successes'])} of {number(one['attempts'])} (by chance "
+                f"{number(round(one['by_chance'], 1))}); of any weight, {number(one['isolating'])} are true of one "
+                f"person (by chance {number(round(one['isolating_by_chance'], 1))})."
+            )
+        else:
+            lines.append(f"{_PREDICATES[one['kind']]}: not measured, because the release has none.")
+    return lines
+
+
+_PREDICATES = {
+    "end": "A group and an end or a member of one of its cells",
+    "segment": "A group and a range in which a record certainly lies",
+    "hash": "A group and a hash of the record",
+}
+"""Names of the kinds of predicates."""
+
+
 def _describe_unmeasured_columns(facts: Facts) -> list[str]:
     return [f"Not measured: '{one['column']}', because {one['why']}." for one in facts["not_measured_columns"]]
 
@@ -505,6 +536,25 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
                 "the published margins within the cells",
                 reference="A. Cohen, Attacks on deidentification's defenses, USENIX Security 2022 (downcoding)",
                 sentences=_describe_refinement,
+            ),
+            Attack(
+                name="singling-out",
+                function="singling_out_attack",
+                title="Singling out",
+                meaning="How many predicates, made of the public table alone, are true of exactly one person, although "
+                "they are true of a random person with a small probability only?",
+                assumptions="The targets are the whole original. The weight of a predicate, its probability for a "
+                "random person, is estimated from the published cells as if the columns were independent and the "
+                "records of a cell spread evenly over its values; it is taken to be 1 in columns whose cells have no "
+                "size. Ends are tried in columns of values, ranges if cells are the smallest of their groups.",
+                formula="Weight: product over the columns of the share of records in the predicate's cell. Predicates: "
+                "the cells of a group with an end of an interval or a member of a set; with a range in which a record "
+                "certainly lies; with a hash of the record of weight 1 / g, for g records in the group. Successes: "
+                "exactly one of n people fits, and the weight is at most 1 / (100 n). Baseline: n w (1 - w)^(n - 1) "
+                "for each predicate of weight w, 37% for w = 1 / n",
+                reference="A. Cohen and K. Nissim, Towards formalizing the GDPR's notion of singling out, PNAS "
+                "117(15), 2020, doi:10.1073/pnas.1914598117",
+                sentences=_describe_singling_out,
             ),
             Attack(
                 name="minimality",

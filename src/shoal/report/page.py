@@ -356,6 +356,8 @@ def list_rates(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     if facts["attack"] == "refinement":
         baseline = _("baseline: without the method")
         control = _("control: the same claims about a table drawn from what is published")
+    if facts["attack"] == "singling-out":
+        baseline = _("baseline: random predicates of equal weight")
     labelled = ((_("the attack"), facts), (baseline, facts["baseline"]), (control, facts["control"]))
     return [(name, one) for name, one in labelled if one is not None and one["rate"] is not None]
 

@@ -158,6 +158,10 @@ def of_attacking(
     population = "people" if identifier else "people.with_row_index('record')"
     lines.append(f"found = attacks.linking_attack({output!r}, {population}, identifier={known})")
     lines.append("print(*found.sentences(), sep='\\n')")
+    commands.append(_command(["shoal", "attack", "refinement", output], []))
+    commands.append(_command(["shoal", "attack", "singling-out", output], [(flag("attack.targets"), plan.shown)]))
+    lines.append(f"print(*attacks.refinement_attack({output!r}).sentences(), sep='\\n')")
+    lines.append(f"print(*attacks.singling_out_attack({output!r}, people).sentences(), sep='\\n')")
     # Homogeneity and inference need a sensitive column.
     if sensitive:
         known_people = [(flag("attack.targets"), plan.shown)]

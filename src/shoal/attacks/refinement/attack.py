@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from shoal.attacks.refinement.hidden_cells import HiddenColumn
     from shoal.verification.published_columns import ReadColumn, ReadTable
 
-__all__ = ["Knowledge", "hidden_columns", "refinement_attack"]
+__all__ = ["Knowledge", "hidden_columns", "read_smallest", "refinement_attack"]
 
 Method: TypeAlias = Literal["none", "mondrian", "full-domain"]
 """What the adversary knows of the algorithm."""
@@ -195,18 +195,26 @@ def _find_uncut(understood: ReadTable, first: NDArray[np.int64], sizes: Sequence
     return [rows >= 2 * known.k and not star for rows, star in zip(sizes, starred.tolist(), strict=True)]
 
 
-def _read_knowledge(table: PublishedTable, method: str, smallest: bool | None, k: int | None) -> Knowledge:
-    """Read what the adversary assumes from the certificate, unless the caller states it."""
+def read_smallest(table: PublishedTable, smallest: bool | None) -> tuple[bool, int]:
+    """Read whether cells are the smallest of their groups, and how many records share an end (0: unknown)."""
     certificate: Mapping[str, Any] = table.reading.get("certificate") or {}
     parameters = certificate.get("parameters") or {}
-    requested = certificate.get("requested") or ()
     # Cells of one level of a hierarchy may cover more than a group needs.
     if smallest is None:
         smallest = bool(parameters) and not parameters.get("hierarchies") and not table.reading.get("hierarchies")
-    of_persons = any(model.get("of") in ("persons", "linked_persons") for model in requested)
     shared_by = int(parameters.get("shared_by") or 1)
-    if shared_by > 1 and of_persons:
-        shared_by = 0
+    return smallest, 0 if shared_by > 1 and _counts_persons(certificate) else shared_by
+
+
+def _counts_persons(certificate: Mapping[str, Any]) -> bool:
+    return any(model.get("of") in ("persons", "linked_persons") for model in certificate.get("requested") or ())
+
+
+def _read_knowledge(table: PublishedTable, method: str, smallest: bool | None, k: int | None) -> Knowledge:
+    """Read what the adversary assumes from the certificate, unless the caller states it."""
+    certificate: Mapping[str, Any] = table.reading.get("certificate") or {}
+    requested = certificate.get("requested") or ()
+    smallest, shared_by = read_smallest(table, smallest)
     if method == "none":
         if not smallest:
             raise UnsupportedError(
@@ -219,8 +227,8 @@ def _read_knowledge(table: PublishedTable, method: str, smallest: bool | None, k
             )
         return Knowledge(method=method, smallest=smallest, shared_by=shared_by, k=0)
     # Conditions of a method are those of k-anonymity of records: other models refuse more cuts.
-    alone = not requested or (len(requested) == 1 and requested[0].get("model") == "k-anonymity" and not of_persons)
-    if not alone:
+    alone = not requested or (len(requested) == 1 and requested[0].get("model") == "k-anonymity")
+    if not alone or _counts_persons(certificate):
         raise UnsupportedError(
             f"What {method} refuses is known for k-anonymity of records alone, and the release has other models. Leave "
             "out ",

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -55,6 +57,10 @@ class HiddenColumn:
     """For each label, what it hides; None if it shows a single value."""
     weight: Callable[[Sequence[Piece]], float]
     """The share of the rows whose value lies in one of some pieces, if each cell's rows are spread evenly over it."""
+    shown: tuple[tuple[Piece, ...], ...] = ()
+    """The values of each label; empty if they have no size."""
+    write: Callable[[Piece], str | None] = lambda _: None
+    """Write consecutive values as a cell; None if they have no text."""
     problem: str | None = None
     """Why the column cannot be measured; None if it can."""
 
@@ -84,10 +90,20 @@ def read_hidden_column(
     """
     found = _Positions.of(column)
     problem = _find_problem(column, found, smallest=smallest, shared_by=shared_by, levels=below is not None)
-    if found is None or problem is not None:
-        nothing = (None,) * len(column.labels)
+    nothing = (None,) * len(column.labels)
+    if found is None:
         return HiddenColumn(name=column.name, cells=nothing, weight=lambda _: 1.0, problem=problem)
     shown = [found.pieces(one) for one in column.sub_domains]
+    read = HiddenColumn(
+        name=column.name,
+        cells=nothing,
+        weight=_weights(shown, counts),
+        shown=tuple(map(tuple, shown)),
+        write=found.write,
+        problem=problem,
+    )
+    if problem is not None:
+        return read
     sure = _count_sure(shown, counts) if shared_by > 1 else None
     cells: list[HiddenCell | None] = []
     for label, one, pieces in zip(column.labels, column.sub_domains, shown, strict=True):
@@ -105,7 +121,7 @@ def read_hidden_column(
             cells.append(_cut(pieces, _members(one, found)))
         else:
             cells.append(_cut(pieces, _ends(pieces, found, shared_by, sure)))
-    return HiddenColumn(name=column.name, cells=tuple(cells), weight=_weights(shown, counts))
+    return replace(read, cells=tuple(cells))
 
 
 def _find_problem(
@@ -178,6 +194,11 @@ class _Positions:
     """The values that the column shows anywhere."""
     convert: Callable[[SubDomain], list[Piece] | None]
 
+    @cached_property
+    def names(self) -> dict[int, str | None]:
+        """The name at each position."""
+        return {at: text for text, at in self.places.items()}
+
     @classmethod
     def of(cls, column: ReadColumn) -> _Positions | None:
         """Choose positions for a column; None if some cell has no size, such as a mask."""
@@ -241,6 +262,24 @@ class _Positions:
             return None
         everything = ((min(first for first, _ in shown), max(last for _, last in shown)),)
         return cls(scale=column.scale, unit=unit, places={}, everything=everything, convert=convert)
+
+    def write(self, piece: Piece) -> str | None:
+        """Write consecutive values as a value or an interval; None for a missing value, or a time."""
+        if self.scale == "text":
+            return self.names[piece[0]] if piece[0] == piece[1] else None
+        ends = [self._write_position(at) for at in piece]
+        if None in ends:
+            return None
+        return ends[0] if piece[0] == piece[1] else f"[{ends[0]}, {ends[1]}]"
+
+    def _write_position(self, at: int) -> str | None:
+        if self.scale == "number":
+            number = at * self.unit
+            return str(int(number)) if number.denominator == 1 else str(Decimal(number.numerator) / number.denominator)
+        if self.scale == "date":
+            moment = np.datetime64(int(at * self.unit), "ns")
+            return str(moment.astype("M8[D]" if self.unit == _DAY else "M8[s]"))
+        return None
 
     def pieces(self, one: SubDomain) -> list[Piece]:
         """List the positions of the values of a cell."""

@@ -50,7 +50,13 @@ def attack(
     progress : callable
         Called with (step, done, total).
     """
-    from shoal.attacks import homogeneity_attack, inference_attack, linking_attack
+    from shoal.attacks import (
+        homogeneity_attack,
+        inference_attack,
+        linking_attack,
+        refinement_attack,
+        singling_out_attack,
+    )
     from shoal.verbs.anonymize import anonymize
 
     # The adversary's knowledge: the table itself, parsed as the release was.
@@ -58,10 +64,13 @@ def attack(
     people = _people(asked, progress)
     named, identifier = _named(people, identifier)
     trees: Any = {"hierarchies": _trees(asked)} if _trees(asked) else {}
-    # Linking needs quasi-identifiers only.
+    whose: Any = {"person": asked["person"]} if asked.get("person") else {}
+    # These need quasi-identifiers only.
     release: Any = folder if folder is not None else anonymize(progress=progress, **asked)
     done: list[dict[str, Any]] = [
         _told("linking", lambda: linking_attack(release, named, identifier=identifier, progress=progress, **trees)),
+        _told("refinement", lambda: refinement_attack(release, progress=progress, **trees)),
+        _told("singling-out", lambda: singling_out_attack(release, people, progress=progress, **trees, **whose)),
     ]
     # The other attacks infer a sensitive value.
     if not asked.get("sensitive"):
