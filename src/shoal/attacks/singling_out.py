@@ -22,6 +22,7 @@ from shoal.attacks.published_table import Reading, check_columns, open_published
 from shoal.attacks.rates import Rate
 from shoal.attacks.refinement.attack import Knowledge, hidden_columns, read_smallest
 from shoal.errors import NoRowsError, ParameterError
+from shoal.verification.cell_syntax import cell_text
 from shoal.verification.published_columns import not_understood_error
 
 if TYPE_CHECKING:
@@ -34,11 +35,12 @@ if TYPE_CHECKING:
     from shoal.attacks.compatible_rows import CompatibilityJoin
     from shoal.attacks.published_table import PublishedTable
     from shoal.attacks.refinement.hidden_cells import HiddenCell, HiddenColumn, Piece
-    from shoal.verification.published_columns import ReadColumn
+    from shoal.verification.cell_syntax import cell_text
+from shoal.verification.published_columns import ReadColumn
 
-__all__ = ["KINDS", "singling_out_attack"]
+__all__ = ["singling_out_attack"]
 
-KINDS = ("end", "segment", "hash")
+_KINDS = ("end", "segment", "hash")
 """The kinds of predicates."""
 _SIZES_PER_PASS = 32
 """Number of group sizes whose hashes are counted in one pass over the tree."""
@@ -123,7 +125,7 @@ def singling_out_attack(
     found = _count_matches(table, people, owners, predicates, progress)
     by_kind = []
     people_found: set[int] = set()
-    for kind in KINDS:
+    for kind in _KINDS:
         at = [number for number, one in enumerate(predicates) if one.kind == kind]
         by_kind.append(_summarize(kind, [predicates[one].weight for one in at], found[at] >= 0, bound, count))
         people_found |= {int(found[one]) for one in at if found[one] >= 0 and predicates[one].weight <= bound}
@@ -268,7 +270,7 @@ def _count_matches(
     (anybody,) = _find_single(join, owners, np.ones((len(owners), 1), dtype=np.bool_), progress)
     found[plain] = anybody[join.box_of[plain]]
     # Hashes of the same weight are one predicate for all groups of a size.
-    drawn = people.hash_rows(seed=0).to_numpy()
+    drawn = pl.DataFrame([cell_text(column) for column in people]).hash_rows(seed=0).to_numpy()
     sizes = np.array([one.size for one in predicates])
     different = np.unique(sizes[~plain])
     for start in range(0, len(different), _SIZES_PER_PASS):
