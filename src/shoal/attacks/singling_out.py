@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from shoal.attacks.compatible_rows import CompatibilityJoin
     from shoal.attacks.published_table import PublishedTable
     from shoal.attacks.refinement.hidden_cells import HiddenCell, HiddenColumn, Piece
-    from shoal.verification.cell_syntax import cell_text
-from shoal.verification.published_columns import ReadColumn
+    from shoal.verification.published_columns import ReadColumn
 
 __all__ = ["singling_out_attack"]
 
