@@ -36,6 +36,7 @@ from .hierarchy import Hierarchy as Hierarchy
 from .hierarchy import Level as Level
 from .hierarchy import Prefix as Prefix
 from .hierarchy import Round as Round
+from .hierarchy import SinceFirst as SinceFirst
 from .hierarchy import TopCode as TopCode
 from .hierarchy import safe_harbor as safe_harbor
 

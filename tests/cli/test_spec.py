@@ -115,7 +115,6 @@ direct_identifiers = ["name"]
 insensitive = ["visit_id"]
 person = ["patient"]
 key = ["patient"]
-since_first = ["visit_id"]
 units = ["household"]
 qi_sets = ['"last, first",age:3', "age"]
 
@@ -200,7 +199,6 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "direct_identifiers": ["name"],
     "insensitive": ["visit_id"],
     "person": ["patient"],
-    "since_first": ["visit_id"],
     "units": ["household"],
     "qi_sets": ['"last, first",age:3', "age"],
     "k": 10,

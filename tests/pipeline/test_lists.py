@@ -136,10 +136,10 @@ def test_what_lists_do_not_serve_is_refused(
 
 
 @pytest.mark.parametrize("verb", [shoal.compare, shoal.tune, shoal.tradeoff])
-@pytest.mark.parametrize("name", ["lists", "since_first", "link"])
+@pytest.mark.parametrize("name", ["lists", "coarsen", "link"])
 def test_only_anonymize_does_it(verb: Any, name: str) -> None:
     """Other verbs would take whole cells, rows and dates, and report figures of something else."""
-    asked = {"lists": {"codes": ";"}, "since_first": ["age"], "link": True}
+    asked = {"lists": {"codes": ";"}, "coarsen": {"age": shoal.SinceFirst()}, "link": True}
     roles = {**ROLES, "lists": None, "person": "pcode", name: asked[name]}
     with pytest.raises(ParameterError, match=f"{verb.__name__} does not"):
         verb(patients(5, 30).with_row_index("pcode"), **roles, **({} if verb is shoal.tradeoff else {"k": 2}))

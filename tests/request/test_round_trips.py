@@ -115,6 +115,7 @@ def test_a_request_is_read_as_it_was_written(request, tmp_path_factory):
     "request_",
     [
         {"coarsen": {("lat", "lon"): shoal.Points(k=50)}},
+        {"coarsen": {("in", "out"): shoal.SinceFirst(shoal.Bins(7))}, "person": ("id",)},
         {"k": 7, "suppression_limit": Fraction(1, 20), "recoding": "generalization"},
         {"k": 7, "algorithm": shoal.GeneralizationVectors(gap=Fraction(1, 2)), "recoding": "generalization"},
         {"privacy": models.KMap(3, population="people.csv")},

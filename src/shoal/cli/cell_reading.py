@@ -86,7 +86,7 @@ def cells_of(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, obj
 
 def _cells(name: str, words: str) -> object:
     kind, _, rest = words.partition(":")
-    if words == "values":
+    if words in ("values", KINDS["since"]):
         return "values"
     if kind == "order":
         order = names_in("--cells", [rest]) if rest else None

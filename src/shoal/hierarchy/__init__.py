@@ -18,6 +18,7 @@ from shoal.hierarchy.numeric import Bins, BottomCode, Round, TopCode
 from shoal.hierarchy.one_value import OneValue
 from shoal.hierarchy.postal import SPARSE_ZIP3, Prefix, ThreeDigitZip
 from shoal.hierarchy.presets import safe_harbor
+from shoal.hierarchy.since_first import SinceFirst
 from shoal.hierarchy.tree import Hierarchy
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "OneValue",
     "Prefix",
     "Round",
+    "SinceFirst",
     "ThreeDigitZip",
     "TopCode",
     "as_hierarchy",

@@ -56,6 +56,8 @@ class Coarsening(ABC):
     """Whether `to_dict` determines which values a coarser value represents, as for bins of a fixed width."""
     ends_at_values: ClassVar[bool] = False
     """Whether the intervals that it creates end at exact values of the column; their ends are widened afterwards."""
+    per_person: ClassVar[bool] = False
+    """Whether the result depends on whose each row is; see `SinceFirst`."""
     takes_text: ClassVar[bool] = False
     """Whether text is used literally, even if it could be parsed as dates or numbers."""
 

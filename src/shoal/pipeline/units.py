@@ -143,8 +143,8 @@ def rank_rows(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
     return places.fill_null(-1 if request.kept_rows == "last" else len(places) + 1).to_numpy()
 
 
-def count_days_since_first(opened: OpenedData, request: Request) -> OpenedData:
-    """Replace dates by whole days since the first date of the person in any of the columns `Request.since_first`.
+def count_days_since_first(opened: OpenedData, names: Sequence[str], request: Request) -> OpenedData:
+    """Replace dates by whole days since the first date of the person in any of some columns.
 
     Raises
     ------
@@ -153,13 +153,12 @@ def count_days_since_first(opened: OpenedData, request: Request) -> OpenedData:
     """
     import polars as pl
 
-    names = list(request.since_first)
     named = {name: form for name, form in (request.dates or {}).items() if name in names}
     given = pl.DataFrame([opened.frame.get_column(name) for name in names])
     parsed = understand(given, names, dates=named, decimal=request.decimal).frame
     for column in parsed:
         if column.dtype not in (pl.Date, pl.Datetime):
-            raise DataError(f"The column '{column.name}' (since_first) has no dates.")
+            raise DataError(f"The column '{column.name}' has no dates to count days from.")
     # Columns are numbered, because Polars takes some names for patterns.
     dates = pl.DataFrame({str(place): column.cast(pl.Date) for place, column in enumerate(parsed)})
     owners = pl.Series("owner", encode_units(opened.frame, request.schema.units[0]).codes)

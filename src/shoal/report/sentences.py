@@ -543,12 +543,10 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
                 "to the end of a month or of years."
             ).format(number=number(parameters["shared_by"]))
         )
-    if parameters.get("since_first"):
-        said.append(
-            _("{columns}: days since the first of these dates of the person.").format(
-                columns=listed(parameters["since_first"])
-            )
-        )
+    said += [
+        _("{columns}: days since the first of these dates of the person.").format(columns=listed(names))
+        for names in parameters.get("since_first", ())
+    ]
     if parameters.get("two_tables"):
         said.append(_("It has two tables, persons and rows: the column pseudonym shows whose each row is."))
     # Columns that were coarsened together share an entry.

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.validation import exact_fraction
 from shoal.errors import ParameterError, UsageError, did_you_mean
-from shoal.hierarchy import Bins, BottomCode, DatePart, Level, OneValue, Prefix, Round, ThreeDigitZip, TopCode
+from shoal.hierarchy import (
+    Bins,
+    BottomCode,
+    DatePart,
+    Level,
+    OneValue,
+    Prefix,
+    Round,
+    SinceFirst,
+    ThreeDigitZip,
+    TopCode,
+)
 from shoal.hierarchy.distinct_values import number_text
 from shoal.request.texts import KINDS, as_number, names_in
 
@@ -62,6 +73,11 @@ def _coarsening_of(words: str) -> Coarsening:
         return _level(value)
     if kind == "regions":
         return _regions(value)
+    if kind == "since":
+        first, _, then = value.partition(":")
+        if first != "first":
+            raise UsageError(f"The coarsening 'since' has the form {KINDS['since']}, or since:first:bins:7 for weeks.")
+        return SinceFirst(_coarsening_of(then) if then else None)
     made, parameter = _classes()[kind]
     if not parameter:
         return made()
@@ -133,6 +149,9 @@ def in_words(coarsening: Coarsening, *, file: str = "") -> str | None:
     """
     if isinstance(coarsening, Level):
         return f"level:{file}:{coarsening.level}" if file else None
+    if isinstance(coarsening, SinceFirst):
+        then = "" if coarsening.then is None else in_words(coarsening.then)
+        return None if then is None else f"since:first:{then}".rstrip(":")
     given: Any = coarsening
     own: Any = type(coarsening)
     for kind, (made, name) in _classes().items():

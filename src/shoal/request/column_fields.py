@@ -151,17 +151,6 @@ class ColumnFields:
         metavar="NAME",
         help="The column of numbers or dates that orders the records of a person.",
     )
-    since_first: Sequence[str] = requestable(
-        "sequence of str",
-        "Columns of dates that become whole days since the first date of the person in any of them: true intervals in "
-        "place of dates that may be known. It needs `person`.",
-        section="columns",
-        default=(),
-        flag="--since-first",
-        metavar="NAMES",
-        help="Columns of dates that become days since the first of these dates of the person. Needs --person.",
-        kind=tuple[str, ...],
-    )
     link: bool = requestable(
         "bool",
         "Whether the rows of each person are published together, under a random pseudonym. Every person then publishes "

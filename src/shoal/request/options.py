@@ -33,7 +33,6 @@ class CommonOptions(TypedDict, total=False):
     rows_per_person: int | None
     kept_rows: str
     order: str | None
-    since_first: Sequence[str]
     link: bool
     lists: Mapping[str, str] | None
     missing_sensitive: str

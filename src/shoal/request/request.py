@@ -33,7 +33,7 @@ __all__ = ["Request"]
 
 _LEAST_SHARED = 3
 """With only two people who share a value, each would know that the other has it."""
-_LISTS = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "person", "units", "since_first")
+_LISTS = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "person", "units")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -90,9 +90,10 @@ class Request(RequestFields):
             If rows are to be linked, lists to be split, or days to be counted.
         """
         # One algorithm serves sets, so there is nothing to compare.
-        sets = [(name, "protect sets of quasi-identifiers") for name in ("qi_sets", "knows") if verb == "compare"]
-        for name, task in (("link", "link rows"), ("lists", "split lists"), ("since_first", "count days"), *sets):
-            if getattr(self, name):
+        sets = [(name, name, "protect sets of quasi-identifiers") for name in ("qi_sets", "knows") if verb == "compare"]
+        days = ("since_first", "coarsen", "count days since first dates")
+        for field, name, task in (("link", "link", "link rows"), ("lists", "lists", "split lists"), days, *sets):
+            if getattr(self, field):
                 raise ParameterError(f"{verb} does not {task}. Leave out ", Suggestion(name), ", or use anonymize.")
 
     @cached_property
@@ -140,8 +141,23 @@ class Request(RequestFields):
 
     @cached_property
     def coarsenings(self) -> Mapping[str | tuple[str, ...], Coarsening]:
-        """The coarsening of each column that has one."""
-        return self.coarsen or {}
+        """The coarsening of each column that has one; columns of relative dates are coarsened as days."""
+        if not self.since_first:
+            return self.coarsen or {}
+        found: dict[str | tuple[str, ...], Coarsening] = {}
+        for key, coarsening in (self.coarsen or {}).items():
+            if not getattr(coarsening, "per_person", False):
+                found[key] = coarsening
+            elif (then := getattr(coarsening, "then", None)) is not None:
+                found |= dict.fromkeys((key,) if isinstance(key, str) else key, then)
+        return found
+
+    @cached_property
+    def since_first(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of dates that become days, together with those that have the same first date."""
+        given = self.coarsen if isinstance(self.coarsen, Mapping) else {}
+        keys = (key for key, one in given.items() if getattr(one, "per_person", False))
+        return tuple((key,) if isinstance(key, str) else tuple(key) for key in keys)
 
     @cached_property
     def trees(self) -> Mapping[str, Hierarchy]:
@@ -169,7 +185,7 @@ class Request(RequestFields):
         if self.lists:
             facts["lists"] = dict(self.lists)
         if self.since_first:
-            facts["since_first"] = list(self.since_first)
+            facts["since_first"] = [list(names) for names in self.since_first]
         if self.qi_sets:
             facts["qi_sets"] = list(self.qi_sets)
         if self.knows is not None:
@@ -340,9 +356,12 @@ class Request(RequestFields):
                 Suggestion("person"),
                 ".",
             )
-        for name in self.since_first:
+        relative = [name for names in self.since_first for name in names]
+        for name in relative:
             if name not in schema.published:
-                raise ColumnError(f"The column '{name}' (since_first) is not published.")
+                raise ColumnError(f"The column '{name}' is to be coarsened to days, and is not published.")
+        if len(set(relative)) < len(relative):
+            raise ColumnError("A column is coarsened to days twice.")
         for name in self.lists or ():
             if name not in schema.sensitive:
                 raise ColumnError(f"The column '{name}' is not sensitive: only sensitive columns may hold lists.")

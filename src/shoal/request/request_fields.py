@@ -158,14 +158,16 @@ class RequestFields(ColumnFields):
     )
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = requestable(
         "mapping of column to Coarsening, optional",
-        "Coarsenings of quasi-identifiers beforehand; the key of a coarsening of several columns is a tuple.",
+        "Coarsenings of quasi-identifiers beforehand; the key of a coarsening of several columns is a tuple. "
+        "`SinceFirst()` counts days since the first date of each person.",
         section="recoding",
         default=None,
         flag="--coarsen",
         metavar="NAME=HOW",
         help="Make a column less precise beforehand; repeat it for others. HOW is prefix:3, bins:10, cuts:18,30,65, "
         "quantiles:4, date:year|quarter|month, level:FILE:2, round:5, top:90, bottom:18, labels:K, ordered:K, "
-        "points:K (of two columns), regions:EDGES.csv:K, zip3, any (all values as one).",
+        "points:K (of two columns), regions:EDGES.csv:K, zip3, "
+        "since:first (days since the first date of the person), any (all values as one).",
         kind=dict[str, str],
     )
     # Preferences that only some algorithms support.

@@ -39,6 +39,7 @@ KINDS = {
     "ordered": "ordered:50",
     "points": "points:50",
     "regions": "regions:EDGES.csv:50",
+    "since": "since:first",
     "zip3": "zip3",
     "any": "any",
 }
