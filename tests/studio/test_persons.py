@@ -243,3 +243,54 @@ def test_the_column_of_persons_is_offered_to_attacks(asked, visits):
     page = asked.look("/attack").text
     assert re.search(r'name="identifier".*?<option[^>]*>pcode', page, re.DOTALL)
     assert "That needs a column that names each person" not in page
+
+
+@pytest.fixture
+def stays(home: Path) -> str:
+    """Patients with three stays each, and all diagnoses of a stay in one cell."""
+    lines = ["pcode,admitted,gender,codes"]
+    for person in range(40):
+        for stay in range(3):
+            codes = ";".join(f"c{(person * 3 + stay * 5 + more) % 17}" for more in range(1 + stay % 2))
+            lines.append(f"P{person},2024-{1 + person % 3 + stay:02}-{1 + person % 5:02},{'FM'[person % 2]},{codes}")
+    (home / "stays.csv").write_text("\n".join(lines) + "\n")
+    return "stays.csv"
+
+
+def test_lists_of_values_and_relative_dates(asked, stays, home):
+    asked.send("/open", {"path": stays})
+    asked.send("/persons", {"answer": "linked", "column": "0", "linked_order": "1"})
+    page = asked.look("/columns").text
+    assert 'name="list-3"' in page
+    assert 'name="days-1"' in page
+    assert 'name="days-2"' not in page, "only dates are counted"
+    assert 'name="list-0"' not in page, "the person is not published"
+    form = {"do": "next", "role-1": "quasi_identifier", "role-2": "quasi_identifier", "role-3": "sensitive"}
+    asked.send("/columns", {**form, "list-3": ";", "days-1": "yes"})
+    assert asked.studio.plan.lists == {"codes": ";"}
+    assert re.search(r'name="days-1">.*?value="yes" selected', asked.look("/columns").text, re.DOTALL)
+    asked.send("/columns", form)
+    assert asked.studio.plan.content()["lists"] == {"codes": ";"}, "a form without the fields changes nothing"
+    asked.send("/goal", {"k": "2", "l": "2"})
+    assert "days since the first date of the person" in text_of(asked.look("/coarser"))
+    released = asked.send("/publish", {"folder": "made"})
+    assert "What was asked for is met" in text_of(released)
+    assert "--list" in text_of(released)
+    assert "since:first" in text_of(released)
+    assert "2024" not in (home / "made/release.csv").read_text()
+    achieved = json.loads((home / "made/certificate.json").read_text())["achieved"]
+    assert achieved["linked"]["l"]["codes"] >= 2
+    asked.send("/columns", {**form, "list-3": " ", "days-1": ""})
+    content = asked.studio.plan.content()
+    assert "lists" not in content
+    assert "since:first" not in content.get("coarsen", {}).values()
+
+
+def test_days_are_not_counted_without_persons(asked, stays):
+    asked.send("/open", {"path": stays})
+    asked.send("/persons", {"answer": "counted", "column": "0"})
+    asked.send("/columns", {"do": "next", "role-1": "quasi_identifier", "days-1": "yes"})
+    assert asked.studio.plan.content()["coarsen"]["admitted"] == "since:first"
+    asked.send("/persons", {"answer": "persons"})
+    assert "admitted" not in asked.studio.plan.content().get("coarsen", {})
+    assert 'name="days-1"' not in asked.look("/columns").text

@@ -62,7 +62,7 @@ class InMemory:
         """Return the table, with lists as text, and with relative dates and normalized text if requested."""
         opened = self.opened.with_lists_as_text(request.lists) if request.lists else self.opened
         for names in request.since_first:
-            opened = count_days_since_first(opened, names, request)
+            opened = replace(opened, frame=count_days_since_first(opened.frame, names, request))
         if request.normalize:
             opened = opened.normalized(request.schema.quasi_identifiers + request.schema.sensitive)
         return self if opened is self.opened else InMemory(opened=opened)

@@ -143,7 +143,7 @@ def rank_rows(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
     return places.fill_null(-1 if request.kept_rows == "last" else len(places) + 1).to_numpy()
 
 
-def count_days_since_first(opened: OpenedData, names: Sequence[str], request: Request) -> OpenedData:
+def count_days_since_first(frame: pl.DataFrame, names: Sequence[str], request: Request) -> pl.DataFrame:
     """Replace dates by whole days since the first date of the person in any of some columns.
 
     Raises
@@ -154,17 +154,17 @@ def count_days_since_first(opened: OpenedData, names: Sequence[str], request: Re
     import polars as pl
 
     named = {name: form for name, form in (request.dates or {}).items() if name in names}
-    given = pl.DataFrame([opened.frame.get_column(name) for name in names])
+    given = pl.DataFrame([frame.get_column(name) for name in names])
     parsed = understand(given, names, dates=named, decimal=request.decimal).frame
     for column in parsed:
         if column.dtype not in (pl.Date, pl.Datetime):
             raise DataError(f"The column '{column.name}' has no dates to count days from.")
     # Columns are numbered, because Polars takes some names for patterns.
     dates = pl.DataFrame({str(place): column.cast(pl.Date) for place, column in enumerate(parsed)})
-    owners = pl.Series("owner", encode_units(opened.frame, request.schema.units[0]).codes)
+    owners = pl.Series("owner", encode_units(frame, request.schema.units[0]).codes)
     first = dates.with_columns(owners).select(pl.min_horizontal(dates.columns).min().over("owner")).to_series()
     days = [(column - first).dt.total_days().alias(name) for column, name in zip(dates, names, strict=True)]
-    return replace(opened, frame=opened.frame.with_columns(days))
+    return frame.with_columns(days)
 
 
 def mark_first_rows(units: Sequence[NDArray[np.integer]], rows: NDArray[np.integer]) -> NDArray[np.bool_]:

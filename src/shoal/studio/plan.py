@@ -10,13 +10,26 @@ from typing import Any
 from shoal._core.validation import number_in
 from shoal.request.texts import listed_name
 
-__all__ = ["COUNTED", "LINKED", "ONE_EACH", "PERSONS", "RECORDS", "SEVERAL", "History", "Plan", "ShapedTree"]
+__all__ = [
+    "COUNTED",
+    "LINKED",
+    "ONE_EACH",
+    "PERSONS",
+    "RECORDS",
+    "SEVERAL",
+    "SINCE_FIRST",
+    "History",
+    "Plan",
+    "ShapedTree",
+]
 
 PERSONS, SEVERAL, RECORDS = "persons", "several", "records"
 """Meanings of a row: one person each; one of several records of a person, whom a column identifies; or one of several
 records of a person whom no column identifies."""
 COUNTED, ONE_EACH, LINKED = "counted", "one", "linked"
 """How the records of a person are published: all of them, one of them, or all that fit under a pseudonym."""
+SINCE_FIRST = "since:first"
+"""The words of the coarsening of dates to days since the first date of a person."""
 
 _ROLE_KEYS: Mapping[str, str] = {
     "quasi_identifier": "quasi_identifiers",
@@ -81,6 +94,8 @@ class Plan:
     """Treatment of missing sensitive values."""
     normalize: bool = False
     """Whether texts are normalized first."""
+    lists: Mapping[str, str] = field(default_factory=dict)
+    """Separator of the values in a cell, by sensitive column with several."""
     coarsen: Mapping[str, str] = field(default_factory=dict)
     """Coarsening of each column before the search, in the syntax of spec files."""
     trees: Mapping[str, ShapedTree] = field(default_factory=dict)
@@ -140,11 +155,12 @@ class Plan:
         coarsen = {
             listed_name(name): self._with_file(words, files.get(name))
             for name, words in self.coarsen.items()
-            if words and name in known
+            if words and name in known and (self.person or not words.startswith(SINCE_FIRST))
         }
+        lists = {name: self.lists[name] for name in self.names_of("sensitive") if self.lists.get(name)}
         read = {*known, *self.names_of("sensitive"), content.get("order")}
         kept = {name: form for name, form in self.dates.items() if name in read}
-        content |= {key: value for key, value in (("coarsen", coarsen), ("dates", kept)) if value}
+        content |= {key: value for key, value in (("coarsen", coarsen), ("dates", kept), ("lists", lists)) if value}
         if self.rows:
             content["report"] = {"notes": self.whose}
         if output is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
-from shoal.studio.plan import Plan
+from shoal.studio.plan import SINCE_FIRST, Plan
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import (
@@ -169,6 +169,7 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         chosen={**proposed, **studio.plan.roles},
         unclear=unclear,
         forms=DATE_FORMS,
+        relative=SINCE_FIRST,
         checked=query.get("check") == "all",
         of=hash_names([one["name"] for one in found["columns"]]),
         read=how_it_was_read(found),
@@ -184,14 +185,16 @@ def proposed_role(column: Mapping[str, Any], plan: Plan) -> str:
 
 
 def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
-    """Store the roles and date formats of a form."""
+    """Store the roles of a form, date formats, separators of lists, and which dates become relative."""
     found = inspect_table(studio, "columns")
     if isinstance(found, Waiting) or not studio.plan.rows:
         return "/columns"
     check_form(form, [one["name"] for one in found["columns"]])
     before = studio.plan
     known = [role.name for role in ROLES]
-    roles, dates = {}, dict(before.dates)
+    roles, dates, lists = {}, dict(before.dates), dict(before.lists)
+    fitting = {one["name"]: one["coarsen"] or "" for one in found["columns"]}
+    coarsen = {**fitting, **before.coarsen}
     several = form.get("several") if form.get("do") == "several" else None
     # Read the role and the date format of each column; "several" sets the role of all checked ones.
     for place, column in enumerate(found["columns"]):
@@ -203,9 +206,13 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
         roles[name] = role if role in known and name != before.person else proposed
         if form.get(f"date-{place}", "").strip():
             dates[name] = form[f"date-{place}"].strip()
+        # Without these fields in the form, lists and relative dates stay as they are.
+        lists[name] = form.get(f"list-{place}", lists.get(name, ""))
+        relative = coarsen[name].startswith(SINCE_FIRST)
+        if form.get(f"days-{place}", "yes" if relative else "") != ("yes" if relative else ""):
+            coarsen[name] = fitting[name] if relative else SINCE_FIRST
     # A new date format changes the inspection, which then proposes another role and coarsening.
     redated = {name for name, form_ in dates.items() if before.dates.get(name) != form_}
-    fitting = {one["name"]: one["coarsen"] or "" for one in found["columns"]}
     # Without a sensitive column only k-anonymity can be required.
     models = before.privacy if "sensitive" in roles.values() else {"k": before.privacy.get("k", "5")}
     missing = any(one["missing"] and roles[one["name"]] == "sensitive" for one in found["columns"])
@@ -214,7 +221,8 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
         roles={name: role for name, role in roles.items() if name not in redated},
         dates=dates,
         privacy=models,
-        coarsen={name: words for name, words in {**fitting, **before.coarsen}.items() if name not in redated},
+        lists={name: separator for name, separator in lists.items() if separator.strip()},
+        coarsen={name: words for name, words in coarsen.items() if name not in redated},
         missing_sensitive="value" if missing and before.missing_sensitive == "error" else before.missing_sensitive,
     )
     # After a change of several roles or of a date format, the user sees the columns again.

@@ -244,6 +244,9 @@ def coarsening_in_words(words: str) -> str:
     kind, _, value = words.partition(":")
     if kind == "date":
         return f"the {value} only" if value == "year" else f"year and {value}"
+    if kind == "since":
+        then = value.partition(":")[2]
+        return "days since the first date of the person" + (f", {coarsening_in_words(then)}" if then else "")
     if kind == "level":
         file, _, number = value.rpartition(":")
         return f"level {number} of {file.rpartition('/')[2]}"

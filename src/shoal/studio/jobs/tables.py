@@ -148,16 +148,22 @@ def preview(
     No groups are formed yet. Coarsenings that can be drawn, such as maps, are returned with their pictures.
     """
     from shoal.hierarchy import coarsen_columns
+    from shoal.pipeline.units import count_days_since_first
+    from shoal.request.request import Request
     from shoal.verbs.risk import risk
     from shoal.verbs.tune import coarsening_losses
 
     asked = arguments_in(content)
     frame, names = read_parsed(asked, progress)
-    made = asked.get("coarsen") or {}
+    # Relative dates are counted first; the parsed dates have no written form any more.
+    request = Request(**{name: value for name, value in asked.items() if name not in ("data", "dates")})
+    made, relative = request.coarsenings, frame
+    for dates in request.since_first:
+        relative = count_days_since_first(relative, dates, request)
     # Class sizes before and after, as measured by `risk` with a threshold of 1 / k.
     person = asked.get("person")
     columns = [*names, *(person or ())]
-    coarser = coarsen_columns(frame, made, names)
+    coarser = coarsen_columns(relative, made, names)
     figures: dict[str, Any] = {}
     for place, (when, table) in enumerate({"before": frame, "after": coarser.frame}.items()):
         progress(when, place, 3)
@@ -172,7 +178,7 @@ def preview(
             "below": found.prosecutor.records_above,
         }
     progress("loss", 2, 3)
-    figures["loss"] = coarsening_losses(frame.select(names), quasi_identifiers=names, coarsen=made)
+    figures["loss"] = coarsening_losses(relative.select(names), quasi_identifiers=names, coarsen=made)
     figures["pictures"] = {columns: draw() for columns, draw in coarser.pictures.items()}
     return figures
 
@@ -186,6 +192,7 @@ def check_goal(*, content: Mapping[str, Any], progress: Progress) -> bool:
         If no release of the table can.
     """
     from shoal._core.progress import Clock
+    from shoal.engines.memory import InMemory
     from shoal.pipeline.input import open_data
     from shoal.pipeline.prepare import interpret, prepare
     from shoal.request.request import Request
@@ -195,9 +202,9 @@ def check_goal(*, content: Mapping[str, Any], progress: Progress) -> bool:
     asked = arguments_in(content)
     request = Request(**{name: value for name, value in asked.items() if name != "data"})
     reading = {name: asked.get(name) for name in fields_in("reading")}
-    opened = open_data(asked["data"], **reading)
-    request = request.resolve(opened.frame.columns)
-    opened = interpret(opened, request, dates=request.dates, decimal=request.decimal)
+    source = InMemory(opened=open_data(asked["data"], **reading))
+    request = request.resolve(source.columns)
+    opened = interpret(source.serving(request).opened, request, dates=request.dates, decimal=request.decimal)
     prepare(opened, request, Clock(("coarsen", "encode"), progress))
     return True
 
