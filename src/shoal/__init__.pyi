@@ -21,6 +21,7 @@ from .algorithms import PatternGuided as PatternGuided
 from .algorithms import PatternRule as PatternRule
 from .algorithms import Patterns as Patterns
 from .algorithms import Sabre as Sabre
+from .algorithms import SafePub as SafePub
 from .algorithms import ThreePhase as ThreePhase
 from .algorithms import TopDownSpecialization as TopDownSpecialization
 
@@ -46,6 +47,7 @@ from .models import AverageRisk as AverageRisk
 from .models import BetaLikeness as BetaLikeness
 from .models import DeltaDisclosure as DeltaDisclosure
 from .models import DeltaPresence as DeltaPresence
+from .models import DifferentialPrivacy as DifferentialPrivacy
 from .models import GroupModel as GroupModel
 from .models import KAnonymity as KAnonymity
 from .models import KEAnonymity as KEAnonymity

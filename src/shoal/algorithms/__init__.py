@@ -27,6 +27,7 @@ from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.patterns import PatternGuided, PatternRule, Patterns
 from shoal.algorithms.preferences import PREFERENCES, Preferences
 from shoal.algorithms.sabre import Sabre
+from shoal.algorithms.safepub import SafePub
 from shoal.algorithms.tds import TopDownSpecialization
 from shoal.algorithms.tp import ThreePhase
 
@@ -56,6 +57,7 @@ __all__ = [
     "Preferences",
     "Problem",
     "Sabre",
+    "SafePub",
     "ThreePhase",
     "TopDownSpecialization",
     "choose",

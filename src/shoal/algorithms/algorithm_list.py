@@ -23,6 +23,7 @@ from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.patterns import PatternGuided
 from shoal.algorithms.preferences import NO_PREFERENCES, SUPPRESSION_LIMIT
 from shoal.algorithms.sabre import Sabre
+from shoal.algorithms.safepub import SafePub
 from shoal.algorithms.tds import TopDownSpecialization
 from shoal.algorithms.tp import ThreePhase
 from shoal.errors import ParameterError, UnsupportedError, did_you_mean
@@ -132,6 +133,11 @@ CATALOGUE = (
         algorithm=FullDomain(),
         minimality=Exposure(share=0.324, belief=1),
         help="One level of each hierarchy for all records, the best of all, with a share of records suppressed.",
+    ),
+    # Differential privacy.
+    Entry(
+        algorithm=SafePub(),
+        help="Differential privacy: a random sample of the records, in classes that are large enough.",
     ),
     # Proven optima for small tables.
     Entry(
@@ -250,6 +256,8 @@ def unsupported(
     unserved = _unserved_preference(preferences, algorithm)
     if unserved is not None:
         return unserved
+    if requirement.sampling is not None and not algorithm.capabilities.keeps_classes:
+        return "differential privacy needs groups that do not depend on the records"
     # Models of the whole release need an algorithm that judges releases.
     if requirement.table_models and not algorithm.capabilities.judges_releases:
         return Phrase(
@@ -275,6 +283,8 @@ def _choose_automatically(requirement: Requirement, recoding: str, preferences: 
     """Choose the algorithm that lost least for such a request on the tables of the benchmarks."""
     if not requirement.monotone:
         raise UnsupportedError(f"No algorithm can serve this request. {_list_alternatives(requirement, preferences)}")
+    if requirement.sampling is not None:
+        return ALGORITHMS["safepub"], Fact("differentially_private")
     # Only full-domain serves preferences and models of the release.
     if preferences:
         return ALGORITHMS["full-domain"], Fact("serves_preferences", preferences=preferences.as_fact)

@@ -193,6 +193,8 @@ class Capabilities:
     parameter `weights`); `Algorithm.refused_weights` explains with which parameters it cannot."""
     limits: bool = False
     """If True, the algorithm publishes attributes at the levels that `Problem.preferences` allow."""
+    keeps_classes: bool = False
+    """If True, every class of equal rows is a group, as differential privacy needs."""
     makes_ends: bool = True
     """If True, ends of intervals and members of sets are values of the table, unless a hierarchy provides them."""
     reason: str = "requested"

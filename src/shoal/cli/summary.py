@@ -62,7 +62,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
         ),
         ("left out", _left_out(source)),
         ("risk", found(figures_of_risk, "a record" if whose == "records" else "a person")),
-        ("bound", gap_sentence(cost)),
+        ("bound", gap_sentence(cost, source)),
         (
             "method",
             ": ".join(filter(None, [certificate["algorithm"], (certificate.get("guarantee") or {}).get("text")])),

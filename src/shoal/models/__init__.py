@@ -15,6 +15,7 @@ from shoal.models.base import (
     TableModel,
 )
 from shoal.models.closeness import TCloseness
+from shoal.models.differential_privacy import DifferentialPrivacy
 from shoal.models.disclosure import BetaLikeness, DeltaDisclosure
 from shoal.models.diversity import LDiversity
 from shoal.models.domain import Domain
@@ -37,6 +38,7 @@ __all__ = [
     "BetaLikeness",
     "DeltaDisclosure",
     "DeltaPresence",
+    "DifferentialPrivacy",
     "Domain",
     "EqualDistance",
     "FrequencyForm",

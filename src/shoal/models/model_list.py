@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from shoal.models.anonymity import AlphaKAnonymity, KAnonymity, KEAnonymity, MUniqueness
 from shoal.models.average_risk import AverageRisk
 from shoal.models.closeness import TCloseness
+from shoal.models.differential_privacy import DifferentialPrivacy
 from shoal.models.disclosure import BetaLikeness, DeltaDisclosure
 from shoal.models.diversity import LDiversity
 from shoal.models.presence import DeltaPresence, KMap
@@ -36,6 +37,7 @@ MODELS: Mapping[str, type[PrivacyModel]] = MappingProxyType(
             PopulationUniqueness,
             KMap,
             DeltaPresence,
+            DifferentialPrivacy,
         )
     }
 )

@@ -16,6 +16,7 @@ from shoal._messages import Suggestion
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models.anonymity import KAnonymity
 from shoal.models.base import GroupCounts, GroupModel, TableModel
+from shoal.models.differential_privacy import DifferentialPrivacy
 from shoal.models.feasible import SensitiveCounts
 from shoal.models.rationals import neighbours
 from shoal.models.release_counts import ReleaseCounts
@@ -215,6 +216,11 @@ class Requirement:
     def table_models(self) -> tuple[TableModel, ...]:
         """The models that the release must satisfy as a whole."""
         return tuple(part for part in self.parts if isinstance(part, TableModel))
+
+    @property
+    def sampling(self) -> DifferentialPrivacy | None:
+        """The model that publishes a random sample of the records, or None if all may be published."""
+        return next((model for model in self.models if isinstance(model, DifferentialPrivacy)), None)
 
     @property
     def monotone(self) -> bool:

@@ -151,7 +151,7 @@ def card_of_certificate(certificate: Mapping[str, Any]) -> str:
         ("cost", f"{number(changed)} {word}, {share} of the cells, in {number(touched)} rows"),
         ("loss", f"{percent(cost['gcp'])} of the information (global certainty penalty)"),
         ("risk", found(figures_of_risk, "a record" if whose == "records" else "a person")),
-        ("bound", gap_sentence(cost)),
+        ("bound", gap_sentence(cost, certificate["input"])),
         ("algorithm", f"{certificate['algorithm']}: {certificate['reason']}"),
         ("time", f"{certificate['seconds']['total']:.2f} s"),
     ]

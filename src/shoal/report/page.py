@@ -83,7 +83,7 @@ def _render(facts: ReportFacts) -> str:
         most_lost=_select_largest_losses(facts.losses),
         attacks=[_collect_attack(one) for one in facts.attacks],
         **_collect_risk(certificate, source["quasi_identifiers"], rows, facts.sureness),
-        **_collect_cost(certificate["cost"]),
+        **_collect_cost(certificate["cost"], certificate["input"]),
     )
 
 
@@ -118,7 +118,7 @@ def _render_public(facts: PublicFacts) -> str:
         prepared={name: parameters[name] for name in ("coarsen", "hierarchies") if parameters.get(name)},
         **_collect_request(certificate, columns, columns["insensitive"]),
         **_collect_risk(certificate, columns["quasi_identifiers"], facts.rows, ()),
-        **(_collect_cost(certificate["cost"]) if "cost" in certificate else {"cost": None}),
+        **(_collect_cost(certificate["cost"], None) if "cost" in certificate else {"cost": None}),
     )
 
 
@@ -405,12 +405,12 @@ def _collect_attack(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _collect_cost(cost: Mapping[str, Any]) -> dict[str, Any]:
+def _collect_cost(cost: Mapping[str, Any], source: Mapping[str, Any] | None) -> dict[str, Any]:
     return {
         "cost": cost,
         "bound": cost.get("lower_bound") or {},
         "shown": sentences.counted(cost),
-        "gap": sentences.gap_sentence(cost),
+        "gap": sentences.gap_sentence(cost, source),
     }
 
 

@@ -15,6 +15,7 @@ from shoal.report.linked_promises import (
     records_of_persons,
     share_text,
 )
+from shoal.report.sampling_promises import promise_of_sampling, reservations_of_sampling
 from shoal.report.set_promises import describe_known, figures_of_sets, name_sets, promise_of_sets, without_sets
 from shoal.table import PSEUDONYM
 
@@ -79,6 +80,7 @@ MODELS = (
     *(marked("k-anonymity"), marked("l-diversity"), marked("(alpha, k)-anonymity"), marked("(k, e)-anonymity")),
     *(marked("t-closeness"), marked("beta-likeness"), marked("delta-disclosure"), marked("average risk")),
     *(marked("sample uniqueness"), marked("population uniqueness"), marked("k-map"), marked("delta-presence")),
+    marked("differential privacy"),
     marked("m-uniqueness"),
     *(marked("frequency"), marked("distinct"), marked("entropy"), marked("recursive"), marked("basic")),
     *(marked("enhanced"), marked("risk"), marked("share"), marked("sampling fraction")),
@@ -199,6 +201,7 @@ _OF_RELEASES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "population uniqueness": _promise_of_population_uniqueness,
     "k-map": _promise_of_map,
     "delta-presence": _promise_of_presence,
+    "differential privacy": promise_of_sampling,
 }
 """Explanations of models of the whole release."""
 
@@ -362,8 +365,25 @@ def found(risk: Mapping[str, Mapping[str, Any]], what: str = "a record") -> str:
     return f"{said}; before, of {percent(before['highest'])} and {percent(before['average'])}" if before else said
 
 
-def gap_sentence(cost: Mapping[str, Any]) -> str:
-    """Describe the distance of a release's cost from its lower bound, from the certificate's "cost"."""
+def gap_sentence(cost: Mapping[str, Any], source: Mapping[str, Any] | None = None) -> str:
+    """Describe the distance of a release's cost from its lower bound.
+
+    Parameters
+    ----------
+    cost : mapping
+        The certificate's "cost".
+    source : mapping, optional
+        The certificate's "input", with the number of records that were left out.
+    """
+    gap = _gap_of(cost)
+    left = (source or {}).get("rows_left_out")
+    if not source or not left:
+        return gap
+    said = _("{left} of {rows} records were left out; what follows is about the others.")
+    return f"{said.format(left=number(left), rows=number(source['rows']))} {gap}"
+
+
+def _gap_of(cost: Mapping[str, Any]) -> str:
     word, cells, _records, least = counted(cost)
     if cost.get("optimal"):
         return _optimum_sentence(cost)
@@ -457,6 +477,8 @@ def reservations(
     missing_person : str, optional
         "own" if a record without a person was taken for another person's.
     """
+    if any("epsilon" in request for request in requested):
+        return reservations_of_sampling()
     # The parameters of all models decide which kinds of disclosure they cover.
     guarded = set().union(*requested) if requested else set()
     # Sets are named, and many columns are counted instead of named.

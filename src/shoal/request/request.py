@@ -16,6 +16,7 @@ from shoal.models.column_sets import all_sets
 from shoal.request.hierarchies import trees_of
 from shoal.request.notation import python_call
 from shoal.request.request_fields import RequestFields, fields_in
+from shoal.request.sampling import check_sampling, samples
 from shoal.request.texts import read_set, set_texts
 from shoal.request.words import Words
 from shoal.table import PSEUDONYM, roles
@@ -95,6 +96,11 @@ class Request(RequestFields):
         for field, name, task in (("link", "link", "link rows"), ("lists", "lists", "split lists"), days, *sets):
             if getattr(self, field):
                 raise ParameterError(f"{verb} does not {task}. Leave out ", Suggestion(name), ", or use anonymize.")
+        if samples(self.privacy):
+            raise ParameterError(
+                f"{verb} looks at the records again and again, but differential privacy covers one release. Use "
+                "anonymize."
+            )
 
     @cached_property
     def models(self) -> PrivacyModel | Sequence[PrivacyModel]:
@@ -321,6 +327,7 @@ class Request(RequestFields):
         # Each property validates a part of the request when it is first computed.
         resolved = self.resolve_columns(columns)
         _ = resolved.requirement
+        check_sampling(resolved)
         resolved = replace(resolved, hierarchies=resolved.trees)
         _ = resolved.chosen
         return resolved

@@ -30,6 +30,7 @@ _REASONS: dict[str, str | tuple[str, str]] = {
     "monotone_by_generalization": marked(
         "a monotone requirement by generalization: smallest sub-domains in our trials"
     ),
+    "differentially_private": marked("differential privacy: groups that do not depend on the records"),
     "forms_of_plan": marked("the published forms are those of a plan"),
     "sets_of_columns": marked("sets of quasi-identifiers, each protected by itself"),
     "serves_preferences": marked("{preferences}, which it alone serves"),
@@ -41,6 +42,7 @@ _REASONS: dict[str, str | tuple[str, str]] = {
 _GUARANTEES: dict[str, str | tuple[str, str]] = {
     # What an algorithm promises about the cost of the partition that it returned.
     "untouched": marked("No cell is suppressed: the table met the requirement as it was."),
+    "classes_as_they_are": marked("No cell is suppressed: records of classes that were too small were left out."),
     "proven_optimal": marked("Proven optimal: no release with this requirement recodes fewer cells."),
     "tp_phase_one": marked(
         "Phase one ended TP: no release with this requirement suppresses fewer tuples, and at most {stars:g} times the "

@@ -1,0 +1,38 @@
+"""Sentences about differential privacy by sampling, for people who do not know it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shoal._core.language import gettext as _
+from shoal._core.words import number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["promise_of_sampling", "reservations_of_sampling"]
+
+
+def promise_of_sampling(request: Mapping[str, Any]) -> str:
+    """Explain the guarantee of a requested model that publishes a sample; see `shoal.report.promise`."""
+    return _(
+        "Every published record is one of at least {k} that are equal in all columns. The procedure is differentially "
+        "private: whether a record is in the original table changes the probability of any release by a factor of at "
+        "most e^{epsilon}, except with a probability of {delta}."
+    ).format(k=number(request["k"]), epsilon=number(request["epsilon"]), delta=f"{request['delta']:g}")
+
+
+def reservations_of_sampling() -> list[str]:
+    """List the limits of differential privacy by sampling."""
+    return [
+        _(
+            "The guarantee is one of the procedure: each record stayed by a draw of the operating system, and classes "
+            "that were too small were left out. Readers can check the sizes of the classes, not the draw."
+        ),
+        _(
+            "It holds if the columns, their types and how they were made coarser were fixed without looking at the "
+            "table."
+        ),
+        _("Each record is taken for another person: for a person with several records the factor is larger."),
+        _("It counts one release. Each further release of the same people adds its own factor and probability."),
+    ]

@@ -1,0 +1,66 @@
+"""Check that a request for differential privacy leaves nothing to the records that may not stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shoal._messages import Suggestion
+from shoal.errors import ParameterError
+from shoal.models import DifferentialPrivacy
+from shoal.request.texts import listed_names
+
+if TYPE_CHECKING:
+    from shoal.models import PrivacyModel
+    from shoal.request.request import Request
+
+__all__ = ["check_sampling", "samples"]
+
+_NAME = "Differential privacy"
+
+
+def samples(privacy: PrivacyModel | Sequence[PrivacyModel] | None) -> bool:
+    """Check whether differential privacy is among some models."""
+    listed = privacy if isinstance(privacy, Sequence) else (privacy,)
+    return any(isinstance(model, DifferentialPrivacy) for model in listed)
+
+
+def check_sampling(request: Request) -> None:
+    """Check that the proof of differential privacy holds for a request, if it asks for it.
+
+    Raises
+    ------
+    ParameterError
+        If it would not hold.
+    """
+    if request.requirement.sampling is None:
+        return
+    schema = request.schema
+    if schema.sensitive or schema.insensitive:
+        raise ParameterError(
+            f"{_NAME} makes no difference between columns: name all that are published with ",
+            Suggestion("quasi_identifiers"),
+            ".",
+        )
+    if schema.units and (request.rows_per_person != 1 or len(schema.units) > 1):
+        raise ParameterError(
+            f"{_NAME} needs one record for each person: ", Suggestion("rows_per_person", 1), " chooses it."
+        )
+    # Nothing may repeat the draw, or show the place of a record.
+    if request.seed is not None:
+        raise ParameterError(
+            f"{_NAME} needs draws that cannot be repeated, from the operating system: leave out ",
+            Suggestion("seed"),
+            ".",
+        )
+    if request.keep_order:
+        raise ParameterError("The order of the input reveals records: leave out ", Suggestion("keep_order"), ".")
+    # The published values must not depend on the table.
+    for key, coarsening in request.coarsenings.items():
+        if not coarsening.streams:
+            raise ParameterError(
+                f"The coarsening of {listed_names(key)} depends on the records, but {_NAME.lower()} needs one that is "
+                "fixed before: such as a width or cuts of bins, or a level of a hierarchy."
+            )
+    if request.hierarchies:
+        raise ParameterError(f"{_NAME} publishes each column at one level: choose it with ", Suggestion("coarsen"), ".")

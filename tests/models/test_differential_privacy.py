@@ -1,0 +1,193 @@
+"""Differential privacy by sampling: parameters against an exact count of the mechanism, and releases."""
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import shoal
+from shoal.cli.main import app
+from shoal.errors import InfeasibleError, ParameterError, UnsupportedError
+from shoal.models.sampling import SAMPLING_SCALE, least_class, sampling_threshold
+from shoal.pipeline import sampling
+
+ONE = shoal.DifferentialPrivacy(epsilon=1, delta=1e-6)
+DRAWN = {"quasi_identifiers": ["age", "ill"], "privacy": ONE}
+
+
+def power(exponent, terms=60):
+    """e**exponent by its series, to more digits than the thresholds have."""
+    total, term = Fraction(0), Fraction(1)
+    for n in range(1, terms):
+        total, term = total + term, term * exponent / n
+    return total
+
+
+def table(counts):
+    return pl.DataFrame(
+        [row for row, count in counts.items() for _ in range(count)], schema=["age", "ill"], orient="row"
+    )
+
+
+BIG = table({(30, "no"): 900, (30, "yes"): 300, (41, "no"): 500, (77, "zebra"): 12})
+
+
+@pytest.mark.parametrize(("epsilon", "ks"), [("1/2", [39, 63, 101]), ("1", [47, 74, 118]), ("2", [81, 131, 200])])
+def test_the_least_classes_are_the_published_ones(epsilon, ks):
+    assert [least_class(Fraction(epsilon), Fraction(1, 10**digits)) for digits in (4, 6, 9)] == ks
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 2), Fraction(1), Fraction(7, 3), Fraction(5)])
+def test_the_threshold_is_the_largest_that_the_proof_allows(epsilon):
+    threshold, stays = sampling_threshold(epsilon), 1 - 1 / power(epsilon)
+    assert Fraction(threshold, SAMPLING_SCALE) <= stays < Fraction(threshold + 1, SAMPLING_SCALE)
+
+
+def published_sizes(n, beta, k):
+    """How probable each published size of a class of n records is; 0: it is left out."""
+    sizes = {}
+    for m in range(n + 1):
+        size = m if m >= k else 0
+        sizes[size] = sizes.get(size, 0) + comb(n, m) * beta**m * (1 - beta) ** (n - m)
+    return sizes
+
+
+def excess(left, right, factor):
+    """The least delta with P[left in S] <= factor * P[right in S] + delta for every set S of outcomes."""
+    return sum(max(0, share - factor * right.get(size, 0)) for size, share in left.items())
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "1/100"), ("2", "1/20"), ("1/2", "1/10")])
+def test_a_record_more_or_less_changes_no_odds_by_more_than_the_factor(epsilon, delta):
+    epsilon, delta = Fraction(epsilon), Fraction(delta)
+    # Rounded to small denominators on the safe side, so that the exact sums stay short.
+    beta = Fraction(int((1 - 1 / power(epsilon)) * 10**4), 10**4)
+    factor, k = power(epsilon), least_class(epsilon, delta)
+
+    def worst(k):
+        pairs = [(published_sizes(n, beta, k), published_sizes(n + 1, beta, k)) for n in range(3 * k)]
+        return max(max(excess(one, other, factor), excess(other, one, factor)) for one, other in pairs)
+
+    assert worst(k) <= delta
+    assert worst(1) > delta  # without classes of a least size it does not hold
+
+
+def test_equal_rows_that_were_counted_are_drawn_one_by_one(monkeypatch):
+    numbers = [5, 1, 9, 0, 3, 7, 2, 8]
+    monkeypatch.setattr(sampling.os, "urandom", lambda size: b"".join(n.to_bytes(8, "little") for n in numbers))
+    assert sampling.draw_counts(np.array([3, 0, 4, 1]), 4).tolist() == [1, 0, 3, 0]
+
+
+def test_draws_of_several_blocks_add_up(monkeypatch):
+    monkeypatch.setattr(sampling, "_ROWS_AT_ONCE", 7)
+    counts = np.array([5, 20, 0, 100])
+    assert sampling.draw_counts(counts, 2**64 - 1).tolist() == counts.tolist()
+    assert sampling.draw_counts(counts, 0).tolist() == [0, 0, 0, 0]
+    half = sampling.draw_counts(np.array([40_000, 60_000]), 2**63)
+    assert abs(half[0] - 20_000) < 1_000
+    assert abs(half[1] - 30_000) < 1_000
+
+
+@pytest.mark.parametrize("many", [1, 30])  # few rows, and so many that equal ones are counted
+def test_a_release_is_a_sample_in_large_classes(many):
+    data = pl.concat([BIG] * many)
+    release = shoal.anonymize(data, **DRAWN)
+    before, after = (
+        {row[:-1]: row[-1] for row in frame.group_by("age", "ill").len().iter_rows()} for frame in (data, release.data)
+    )
+    assert set(after) <= set(before)
+    assert all(74 <= count <= before[row] for row, count in after.items())
+    assert 0.55 < sum(after.values()) / data.height < 0.7
+    assert release.certificate.achieved["k"] == min(after.values())
+    assert many > 1 or (77, "zebra") not in after
+
+
+def test_public_files_show_nothing_of_records_that_were_left_out(tmp_path):
+    shoal.anonymize(BIG, **DRAWN).save(tmp_path / "out")
+    for file in (tmp_path / "out").iterdir():
+        text = file.read_text()
+        assert "zebra" not in text
+        assert str(BIG.height) not in text, file.name  # the number of records is of the original
+
+
+def test_no_class_is_large_enough():
+    with pytest.raises(InfeasibleError, match="No 74 of the records"):
+        shoal.anonymize(BIG.head(70), **DRAWN)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"quasi_identifiers": ["age"], "sensitive": "ill"}, "name all that are published"),
+        ({"quasi_identifiers": ["age"], "insensitive": "ill"}, "name all that are published"),
+        ({"seed": 1}, "leave out the 'seed'"),
+        ({"keep_order": True}, "order of the input"),
+        ({"coarsen": {"age": shoal.Bins(quantiles=4)}}, "depends on the records"),
+        ({"person": "who"}, "rows_per_person"),
+        (
+            {"hierarchies": {"ill": shoal.Hierarchy.from_rows([["no", "*"], ["yes", "*"], ["zebra", "*"]])},
+             "recoding": "generalization"},
+            "one level",
+        ),
+    ],
+)  # fmt: skip
+def test_requests_for_which_the_proof_does_not_hold(more, message):
+    data = BIG.with_row_index("who") if "person" in more else BIG
+    with pytest.raises(ParameterError, match=message):
+        shoal.anonymize(data, **{**DRAWN, **more})
+
+
+def test_other_algorithms_are_refused():
+    with pytest.raises(UnsupportedError, match="safepub"):
+        shoal.anonymize(BIG, **DRAWN, algorithm="mondrian")
+    with pytest.raises(UnsupportedError, match="differential privacy alone"):
+        shoal.anonymize(BIG, quasi_identifiers=["age", "ill"], k=5, algorithm="safepub")
+
+
+@pytest.mark.parametrize("verb", [shoal.compare, shoal.tradeoff])
+def test_verbs_that_make_many_releases_refuse(verb):
+    with pytest.raises(ParameterError, match="covers one release"):
+        verb(BIG, **DRAWN)
+
+
+def test_one_record_of_each_person_is_drawn(monkeypatch):
+    visits = pl.concat([BIG.with_row_index("who")] * 3)
+    release = shoal.anonymize(visits, **DRAWN, person="who", rows_per_person=1)
+    assert release.data.height < 0.7 * BIG.height
+    assert release.data.columns == ["age", "ill"]
+
+
+def test_the_command_line_and_its_audit(tmp_path):
+    BIG.write_csv(tmp_path / "people.csv")
+    words = ["--qi", "age,ill", "--epsilon", "1", "--delta", "1e-6"]
+    made = CliRunner().invoke(app, ["anonymize", str(tmp_path / "people.csv"), *words, "-o", str(tmp_path / "out")])
+    assert made.exit_code == 0, made.output
+    assert "records were left out" in " ".join(made.output.split())
+    seen = CliRunner().invoke(app, ["audit", str(tmp_path / "out" / "release.csv"), *words])
+    assert seen.exit_code == 0, seen.output
+    assert "delta-disclosure" not in seen.output
+    alone = CliRunner().invoke(app, ["anonymize", str(tmp_path / "people.csv"), *words[:4], "-o", str(tmp_path / "no")])
+    assert alone.exit_code == 2
+    assert "--epsilon needs --delta" in alone.output
+
+
+def test_a_folder_that_is_streamed(tmp_path):
+    for number in range(3):
+        (tmp_path / "in").mkdir(exist_ok=True)
+        BIG.write_parquet(tmp_path / "in" / f"{number}.parquet")
+    release = shoal.anonymize(tmp_path / "in", engine="stream", **DRAWN)
+    release.save(tmp_path / "out")
+    published = pl.concat([pl.read_parquet(file) for file in (tmp_path / "out").rglob("*.parquet") if file.is_file()])
+    sizes = published.group_by("age", "ill").len()["len"]
+    assert sizes.min() >= 74
+    assert 0.55 < published.height / (3 * BIG.height) < 0.7
+
+
+def test_its_words_are_those_of_its_parameters(tmp_path):
+    request = shoal.Request(quasi_identifiers=["age", "ill"], privacy=ONE)
+    assert request.to_cli()[2:] == ["--epsilon", "1", "--delta", "1e-06"]
+    (tmp_path / "release.toml").write_text(request.to_toml())
+    assert shoal.Request.from_toml(tmp_path / "release.toml").privacy == [ONE]
