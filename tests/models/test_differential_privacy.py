@@ -190,4 +190,4 @@ def test_its_words_are_those_of_its_parameters(tmp_path):
     request = shoal.Request(quasi_identifiers=["age", "ill"], privacy=ONE)
     assert request.to_cli()[2:] == ["--epsilon", "1", "--delta", "1e-06"]
     (tmp_path / "release.toml").write_text(request.to_toml())
-    assert shoal.Request.from_toml(tmp_path / "release.toml").privacy == [ONE]
+    assert shoal.Request.from_toml(tmp_path / "release.toml").privacy == (ONE,)

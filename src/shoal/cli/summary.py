@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli.console import folder_lines, lines_of, plain
+from shoal.report.cost_sentences import counted, gap_sentence
 from shoal.report.person_risk import risk_figures
 from shoal.report.sentences import (
     achieved_for,
-    counted,
     found,
-    gap_sentence,
     listed,
     model_title,
     number,

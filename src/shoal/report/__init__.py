@@ -2,6 +2,7 @@
 
 from shoal.report.about import About
 from shoal.report.again import attack_result, render_again
+from shoal.report.cost_sentences import gap_sentence
 from shoal.report.distributions import Distribution, distributions, find_unchanged_groups
 from shoal.report.facts import (
     AttributeConfidence,
@@ -18,7 +19,7 @@ from shoal.report.facts import (
 from shoal.report.inspection_page import render_inspection
 from shoal.report.judgements import render_attack, render_audit
 from shoal.report.page import render, render_public, render_publication, render_risk, risk_rows, size_rows, write_report
-from shoal.report.sentences import achieved_for, gap_sentence, model_title, promise, reservations
+from shoal.report.sentences import achieved_for, model_title, promise, reservations
 from shoal.report.trade_off_page import render_trade_off
 
 __all__ = [

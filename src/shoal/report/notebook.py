@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shoal.report.cost_sentences import counted, gap_sentence
 from shoal.report.person_risk import risk_figures
 from shoal.report.sentences import (
     achieved_for,
-    counted,
     found,
-    gap_sentence,
     model_title,
     number,
     percent,

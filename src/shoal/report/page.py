@@ -13,6 +13,7 @@ from shoal.errors import OutputError
 from shoal.findings import WARNINGS
 from shoal.metrics import METRICS
 from shoal.report import sentences
+from shoal.report.cost_sentences import counted, gap_sentence
 from shoal.report.person_risk import PERSON_OUTCOMES, bundle_sentence, risk_figures
 from shoal.report.templating import template
 from shoal.verification.published_folder import COUNTERFEITS
@@ -409,8 +410,8 @@ def _collect_cost(cost: Mapping[str, Any], source: Mapping[str, Any] | None) -> 
     return {
         "cost": cost,
         "bound": cost.get("lower_bound") or {},
-        "shown": sentences.counted(cost),
-        "gap": sentences.gap_sentence(cost, source),
+        "shown": counted(cost),
+        "gap": gap_sentence(cost, source),
     }
 
 

@@ -8,7 +8,7 @@ from shoal._core.language import gettext as _
 from shoal._core.words import number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["promise_of_sampling", "reservations_of_sampling"]
 
@@ -22,8 +22,10 @@ def promise_of_sampling(request: Mapping[str, Any]) -> str:
     ).format(k=number(request["k"]), epsilon=number(request["epsilon"]), delta=f"{request['delta']:g}")
 
 
-def reservations_of_sampling() -> list[str]:
-    """List the limits of differential privacy by sampling."""
+def reservations_of_sampling(requested: Sequence[Mapping[str, Any]]) -> list[str]:
+    """List the limits of differential privacy by sampling, given the requested models."""
+    of_records = all(request.get("of") != "one_record_each" for request in requested)
+    several = _("Each record is taken for another person: for a person with several records the factor is larger.")
     return [
         _(
             "The guarantee is one of the procedure: each record stayed by a draw of the operating system, and classes "
@@ -33,6 +35,6 @@ def reservations_of_sampling() -> list[str]:
             "It holds if the columns, their types and how they were made coarser were fixed without looking at the "
             "table."
         ),
-        _("Each record is taken for another person: for a person with several records the factor is larger."),
+        *([several] if of_records else []),
         _("It counts one release. Each further release of the same people adds its own factor and probability."),
     ]

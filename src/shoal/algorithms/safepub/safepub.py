@@ -25,7 +25,7 @@ __all__ = ["SafePub"]
 
 @dataclass(frozen=True)
 class SafePub(Algorithm):
-    """Each class of equal records is a group: whatever else an algorithm did would depend on the records.
+    """Each class of equal records is a group: any other group would depend on the records.
 
     Examples
     --------

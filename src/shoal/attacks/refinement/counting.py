@@ -162,7 +162,7 @@ def _hits_needed(cell: Segments, at: int, *, used: bool) -> int | None:
 
 
 def _positions(cell: Segments, k: int) -> Iterator[tuple[int, int, Segments, Segments]]:
-    """Yield every value that may lie in the middle of a group: its segment, how many times, and the values beside it.
+    """Yield every value that may lie in the middle of a group: its segment, its count, and the values around it.
 
     If no cut leaves k rows on both sides, fewer than k rows are below one value, and fewer than k above it.
     """
