@@ -327,7 +327,8 @@ class Request(RequestFields):
         # Each property validates a part of the request when it is first computed.
         resolved = self.resolve_columns(columns)
         _ = resolved.requirement
-        check_sampling(resolved)
+        if resolved.requirement.sampling is not None:
+            check_sampling(resolved, resolved.schema)
         resolved = replace(resolved, hierarchies=resolved.trees)
         _ = resolved.chosen
         return resolved

@@ -12,7 +12,8 @@ from shoal.request.texts import listed_names
 
 if TYPE_CHECKING:
     from shoal.models import PrivacyModel
-    from shoal.request.request import Request
+    from shoal.request.request_fields import RequestFields
+    from shoal.table import Schema
 
 __all__ = ["check_sampling", "samples"]
 
@@ -25,17 +26,20 @@ def samples(privacy: PrivacyModel | Sequence[PrivacyModel] | None) -> bool:
     return any(isinstance(model, DifferentialPrivacy) for model in listed)
 
 
-def check_sampling(request: Request) -> None:
-    """Check that the proof of differential privacy holds for a request, if it asks for it.
+def check_sampling(request: RequestFields, schema: Schema) -> None:
+    """Check that the proof of differential privacy holds for a request that asks for it.
+
+    Parameters
+    ----------
+    request : RequestFields
+    schema : Schema
+        Its roles, resolved for the columns of the table.
 
     Raises
     ------
     ParameterError
         If it would not hold.
     """
-    if request.requirement.sampling is None:
-        return
-    schema = request.schema
     if schema.sensitive or schema.insensitive:
         raise ParameterError(
             f"{_NAME} makes no difference between columns: name all that are published with ",
@@ -56,7 +60,7 @@ def check_sampling(request: Request) -> None:
     if request.keep_order:
         raise ParameterError("The order of the input reveals records: leave out ", Suggestion("keep_order"), ".")
     # The published values must not depend on the table.
-    for key, coarsening in request.coarsenings.items():
+    for key, coarsening in (request.coarsen or {}).items():
         if not coarsening.streams:
             raise ParameterError(
                 f"The coarsening of {listed_names(key)} depends on the records, but {_NAME.lower()} needs one that is "
