@@ -150,6 +150,7 @@ def _open_people(table: PublishedTable, targets: Any) -> pl.DataFrame:
     check_columns(people, table.names, "the targets")
     if not people.height:
         raise NoRowsError("There is nobody among the targets.")
+    # The cells must be readable as values of the targets.
     people = table.convert_people(people)
     problems = find_unmatched_columns(table.read(people), people, "members")
     if problems:
@@ -161,6 +162,7 @@ def _summarize(
     kind: str, weights: Sequence[float], single: NDArray[np.bool_], bound: float, people: int
 ) -> dict[str, Any]:
     """Summarize the predicates of one kind."""
+    # Only predicates of at most this weight count as successes.
     heavy = np.array(weights, dtype=np.float64)
     light = heavy <= bound
     # Exactly one of n people satisfies a random predicate of weight w.
@@ -195,6 +197,7 @@ def _make_predicates(table: PublishedTable) -> Iterator[_Predicate]:
     understood = table.read()
     known = Knowledge(method="none", smallest=smallest, shared_by=shared_by, k=0)
     columns = hidden_columns(table, understood, known)
+    # One record of each group has its cells; the weight of each cell is a share of the column.
     sizes = np.bincount(table.group_of).tolist()
     first = np.unique(table.group_of, return_index=True)[1]
     labels = np.column_stack([understood[column.name].codes[first] for column in columns]).tolist()
@@ -205,6 +208,7 @@ def _make_predicates(table: PublishedTable) -> Iterator[_Predicate]:
         weights = [of[label] if of else 1.0 for of, label in zip(shares, cells, strict=True)]
         box = float(np.prod(weights))
         yield _Predicate(kind="hash", group=group, size=size, weight=box / size)
+        # Replace one cell by each of its ends, members and certain ranges.
         for column, values, label, share in zip(columns, shown, cells, weights, strict=True):
             for kind, piece in values[label] if share else ():
                 text = column.write(piece)
@@ -219,11 +223,13 @@ def _list_values(column: ReadColumn, hidden: HiddenColumn) -> list[list[tuple[st
     shown = hidden.shown or ((),) * len(column.labels)
     for label, pieces, cell in zip(column.labels, shown, hidden.cells, strict=True):
         listed: list[tuple[str, Piece]] = []
+        # Ends of intervals, and members of sets.
         form = column.form(str(label)).kind if label is not None and column.meaning.kind in ("", "values") else ""
         if form == "interval" and len(pieces) == 1 and pieces[0][0] < pieces[0][1]:
             listed += [("end", (end, end)) for end in pieces[0]]
         elif form == "set":
             listed += [("end", piece) for piece in pieces if piece[0] == piece[1]]
+        # Ranges that are not such ends already.
         ends = {piece for _, piece in listed}
         listed += [("segment", piece) for piece in _list_certain(cell) if piece not in ends]
         found.append(listed)
@@ -248,7 +254,7 @@ def _count_matches(
     predicates: Sequence[_Predicate],
     progress: Progress,
 ) -> NDArray[np.int64]:
-    """Find the only person who satisfies each predicate; -1 if nobody or several do."""
+    """Find the only person who satisfies each predicate; -1 if none or several do."""
     import polars as pl
 
     # Each predicate is a row of cells; that of a hash has the cells of its group.
@@ -263,6 +269,7 @@ def _count_matches(
         rows = rows.with_columns(
             pl.Series(name, [cells.get(at, cell) for at, cell in enumerate(column)], dtype=pl.String)
         )
+    # Boxes of all rows are joined with the people at once.
     join = join_compatible(replace(table, frame=rows).read(people), people)
     found = np.full(len(predicates), -1, dtype=np.int64)
     plain = np.array([one.size == 0 for one in predicates])
@@ -289,6 +296,7 @@ def _find_single(
     The rows are of one person if the number of rows times the sum of the squares of their numbers is the square of the
     sum of their numbers (Cauchy and Schwarz).
     """
+    # Numbers from 1, so that a person's square is never 0.
     number = owners + 1
     found = []
     for one in chosen.T:

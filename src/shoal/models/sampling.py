@@ -92,6 +92,7 @@ def _bound_tail(n: int, beta: Fraction, first: int) -> Decimal:
     up = _UP
     stays, leaves = (up.divide(Decimal(one.numerator), Decimal(one.denominator)) for one in (beta, 1 - beta))
     odds = up.divide(Decimal((beta / (1 - beta)).numerator), Decimal((beta / (1 - beta)).denominator))
+    # The first term, rounded up in every step.
     term = up.multiply(
         up.multiply(Decimal(math.comb(n, first)), up.next_plus(up.power(stays, first))),
         up.next_plus(up.power(leaves, n - first)),

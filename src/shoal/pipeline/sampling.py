@@ -54,6 +54,7 @@ def draw_counts(counts: NDArray[np.int64], threshold: int) -> NDArray[np.int64]:
     threshold : int
         See `sample_rows`.
     """
+    # Row r belongs to the first kind whose end is above r.
     ends = np.cumsum(counts)
     kept, rows = np.zeros(len(counts), dtype=np.int64), int(ends[-1])
     for begin in range(0, rows, _ROWS_AT_ONCE):
@@ -82,6 +83,7 @@ def keep_large_classes(
     InfeasibleError
         If no class is large enough.
     """
+    # Sizes of classes of all published columns, after coarsening.
     classes = encoded.table.classes
     stays = np.flatnonzero(classes.class_sizes[classes.of_rows] >= request.requirement.k)
     if not len(stays):
@@ -89,6 +91,7 @@ def keep_large_classes(
             f"No {request.requirement.k} of the records that were drawn publish the same cells, so that nothing would "
             "be left. Make columns coarser, leave columns out, or allow a larger epsilon or delta."
         )
+    # The others are left out as if they had not been drawn.
     kept = np.zeros_like(opened.publishable_counts)
     kept[rows[stays]] = opened.publishable_counts[rows[stays]]
     counts = encoded.table.multiplicities[stays]

@@ -40,12 +40,14 @@ def check_sampling(request: RequestFields, schema: Schema) -> None:
     ParameterError
         If it would not hold.
     """
+    # Every published column is part of the classes.
     if schema.sensitive or schema.insensitive:
         raise ParameterError(
             f"{_NAME} makes no difference between columns: name all that are published with ",
             Suggestion("quasi_identifiers"),
             ".",
         )
+    # The draw protects one record.
     if schema.units and (request.rows_per_person != 1 or len(schema.units) > 1):
         raise ParameterError(
             f"{_NAME} needs one record for each person: ", Suggestion("rows_per_person", 1), " chooses it."
