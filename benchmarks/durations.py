@@ -44,6 +44,7 @@ MINUTES: dict[str, float] = {
     "risk": 1,
     "estimators": 4,
     "attacks": 2.5,
+    "refinement": 6,
     "large": 8,
     "billion": 6,
     "rivals": 7,

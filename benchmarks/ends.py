@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from benchmarks.settings import Settings
 
-__all__ = ["measure"]
+__all__ = ["measure", "people_with_birth_dates"]
 
 _K = 5
 _ALGORITHMS = ("mondrian", "hilbert", "cluster")
@@ -68,11 +68,11 @@ def _tables(settings: Settings) -> Iterator[tuple[str, pl.DataFrame, tuple[str, 
     census = census.select(*census.columns[:4], pl.col("income").alias("told"))
     yield f"census-like, {census.height:,} rows", census, tuple(census.columns[:4])
     for rows in sorted({3_000, 60_000 // fewer}):
-        people = _people(rows, settings.seed)
+        people = people_with_birth_dates(rows, settings.seed)
         yield f"birth dates, {rows:,} rows", people, ("born", "sex", "zip")
 
 
-def _people(rows: int, seed: int) -> pl.DataFrame:
+def people_with_birth_dates(rows: int, seed: int) -> pl.DataFrame:
     """Return made-up people with exact birth dates."""
     import polars as pl
 

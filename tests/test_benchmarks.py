@@ -89,6 +89,7 @@ MODULES = (
     "patterns",
     "plane",
     "processes",
+    "refinement",
     "regions",
     "republish",
     "results",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -327,3 +329,68 @@ def test_columns_without_a_condition_are_not_measured() -> None:
     found = refinement_attack(frame, quasi_identifiers=["age", "at"], smallest=True, certificate=certificate)
     assert [one["column"] for one in found["not_measured_columns"]] == ["at"]
     assert "not measured" in " ".join(found.sentences()).lower()
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_classes_that_were_too_small_agree_with_every_table(seed: int) -> None:
+    """Local recoding by two nodes: the values of the first, then one column coarser, or both."""
+    rng = np.random.default_rng(seed)
+    trees = {
+        name: shoal.Hierarchy.from_rows([[f"{name}{at}", "*"] for at in range(2 + (name == "b"))]) for name in "ab"
+    }
+    sizes = [len(tree.labels[0]) for tree in trees.values()]
+    k = 3
+    rows = [(int(rng.integers(sizes[0])), int(rng.integers(sizes[1]))) for _ in range(int(rng.integers(6, 9)))]
+    coarse = [(False, True), (True, False)][int(rng.integers(2))]
+
+    def publish(table: Sequence[tuple[int, int]]) -> list[tuple[object, ...]] | None:
+        first = {row for row in table if table.count(row) >= k}
+        later = [tuple("*" if wide else value for wide, value in zip(coarse, row, strict=True)) for row in table]
+        cells = [row if row in first else cell for row, cell in zip(table, later, strict=True)]
+        return cells if all(cells.count(cell) >= k for cell in cells) else None
+
+    cells = publish(rows)
+    # Readers know of the first node only if some group was published at it.
+    if cells is None or len({"*" in cell for cell in cells}) < 2:
+        return
+    # Try the values of all records of later groups, with the first ones as they are published.
+    hidden = [at for at, cell in enumerate(cells) if "*" in cell]
+    place = coarse.index(True)
+    tables: list[list[tuple[int, int]]] = []
+    for values in itertools.product(range(sizes[place]), repeat=len(hidden)):
+        table = list(rows)
+        for at, value in zip(hidden, values, strict=True):
+            other = cells[at][1 - place]
+            table[at] = (value, other) if place == 0 else (other, value)  # type: ignore[assignment]
+        if publish(table) == cells:
+            tables.append(table)
+    known = 0
+    for cell in {cells[at] for at in hidden}:
+        of = [at for at in hidden if cells[at] == cell]
+        counts = [[sum(table[at][place] == value for at in of) for value in range(sizes[place])] for table in tables]
+        known += sum(map(min, zip(*counts, strict=True)))
+    text = [
+        ["*" if value == "*" else f"{name}{value}" for name, value in zip("ab", cell, strict=True)] for cell in cells
+    ]
+    frame = pl.DataFrame(text, schema=["a", "b"], orient="row")
+    found = refinement_attack(frame, quasi_identifiers=["a", "b"], method="local", k=k, hierarchies=trees)
+    assert (found.successes, found.baseline.successes, found.attempts) == (known, 0, len(hidden))
+    boxes = sizes[place] ** len(hidden)
+    if found["method_groups"] == len({cells[at] for at in hidden}):
+        assert found["entropy_left"] == pytest.approx(math.log(len(tables)) / math.log(boxes), abs=1e-9)
+
+
+def test_a_local_recoding_betrays_values_of_small_classes() -> None:
+    """Of eight records, at most four of each sex were left when sexes were published: there are four of each."""
+    trees = {
+        "sex": shoal.Hierarchy.from_rows([["m", "*"], ["f", "*"]]),
+        "town": shoal.Hierarchy.from_rows([["a", "*"], ["b", "*"]]),
+    }
+    frame = pl.DataFrame({"sex": ["*"] * 8 + ["m"] * 5, "town": ["a"] * 8 + ["b"] * 5})
+    reading: Any = {"quasi_identifiers": ["sex", "town"], "hierarchies": trees}
+    found = refinement_attack(frame, method="local", k=5, **reading)
+    assert (found.successes, found.attempts, found["method_groups"]) == (8, 8, 1)
+    assert found.control is not None
+    assert found.control.successes < 8
+    # Were five of them of one sex, they would have been published with it.
+    assert refinement_attack(frame[:4], method="local", k=5, **reading).successes == 0

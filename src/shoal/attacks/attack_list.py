@@ -523,15 +523,15 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
                 assumptions="The adversary has the public files only. Cells are the smallest that cover their group, "
                 "as without hierarchies; patterns with stars that a group does not need are made otherwise. A column "
                 "has the values, and numbers the decimal places, that it shows somewhere. mondrian is strict Mondrian "
-                "for k-anonymity of records with exact ends; full-domain suppresses no record, and its hierarchies are "
-                "known. Records of a group are not told apart: what is known is that one of them has the value.",
+                "for k-anonymity of records with exact ends; full-domain suppresses no record; local is a full-domain "
+                "recoding repeated for what it suppressed, each group at its node; the hierarchies of both are known. "
+                "Records of a group are not told apart: what is known is that one of them has the value.",
                 formula="Successes: sum of the smallest count of value v in all tables of a group that satisfy the "
                 "conditions, over groups, columns and values. An interval has a record at each end, or in the first "
                 "cell of the public grid there that certainly holds enough records; each member of a set occurs; a "
                 "star has two values, and a node two of its children; mondrian: no value divides the group into parts "
-                "of k records; full-domain: one level further down some node has 1 to k - 1 records. Tables are "
-                "counted by inclusion and exclusion, "
-                "and by the place of the middle value. Entropy left: log2 of this number / log2 of all tables in the "
+                "of k records; full-domain: one level further down some node has 1 to k - 1 records; local: at each finer "
+                "node that was published, fewer than k records are in a class, and none in a published one. Entropy left: log2 of this number / log2 of all tables in the "
                 "cells. Baseline: without the method. Control: expected number of right claims for values drawn from "
                 "the published margins within the cells",
                 reference="A. Cohen, Attacks on deidentification's defenses, USENIX Security 2022 (downcoding)",

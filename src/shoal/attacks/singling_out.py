@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from shoal.attacks.compatible_rows import CompatibilityJoin
     from shoal.attacks.published_table import PublishedTable
     from shoal.attacks.refinement.hidden_cells import HiddenCell, HiddenColumn, Piece
-    from shoal.verification.published_columns import ReadColumn
+    from shoal.verification.published_columns import ReadColumn, ReadTable
 
 __all__ = ["singling_out_attack"]
 
@@ -119,7 +119,7 @@ def singling_out_attack(
     owners = number_owners(people, names, "the targets") if names else np.arange(people.height)
     count = int(owners.max()) + 1
     bound = weight if weight is not None else 1 / (100 * count)
-    predicates = list(_make_predicates(table))
+    predicates = list(_make_predicates(table, table.read(people)))
     progress("predicates", 0, len(predicates))
     found = _count_matches(table, people, owners, predicates, progress)
     by_kind = []
@@ -191,10 +191,9 @@ class _Predicate:
     weight: float
 
 
-def _make_predicates(table: PublishedTable) -> Iterator[_Predicate]:
+def _make_predicates(table: PublishedTable, understood: ReadTable) -> Iterator[_Predicate]:
     """Make the predicates of each group from the public table alone."""
     smallest, shared_by = read_smallest(table, None)
-    understood = table.read()
     known = Knowledge(method="none", smallest=smallest, shared_by=shared_by, k=0)
     columns = hidden_columns(table, understood, known)
     # One record of each group has its cells; the weight of each cell is a share of the column.
@@ -205,12 +204,12 @@ def _make_predicates(table: PublishedTable) -> Iterator[_Predicate]:
     shown = [_list_values(understood[column.name], column) for column in columns]
     for group, (size, cells) in enumerate(zip(sizes, labels, strict=True)):
         # A column whose cells have no size makes predicates no lighter.
-        weights = [of[label] if of else 1.0 for of, label in zip(shares, cells, strict=True)]
+        weights = [of[label] or 1.0 if of else 1.0 for of, label in zip(shares, cells, strict=True)]
         box = float(np.prod(weights))
         yield _Predicate(kind="hash", group=group, size=size, weight=box / size)
         # Replace one cell by each of its ends, members and certain ranges.
         for column, values, label, share in zip(columns, shown, cells, weights, strict=True):
-            for kind, piece in values[label] if share else ():
+            for kind, piece in values[label]:
                 text = column.write(piece)
                 if text is not None:
                     inner = box / share * column.weight([piece])

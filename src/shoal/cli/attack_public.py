@@ -15,7 +15,7 @@ __all__ = ["refinement", "singling_out"]
 
 Method = Annotated[
     str,
-    option("--method", metavar="NAME", help="The algorithm that is known: mondrian, full-domain or none."),
+    option("--method", metavar="NAME", help="The algorithm that is known: mondrian, full-domain, local or none."),
 ]
 Smallest = Annotated[
     bool,

@@ -30,6 +30,7 @@ from shoal.attacks.refinement.counting import (
     find_uncut_bounds,
 )
 from shoal.attacks.refinement.hidden_cells import read_hidden_column
+from shoal.attacks.refinement.local import LocalColumn, bound_local
 from shoal.errors import ParameterError, UnsupportedError
 from shoal.verification.sub_domains import Everything
 
@@ -45,9 +46,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Knowledge", "hidden_columns", "read_smallest", "refinement_attack"]
 
-Method: TypeAlias = Literal["none", "mondrian", "full-domain"]
+Method: TypeAlias = Literal["none", "mondrian", "full-domain", "local"]
 """What the adversary knows of the algorithm."""
-_METHODS = ("none", "mondrian", "full-domain")
+_METHODS = ("none", "mondrian", "full-domain", "local")
 
 
 def refinement_attack(
@@ -64,7 +65,8 @@ def refinement_attack(
     A cell that stands for several values hides the value of each record of its group. The adversary has the public
     files only. If each cell is the smallest that covers its group, then an interval has a record at each end, each
     member of a set occurs, and the records of a star differ. If the method is known, too, then no cut was allowed
-    (`mondrian`), or no finer node was feasible (`full-domain`).
+    (`mondrian`), no finer node was feasible (`full-domain`), or classes were too small at the turn of a finer node
+    (`local`).
 
     Formula: successes = sum of the smallest number of records with value v in all tables that satisfy these
     conditions, over the groups, the columns and the values v of their hidden cells. Entropy left: log2 of the number of
@@ -76,9 +78,11 @@ def refinement_attack(
     ----------
     release : frame, path, or Release
         The published table of any tool: a frame, a file, or the folder of a release.
-    method : {"none", "mondrian", "full-domain"}
+    method : {"none", "mondrian", "full-domain", "local"}
         The algorithm that is known. `mondrian` is strict Mondrian for k-anonymity of records, and gives nothing if ends
-        are shared. `full-domain` needs the hierarchies, and a release without suppressed records.
+        are shared. `full-domain` needs the hierarchies, and a release without suppressed records. `local` is a
+        full-domain recoding that is repeated for the suppressed records, and needs the hierarchies; groups are
+        published at the nodes of their turn, not at lower ones.
     smallest : bool, optional
         Whether each cell is the smallest that covers its group. By default it is if a certificate states that cells
         show values of the table, and that there are no hierarchies.
@@ -124,13 +128,19 @@ def refinement_attack(
     table = open_published(release, reading, sensitive=False)
     understood = table.read()
     known = _read_knowledge(table, method, smallest, k)
-    columns = hidden_columns(table, understood, known)
-    measured = [one for one in columns if one.problem is None]
-    # Groups with equal cells in a column and equally many rows are computed once.
     sizes = np.bincount(table.group_of).tolist()
     first = np.unique(table.group_of, return_index=True)[1]
+    columns = [] if method == "local" else hidden_columns(table, understood, known)
+    measured = [one for one in columns if one.problem is None]
+    names = [one.name for one in measured]
     uncut = _find_uncut(understood, first, sizes, known)
-    found = []
+    found: list[_Found] = []
+    if method == "local":
+        names = list(table.names)
+        found, concerned = _attack_local(understood, first, sizes, known)
+    else:
+        concerned = len(sizes) if method == "full-domain" else sum(uncut)
+    # Groups with equal cells in a column and equally many rows are computed once.
     for at, column in enumerate(measured):
         progress("refinement", at, len(measured))
         labels = understood[column.name].codes[first]
@@ -148,11 +158,11 @@ def refinement_attack(
         figures={
             "columns": list(table.names),
             "method": method,
-            "method_groups": len(sizes) if method == "full-domain" else sum(uncut),
+            "method_groups": concerned,
             "smallest": known.smallest,
             "known_by": [
-                {"column": column.name, "hidden": one.hidden, "known": one.exactly}
-                for column, one in zip(measured, found, strict=True)
+                {"column": name, "hidden": one.hidden, "known": one.exactly}
+                for name, one in zip(names, found, strict=True)
             ],
             "alone": sum(one.alone for one in found),
             "entropy_left": _share(sum(one.left for one in found), sum(one.box for one in found)),
@@ -238,7 +248,7 @@ def _read_knowledge(table: PublishedTable, method: str, smallest: bool | None, k
     k = k or next((int(model["k"]) for model in requested if model.get("k")), None)
     if k is None or k < 1:
         raise ParameterError("No certificate states the k of the release. Give it with ", Suggestion("k"), ".")
-    return Knowledge(method=method, smallest=smallest and method != "full-domain", shared_by=shared_by, k=k)
+    return Knowledge(method=method, smallest=smallest and method == "mondrian", shared_by=shared_by, k=k)
 
 
 def hidden_columns(table: PublishedTable, understood: ReadTable, known: Knowledge) -> list[HiddenColumn]:
@@ -277,8 +287,12 @@ def _find_level(column: ReadColumn) -> int:
                 return level
         if set(column.labels) == {column.star}:
             return len(tree.labels)
-    raise UnsupportedError(
-        f"full-domain publishes one level of a hierarchy for all records. None is known for '{column.name}', or some "
+    raise _no_level_error(column.name)
+
+
+def _no_level_error(name: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"full-domain publishes one level of a hierarchy for all records. None is known for '{name}', or some "
         "of its cells are of another level. Give the hierarchies with ",
         Suggestion("hierarchies"),
         ", or leave out ",
@@ -342,6 +356,56 @@ def _attack_column(
                 found.by_chance += _expected_hits(rows, least, piece / within if within else 0.0)
     _count_entropy(found, [(cell.segments, rows, whole) for cell, rows, whole in groups], known, failing)
     return found
+
+
+def _attack_local(
+    understood: ReadTable, first: NDArray[np.int64], sizes: Sequence[int], known: Knowledge
+) -> tuple[list[_Found], int]:
+    """Attack a local recoding, all columns of a group together; return figures by column, and the groups concerned."""
+    columns = []
+    for read in understood.columns.values():
+        tree = read.meaning.tree
+        local = None if tree is None else LocalColumn.of(tree, read.labels, read.star)
+        if local is None:
+            raise _no_level_error(read.name)
+        columns.append(local)
+    groups = np.column_stack([read.codes[first] for read in understood.columns.values()]).astype(np.int64)
+    found = [_Found() for _ in columns]
+    margins = [_margin(column, groups[:, at].tolist(), sizes) for at, column in enumerate(columns)]
+    concerned = 0
+    bounds = bound_local(columns, groups, sizes, known.k)
+    for labels, rows, one in zip(groups.tolist(), sizes, bounds, strict=True):
+        concerned += one is not None
+        uncounted = one is not None and one.share is None
+        least_of = [{} for _ in columns] if one is None else one.least
+        greatest_of = least_of if one is None else one.greatest
+        for at, (column, label, figures) in enumerate(zip(columns, labels, found, strict=True)):
+            values = len(column.below[label])
+            if values == 1:
+                continue
+            figures.hidden += rows
+            figures.not_counted += rows * uncounted
+            if not uncounted:
+                figures.box += rows * math.log2(values)
+                figures.left_before += rows * math.log2(values)
+                figures.left += rows * math.log2(values)
+            for part, least in least_of[at].items():
+                figures.alone += least == greatest_of[at][part] == 1
+                if len(part) == 1 and least:
+                    within = sum(margins[at][leaf] for leaf in column.below[label])
+                    figures.exactly += least
+                    figures.by_chance += _expected_hits(rows, least, margins[at][next(iter(part))] / within)
+        # The conditions concern all columns of a group together: their bits are counted with the first.
+        found[0].left += math.log2(one.share) if one is not None and one.share else 0.0
+    return found, concerned
+
+
+def _margin(column: LocalColumn, labels: Sequence[int], sizes: Sequence[int]) -> NDArray[np.float64]:
+    """Compute how many rows have each value, if those of each cell are spread evenly over it."""
+    rows = np.zeros(len(column.tree.labels[0]))
+    for label, size in zip(labels, sizes, strict=True):
+        rows[list(column.below[label])] += size / len(column.below[label])
+    return rows
 
 
 @cache

@@ -135,11 +135,15 @@ def _find_problem(
     if not smallest:
         return "its cells need not be the smallest of their groups"
     spans = any(column.form(str(label)).kind == "interval" for label in column.labels if label is not None)
-    if spans and found.scale == "text":
-        return "its intervals end at names"
+    if any(part.low is None or part.high is None for part in _list_spans(column)):
+        return "its intervals have open ends"
     if spans and shared_by != 1 and not (found.scale == "number" or found.unit == _DAY):
         return "its ends are shared by several records, on no known grid"
     return None
+
+
+def _list_spans(column: ReadColumn) -> list[Span]:
+    return [part for one in column.sub_domains for part in _parts(one) if isinstance(part, Span)]
 
 
 def _star(pieces: Sequence[Piece]) -> HiddenCell:
@@ -228,7 +232,9 @@ class _Positions:
 
         def convert(one: SubDomain) -> list[Piece]:
             texts = {text for part in _parts(one) if isinstance(part, Listed) for text in part.texts}
-            return [(at, at) for at in sorted(places[text] for text in texts)]
+            singles = [(at, at) for at in sorted(places[text] for text in texts)]
+            # Intervals of names in a declared order are consecutive values.
+            return _joined(singles, touching=1) if order and isinstance(one, Listed) else singles
 
         everything = ((0, len(places) - 1),) if places else ()
         return cls(scale="text", unit=Fraction(1), places=places, everything=everything, convert=convert)
@@ -246,7 +252,8 @@ class _Positions:
             unit = Fraction(_SECOND if timed or any(at % _DAY for at in bounds) else _DAY)
         if unit is None or any(at % unit for at in bounds):
             return None
-        least, greatest = int(min(bounds) / unit), int(max(bounds) / unit)
+        # An open end goes beyond all others.
+        least, greatest = int(min(bounds) / unit) - 1, int(max(bounds) / unit) + 1
 
         def convert(one: SubDomain) -> list[Piece]:
             found = []
@@ -305,11 +312,11 @@ def _last_decimal(bounds: Sequence[Fraction]) -> Fraction | None:
     return None
 
 
-def _joined(pieces: list[Piece]) -> list[Piece]:
-    """Join pieces that overlap."""
+def _joined(pieces: list[Piece], *, touching: int = 0) -> list[Piece]:
+    """Join pieces that overlap, or that touch."""
     found: list[Piece] = []
     for first, last in sorted(pieces):
-        if found and first <= found[-1][1]:
+        if found and first <= found[-1][1] + touching:
             found[-1] = (found[-1][0], max(found[-1][1], last))
         else:
             found.append((first, last))
@@ -323,7 +330,7 @@ def _ends(
     pieces: Sequence[Piece], found: _Positions, shared_by: int, sure: Callable[[int, int], int] | None
 ) -> list[Piece]:
     """List the ranges at both ends of an interval that have a row: single values, or cells of the public grid."""
-    if len(pieces) != 1 or found.scale == "text":
+    if len(pieces) != 1:
         return []
     first, last = pieces[0]
     if shared_by == 1:
