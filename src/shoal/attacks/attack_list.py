@@ -530,8 +530,9 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
                 "conditions, over groups, columns and values. An interval has a record at each end, or in the first "
                 "cell of the public grid there that certainly holds enough records; each member of a set occurs; a "
                 "star has two values, and a node two of its children; mondrian: no value divides the group into parts "
-                "of k records; full-domain: one level further down some node has 1 to k - 1 records; local: at each finer "
-                "node that was published, fewer than k records are in a class, and none in a published one. Entropy left: log2 of this number / log2 of all tables in the "
+                "of k records; full-domain: one level further down some node has 1 to k - 1 records; local: of each "
+                "finer node that was published, fewer than k records are in a class, and none in a published one. "
+                "Entropy left: log2 of the number of these tables / log2 of the number of all tables within the "
                 "cells. Baseline: without the method. Control: expected number of right claims for values drawn from "
                 "the published margins within the cells",
                 reference="A. Cohen, Attacks on deidentification's defenses, USENIX Security 2022 (downcoding)",
