@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,7 +13,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from tests.oracles.linked import bundles_of
-from tests.oracles.person_risk import certain_persons, guessed_persons
+from tests.oracles.person_risk import certain_persons, guessed_persons, persons_certain_by_exclusion
 from tests.persons.test_units import QI, SECRET, sixty
 
 import shoal
@@ -21,11 +23,12 @@ from shoal.attacks import (
     homogeneity_attack,
     inference_attack,
     linking_attack,
+    minimality_attack,
     similarity_attack,
     skewness_attack,
 )
 from shoal.cli.main import app
-from shoal.errors import ColumnError, ParameterError
+from shoal.errors import ColumnError, ParameterError, UnsupportedError
 
 ASKED: Reading = {"quasi_identifiers": ["age"], "sensitive": "s"}
 
@@ -81,11 +84,80 @@ def test_bundles_of_linked_rows(seed: int) -> None:
     assert skewness_attack(release, certificate=declared, **ASKED).successes == guessed
 
 
+@pytest.mark.parametrize("seed", range(120))
+def test_excluded_values_of_persons(seed: int) -> None:
+    """An adversary who knows values that a person does not have, against every choice of them and of rows."""
+    frame, j = drawn(seed), seed % 3
+    release = frame.select(pl.col("shown").alias("age"), "s", "u")
+    persons, groups = frame["u"].n_unique(), groups_in(frame)
+    expected = [len(persons_certain_by_exclusion(groups, number)) for number in range(j + 1)]
+    for release_read, more in ((release, {}), (release.drop("u"), {"targets": frame["age", "s", "u"]})):
+        found = background_knowledge_attack(release_read, j=j, person="u", **ASKED, **more)
+        assert (found.attempts, found.successes, found["by_number"]) == (persons, expected[-1], expected)
+        assert found["of"] == "persons"
+        assert "expected to be" not in " ".join(found.sentences())
+    # Nothing is excluded: that is the homogeneity attack.
+    assert expected[0] == len(certain_persons(groups))
+
+
+def merge_if_needed(original: pl.DataFrame) -> pl.DataFrame:
+    """Publish two intervals of ages if no value has more than half of the rows in one of them, else one interval."""
+    shown = original.with_columns(age=pl.when(pl.col("age") < 2).then(pl.lit("[0, 1]")).otherwise(pl.lit("[2, 3]")))
+    most = (
+        shown.group_by("age", "s")
+        .len()
+        .group_by("age")
+        .agg(pl.max("len"))
+        .join(shown.group_by("age").len("n"), on="age")
+    )
+    if (most["len"] * 2 > most["n"]).any():
+        shown = shown.with_columns(age=pl.lit("[0, 3]"))
+    return shown.select("age", "s")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_originals_of_persons(seed: int) -> None:
+    """The beliefs about a person are those of all originals, of which any row of the person may have a value."""
+    frame = drawn(seed)
+    people, release = frame["age", "u"], merge_if_needed(frame["age", "s"])
+    found = minimality_attack(
+        release, people, l=2, publish=lambda original: merge_if_needed(original["age", "s"]), person="u", **ASKED
+    )
+
+    def belief(assigned: list[tuple[str, ...]], owner: int, value: str) -> Fraction:
+        own = np.flatnonzero(frame["u"].to_numpy() == owner)
+        return Fraction(sum(value in [one[row] for row in own] for one in assigned), len(assigned))
+
+    def largest(assigned: list[tuple[str, ...]]) -> dict[int, Fraction]:
+        return {owner: max(belief(assigned, owner, value) for value in "xyz") for owner in set(frame["u"])}
+
+    everything = sorted(set(permutations(frame["s"])))
+    possible = [
+        one
+        for one in everything
+        if merge_if_needed(people.with_columns(s=pl.Series(one))).sort("age", "s").equals(release.sort("age", "s"))
+    ]
+    covers = {"[0, 1]": (0, 1), "[2, 3]": (2, 3), "[0, 3]": range(4)}
+    matched = [
+        tuple(release["s"][row] for row in rows)
+        for rows in permutations(range(release.height))
+        if all(age in covers[release["age"][row]] for age, row in zip(people["age"], rows, strict=True))
+    ]
+    after, before = largest(possible), largest(matched)
+    assert (found.attempts, found["of"], found["originals"]) == (len(after), "persons", len(possible))
+    assert found.successes == sum(largest_one > Fraction(1, 2) for largest_one in after.values())
+    assert found.baseline.successes == sum(largest_one > Fraction(1, 2) for largest_one in before.values())
+    assert found["largest_belief"] == float(max(after.values()))
+    assert found["largest_belief_before"] == float(max(before.values()))
+
+
 def test_one_row_of_each_person_is_what_it_was() -> None:
     frame = drawn(3).with_row_index("id")
     release = frame.select("id", pl.col("shown").alias("age"), "s")
-    for attack in (homogeneity_attack, skewness_attack):
+    for attack in (homogeneity_attack, skewness_attack, background_knowledge_attack):
         by_rows, by_persons = (attack(release, **ASKED, **more).to_dict() for more in ({}, {"person": "id"}))
+        # The mean over values excluded at random is one of records.
+        by_rows.pop("by_chance", None)
         assert {**by_rows, "of": "persons"} == by_persons
 
 
@@ -133,10 +205,17 @@ def test_errors() -> None:
     frame = drawn(1).select(pl.col("shown").alias("age"), "s")
     with pytest.raises(ColumnError, match="targets"):
         homogeneity_attack(frame, person="u", **ASKED)
-    with pytest.raises(ParameterError, match="persons"):
-        background_knowledge_attack(drawn(1), person="u", **ASKED)
+    with pytest.raises(UnsupportedError, match="one record each"):
+        minimality_attack(drawn(1), drawn(1), l=2, person="u", **ASKED)
     declared = {"requested": [{"model": "k-anonymity", "k": 1, "of": "linked_persons"}]}
     linked = frame.with_columns(pseudonym=1)
+    for attack in (
+        lambda: background_knowledge_attack(linked, certificate=declared, **ASKED),
+        lambda: minimality_attack(linked, drawn(1), l=2, certificate=declared, **ASKED),
+        lambda: linking_attack(linked, drawn(1), identifier="u", certificate=declared, **ASKED),
+    ):
+        with pytest.raises(UnsupportedError, match="linked rows"):
+            attack()
     with pytest.raises(ParameterError, match="linked"):
         homogeneity_attack(linked, targets=drawn(1), certificate=declared, **ASKED)
 
@@ -171,5 +250,5 @@ def test_links_of_the_sixty() -> None:
         sensitive="disease",
     )  # fmt: skip
     assert (found.attempts, found.successes, found["people"], found["values"]) == (60, 60, 60, None)
-    with pytest.raises(ParameterError, match="persons"):
+    with pytest.raises(ParameterError, match="same column"):
         linking_attack(release, sixty(), identifier="zip", person="patient", quasi_identifiers=QI)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 from tests.oracles.persons import confidence_by_matchings
@@ -18,6 +18,7 @@ __all__ = [
     "compatible_persons",
     "distinct_persons",
     "guessed_persons",
+    "persons_certain_by_exclusion",
     "household_risks",
     "risk_of_persons",
     "summed_weights",
@@ -98,6 +99,28 @@ def alone_in(rows: Sequence[Row], owners: Sequence[Hashable], size: int) -> list
 def certain_persons(groups: Sequence[Sequence[tuple[Hashable, Hashable]]]) -> set[Hashable]:
     """Find the persons who have some value of a group in every matching of its rows, given as (owner, value)."""
     return {owner for group in groups for owner, value in group if confidence_by_matchings([group], owner, value) == 1}
+
+
+def persons_certain_by_exclusion(groups: Sequence[Sequence[tuple[Hashable, Hashable]]], j: int) -> set[Hashable]:
+    """Find the persons with a certain value if j values that they do not have are excluded, by trying all of them."""
+    has: dict[Hashable, set[Hashable]] = {}
+    for owner, value in chain(*groups):
+        has.setdefault(owner, set()).add(value)
+    found = set()
+    for owner, own in has.items():
+        others = sorted(set().union(*has.values()) - own, key=str)
+        for excluded in combinations(others, min(j, len(others))):
+            for group in groups:
+                rows = sum(one == owner for one, _ in group)
+                # Every choice of the person's rows among those of the group that agrees with what is excluded.
+                choices = [
+                    set(chosen)
+                    for chosen in combinations([value for _, value in group], rows)
+                    if not set(chosen) & set(excluded)
+                ]
+                if set.intersection(*choices):
+                    found.add(owner)
+    return found
 
 
 def guessed_persons(groups: Sequence[Sequence[tuple[Hashable, Hashable]]]) -> set[Hashable]:

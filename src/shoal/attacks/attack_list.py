@@ -180,9 +180,11 @@ def _describe_background(facts: Facts) -> list[str]:
         f"{_introduce_attempts(facts)}, {_name_value(facts)} is certain for {_number_or_none(facts['successes'])} "
         f"{_format_interval(facts)} to somebody who "
         f"knows {_name_known_columns(facts)} of a person and can exclude {excluded}, in the worst case just the "
-        f"right ones; for "
-        f"values excluded at random it is expected to be {percent(facts['by_chance'])}."
+        f"right ones"
     )
+    # Values excluded at random are not counted for persons with several records.
+    chance = facts.get("by_chance")
+    sentence += "." if chance is None else f"; for values excluded at random it is expected to be {percent(chance)}."
     return [sentence, _describe_guessing(facts), *_describe_misfits(facts)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,14 @@ from shoal.attacks.compatible_rows import (
     summarize_compatible,
     summarize_groups,
 )
-from shoal.attacks.persons import count_together, number_owners, rate_of_persons, same_candidates, summarize_bundles
+from shoal.attacks.persons import (
+    count_excludable,
+    count_together,
+    number_owners,
+    rate_of_persons,
+    same_candidates,
+    summarize_bundles,
+)
 from shoal.attacks.published_table import check_columns, open_table, require_true_values
 from shoal.errors import DataError, NoRowsError, ParameterError
 from shoal.verification.published_columns import not_understood_error
@@ -124,7 +132,12 @@ class People:
     """For each frame, the person of each row; empty if each row is another person's."""
 
     def collect_values(
-        self, table: PublishedTable, *, code_of: NDArray[np.int64] | None = None, progress: Progress = silent
+        self,
+        table: PublishedTable,
+        *,
+        code_of: NDArray[np.int64] | None = None,
+        excluded: int | None = None,
+        progress: Progress = silent,
     ) -> AttackedRecords:
         """Collect the sensitive values of the rows that are compatible with the people.
 
@@ -134,6 +147,8 @@ class People:
             The release, with the attacked columns.
         code_of : int64 array, optional
             A code for each value of the release; values with equal codes count as the same. By default all differ.
+        excluded : int, optional
+            Number of values that the adversary excludes of each person: `CompatibleValues.excludable` is found.
         progress : Progress, optional
             Called from time to time.
 
@@ -147,7 +162,7 @@ class People:
         secret = codes[table.secret_codes]
         # Without targets the group of each row is assumed to be known.
         if not self.frames:
-            return _attack_rows(table, secret)
+            return _attack_rows(table, secret, excluded)
         found = [
             summarize_compatible(
                 join, secret, np.append(codes, -1)[require_true_values(frame, table)], progress=progress
@@ -163,6 +178,10 @@ class People:
         # Rows of a person that are compatible with the same rows are matched with them together.
         for at, (owners, join) in enumerate(zip(self.owners, self.joins, strict=False)):
             found[at] = replace(found[at], together=count_together(owners, same_candidates(join)))
+            if excluded is not None:
+                count = partial(join.count_values, secret)
+                rows_out = count_excludable(count, len(table.values), join.point_of, owners, found[at].truth, excluded)
+                found[at] = replace(found[at], excludable=rows_out)
         return AttackedRecords(
             shown=found[0], control=found[1] if len(found) > 1 else None, known=True, owners=self.owners
         )
@@ -171,7 +190,7 @@ class People:
         return f"People(frames={len(self.frames)})"
 
 
-def _attack_rows(table: PublishedTable, secret: NDArray[np.int64]) -> AttackedRecords:
+def _attack_rows(table: PublishedTable, secret: NDArray[np.int64], excluded: int | None) -> AttackedRecords:
     """Summarize the values of the group of each row, or of the bundle of each person, if rows are linked."""
     owners = table.owners
     if owners is None:
@@ -181,6 +200,17 @@ def _attack_rows(table: PublishedTable, secret: NDArray[np.int64]) -> AttackedRe
     else:
         shown = summarize_groups(table.group_of, secret)
         shown = replace(shown, together=count_together(owners, table.group_of))
+        if excluded is not None:
+            group, groups = table.group_of, int(table.group_of.max()) + 1
+
+            def count(start: int, stop: int) -> NDArray[np.int64]:
+                here = (secret >= start) & (secret < stop)
+                width = stop - start
+                keys = group[here] * width + secret[here] - start
+                return np.bincount(keys, minlength=groups * width).reshape(groups, width)
+
+            rows_out = count_excludable(count, len(table.values), group, owners, secret, excluded)
+            shown = replace(shown, excludable=rows_out)
     return AttackedRecords(shown=shown, control=None, known=False, owners=(owners,))
 
 

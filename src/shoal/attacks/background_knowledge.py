@@ -18,7 +18,7 @@ from shoal._core.validation import Integer, validate
 from shoal.attacks.attack_result import AttackResult
 from shoal.attacks.attacked_people import People, open_people
 from shoal.attacks.column_sets import attack_each_column
-from shoal.attacks.published_table import PublishedTable, Reading, open_published, refuse_persons
+from shoal.attacks.published_table import PublishedTable, Reading, open_published, refuse_linked
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -50,6 +50,10 @@ def background_knowledge_attack(
     adversary whose j values are drawn at random from the values of the table that the person does not have: the mean
     over the people of C(m - d, j - d + 1) / C(m - 1, j), if their rows have d of the table's m values. Baseline: the
     table's most common value is guessed for every record.
+
+    With `person` a success is a person: the adversary excludes the j values that no row of the person has and most of
+    the g compatible rows have, e rows together. A value of more than g - e - r of the rows is then certain, if r of
+    them are the person's. There is no `by_chance`.
 
     The assumptions are those of the homogeneity attack, and that the excluded values are correct.
 
@@ -90,18 +94,16 @@ def background_knowledge_attack(
     validate("background_knowledge_attack", {"j": j}, {"j": Integer(low=0)})
     # Open the tables once, then attack each sensitive column.
     table = open_published(release, reading)
-    refuse_persons(table, "background")
+    refuse_linked(table, "background")
     people = open_people(table, targets, controls, attack="background")
     return attack_each_column(table, lambda one: _attack(one, people, j, progress))
 
 
 def _attack(table: PublishedTable, people: People, j: int, progress: Progress) -> AttackResult:
     """Attack one sensitive column, or one combination."""
-    found = people.collect_values(table, progress=progress)
+    found = people.collect_values(table, excluded=j if table.person else None, progress=progress)
     outcome, control = found.rates(lambda shown: _is_determined(shown, j))
-    distinct = found.shown.distinct
-    # The chance depends only on the number of distinct values of a person's rows.
-    chances = np.array([_compute_chance(len(table.values), d, j) for d in range(int(distinct.max()) + 1)])
+    by_chance = {} if table.person else {"by_chance": _expect_share(found.shown, len(table.values), j)}
     return AttackResult(
         attack="background",
         outcome=outcome,
@@ -110,8 +112,8 @@ def _attack(table: PublishedTable, people: People, j: int, progress: Progress) -
         columns=table.names,
         figures={
             "j": j,
-            "by_chance": float(np.where(_is_determined(found.shown, j), chances[distinct], 0).mean()),
-            "by_number": [int(_is_determined(found.shown, number).sum()) for number in range(j + 1)],
+            **by_chance,
+            "by_number": [found.rate(_is_determined(found.shown, number)).successes for number in range(j + 1)],
             **found.lost,
         },
     )
@@ -119,7 +121,19 @@ def _attack(table: PublishedTable, people: People, j: int, progress: Progress) -
 
 def _is_determined(people: CompatibleValues, excluded: int) -> NDArray[np.bool_]:
     """Check which values are certain if the given number of values is excluded in the worst case."""
+    # Of the rows that are left, too few have another value for all rows of the person.
+    if people.excludable is not None:
+        return np.asarray(
+            (people.own > 0) & (people.own + people.together + people.excludable[:, excluded] > people.rows)
+        )
     return np.asarray((people.distinct <= excluded + 1) & (people.own > 0))
+
+
+def _expect_share(people: CompatibleValues, m: int, j: int) -> float:
+    """Compute the expected share of records whose value is certain if j of m values are excluded at random."""
+    # The chance depends only on the number of distinct values of a person's rows.
+    chances = np.array([_compute_chance(m, d, j) for d in range(int(people.distinct.max()) + 1)])
+    return float(np.where(_is_determined(people, j), chances[people.distinct], 0).mean())
 
 
 def _compute_chance(m: int, d: int, j: int) -> float:

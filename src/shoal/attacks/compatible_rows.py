@@ -72,6 +72,15 @@ class CompatibilityJoin:
         """Sum weights of compatible points for each box; `carried` has shape (points, m)."""
         return self._join.to_right(carried, progress)
 
+    def count_values(
+        self, codes: NDArray[np.int64], start: int, stop: int, progress: Progress = silent
+    ) -> NDArray[np.int64]:
+        """Count the compatible rows of each point with each code from `start` to before `stop`, given those of rows."""
+        here = (codes >= start) & (codes < stop)
+        carried = np.zeros((len(self.boxes), stop - start), dtype=np.int64)
+        np.add.at(carried, (self.box_of[here], codes[here] - start), 1)
+        return self.sum_over_rows(carried, progress)
+
     def __repr__(self) -> str:
         return f"CompatibilityJoin(boxes={len(self.boxes)}, points={len(self.points)})"
 
@@ -198,6 +207,9 @@ class CompatibleValues:
     """Number of rows with the true value."""
     together: NDArray[np.int64]
     """Number of rows of the same person that are among the same rows; 1 if each row is another person's."""
+    excludable: NDArray[np.int64] | None = None
+    """For 0, 1, ... excluded values: the most rows with so many values that no row of the person has; only for persons
+    with several rows, if values are excluded."""
 
     @property
     def certain(self) -> NDArray[np.bool_]:
@@ -235,10 +247,7 @@ def summarize_compatible(
     for start in range(0, size, _MAX_VALUES_PER_PASS):
         stop = min(start + _MAX_VALUES_PER_PASS, size)
         # Count the rows of each value for each distinct person.
-        here = (codes >= start) & (codes < stop)
-        carried = np.zeros((len(join.boxes), stop - start), dtype=np.int64)
-        np.add.at(carried, (join.box_of[here], codes[here] - start), 1)
-        counts = join.sum_over_rows(carried, progress)
+        counts = join.count_values(codes, start, stop, progress)
         some = counts > 0
         any_of_these, best = some.any(axis=1), counts.argmax(axis=1)
         first, last = some.argmax(axis=1), counts.shape[1] - 1 - some[:, ::-1].argmax(axis=1)

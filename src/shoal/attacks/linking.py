@@ -35,7 +35,7 @@ from shoal.attacks.published_table import (
     encode_true_values,
     open_published,
     open_table,
-    refuse_persons,
+    refuse_linked,
 )
 from shoal.attacks.rates import Rate
 from shoal.errors import DataError, NoRowsError, ParameterError
@@ -135,8 +135,13 @@ def linking_attack(
     (1, 1.5)
     """
     table = open_published(release, reading, sensitive=False)
-    if table.person != (identifier,):
-        refuse_persons(table, "linking")
+    refuse_linked(table, "linking")
+    if table.person and table.person != (identifier,):
+        raise ParameterError(
+            "The linking attack links the persons whom the identifier names: it and ",
+            Suggestion("person"),
+            " must be the same column.",
+        )
     # Check the population, and the truth if it is given.
     people = open_table(population)
     check_columns(people, (identifier, *table.names), "the population")

@@ -12,7 +12,7 @@ from shoal.errors import ColumnError, near_matches
 from shoal.verification.units import number_units
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import polars as pl
     from numpy.typing import NDArray
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from shoal.verification.linked_failures import BundledUnits
 
 __all__ = [
+    "any_of_persons",
+    "count_excludable",
     "count_together",
     "number_attacked",
     "number_owners",
@@ -29,6 +31,11 @@ __all__ = [
     "same_candidates",
     "summarize_bundles",
 ]
+
+_MAX_VALUES_PER_PASS = 64
+"""Number of sensitive values that are counted in one pass."""
+_MAX_CELLS_PER_PASS = 1 << 24
+"""Number of counts of rows and values that are held at once; tables of many rows have fewer values in a pass."""
 
 
 def number_owners(frame: pl.DataFrame, names: Sequence[str], what: str) -> NDArray[np.int64]:
@@ -86,6 +93,48 @@ def same_candidates(join: CompatibilityJoin) -> NDArray[np.int64]:
     drawn = np.random.default_rng(0).integers(0, 2**40, size=(len(join.boxes), 2), dtype=np.int64)
     sums = join.sum_over_rows(drawn)
     return np.asarray(np.unique(sums, axis=0, return_inverse=True)[1].ravel()[join.point_of], dtype=np.int64)
+
+
+def count_excludable(
+    count: Callable[[int, int], NDArray[np.int64]],
+    size: int,
+    places: NDArray[np.int64],
+    owners: NDArray[np.int64],
+    truth: NDArray[np.int64],
+    most: int,
+) -> NDArray[np.int64]:
+    """Count the most rows that somebody rules out who excludes 0, 1, ..., `most` values that a person does not have.
+
+    Parameters
+    ----------
+    count : callable
+        Counts the rows of each place with each of the values from a first one to before a last one.
+    size : int
+        Number of values.
+    places : int64 array
+        The place of each row of a person, such as a group.
+    owners : int64 array
+        The person of each of these rows, from 0.
+    truth : int64 array
+        The value of each of these rows; negative if the release does not show it anywhere.
+    most : int
+        Largest number of excluded values.
+
+    Returns
+    -------
+    int64 array, shape (rows, most + 1)
+    """
+    highest = np.zeros((len(places), most), dtype=np.int64)
+    width = max(1, min(_MAX_VALUES_PER_PASS, _MAX_CELLS_PER_PASS // len(places)))
+    for start in range(0, size, width):
+        stop = min(start + width, size)
+        # A value that any row of the person has cannot be excluded.
+        own = np.zeros((int(owners.max()) + 1, stop - start), dtype=np.bool_)
+        here = (truth >= start) & (truth < stop)
+        own[owners[here], truth[here] - start] = True
+        counts = np.where(own[owners], 0, count(start, stop)[places])
+        highest = -np.sort(-np.concatenate((highest, counts), axis=1), axis=1)[:, :most]
+    return np.concatenate((np.zeros((len(places), 1), dtype=np.int64), highest.cumsum(axis=1)), axis=1)
 
 
 def any_of_persons(right: NDArray[np.bool_], owners: NDArray[np.int64] | None) -> NDArray[np.bool_]:

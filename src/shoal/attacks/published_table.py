@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal._messages import Subject, Suggestion
 from shoal.attacks.value_forms import convert_to_form, unify_forms
-from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
+from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, UnsupportedError, near_matches
 from shoal.io import open_frame, read
 from shoal.joins import distinct_rows
 from shoal.table import PSEUDONYM
@@ -41,7 +41,7 @@ __all__ = [
     "open_published",
     "open_release",
     "open_table",
-    "refuse_persons",
+    "refuse_linked",
     "require_true_values",
 ]
 
@@ -249,19 +249,18 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
     )
 
 
-def refuse_persons(table: PublishedTable, attack: str) -> None:
-    """Refuse an attack that counts records if persons should be counted.
+def refuse_linked(table: PublishedTable, attack: str) -> None:
+    """Refuse an attack on linked rows if it does not serve them.
 
     Raises
     ------
-    ParameterError
-        If a column identifies persons, or the rows of the release are linked.
+    UnsupportedError
+        If the rows of the release are linked.
     """
-    if table.person:
-        raise ParameterError(
-            f"The {attack} attack counts records, not persons. Take the homogeneity attack, or leave out ",
-            Suggestion("person"),
-            "; it cannot be run on linked rows.",
+    if table.linked:
+        raise UnsupportedError(
+            f"The {attack} attack cannot be run on linked rows. Take the homogeneity attack, which counts persons of "
+            "bundles."
         )
 
 

@@ -18,7 +18,7 @@ from shoal._messages import Subject
 from shoal.attacks.attack_result import AttackResult
 from shoal.attacks.compatible_rows import find_unmatched_columns, join_compatible
 from shoal.attacks.persons import number_owners
-from shoal.attacks.published_table import Reading, check_columns, open_published, open_table, refuse_persons
+from shoal.attacks.published_table import Reading, check_columns, open_published, open_table, refuse_linked
 from shoal.attacks.rates import Rate
 from shoal.attacks.refinement.attack import Knowledge, hidden_columns, read_smallest
 from shoal.errors import NoRowsError, ParameterError
@@ -113,7 +113,7 @@ def singling_out_attack(
     without = reading.copy()
     person = without.pop("person", None)
     table = open_published(release, without, sensitive=False)
-    refuse_persons(table, "singling-out")
+    refuse_linked(table, "singling-out")
     people = _open_people(table, targets)
     names = (person,) if isinstance(person, str) else tuple(person or ())
     owners = number_owners(people, names, "the targets") if names else np.arange(people.height)

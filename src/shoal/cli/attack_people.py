@@ -142,6 +142,7 @@ def _publisher(
                 original,
                 quasi_identifiers=asked.reading["quasi_identifiers"],
                 sensitive=asked.reading["sensitive"],
+                person=asked.reading.get("person"),
                 privacy=LDiversity(l),
                 algorithm=algorithm,
                 recoding=how,

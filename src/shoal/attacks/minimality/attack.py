@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from shoal.attacks.compatible_rows import (
 )
 from shoal.attacks.minimality.enumeration import compute_beliefs, count_arrangements, group_originals, list_arrangements
 from shoal.attacks.minimality.formula import Merged, Part, compute_merged_beliefs, estimate_work
+from shoal.attacks.persons import number_owners, same_candidates
 from shoal.attacks.published_table import (
     PublishedTable,
     Reading,
@@ -35,7 +37,7 @@ from shoal.attacks.published_table import (
     combine_sensitive,
     open_published,
     open_table,
-    refuse_persons,
+    refuse_linked,
 )
 from shoal.attacks.rates import Rate
 from shoal.errors import DataError, ParameterError, UnsupportedError
@@ -78,20 +80,21 @@ def minimality_attack(
 
     It is assumed that the adversary knows exactly who is in the release. The formula covers a person if the compatible
     rows are rows published without change and the rows of one merged group (`people_covered`); for others the release
-    alone counts. The order of rows is not used. Each of several sensitive columns is attacked as if the release was
-    made for it alone, and then their combination.
+    alone counts. With `person` (and `publish`) a success is a person, who has a value if any of the person's rows has
+    it. The order of rows is not used. Each of several sensitive columns is attacked as if the release was made for it
+    alone, and then their combination.
 
     Parameters
     ----------
     release : frame, path, or Release
         The published table of any tool; no person was removed and no sensitive value changed.
     people : frame or path
-        The true quasi-identifiers of all people in the release.
+        The true quasi-identifiers of all people in the release, and the person of each row if `person` names it.
     l : int
         No value of a person should be believed with more than 1 / l.
     publish : callable, optional
-        The algorithm that made the release: it takes a table with the quasi-identifiers of `people` and the sensitive
-        attribute, and returns the published table, or None if publishing is impossible.
+        The algorithm that made the release: it takes a table with the quasi-identifiers (and persons) of `people` and
+        the sensitive attribute, and returns the published table, or None if publishing is impossible.
     protected : sequence of str, optional
         The protected sensitive values; by default all.
     limit : int
@@ -138,7 +141,16 @@ def minimality_attack(
     validate("minimality_attack", {"l": l, "limit": limit}, {"l": Integer(low=2), "limit": Integer(low=1)})
     # Check the people, and join them with the release.
     table = open_published(release, reading)
-    refuse_persons(table, "minimality")
+    refuse_linked(table, "minimality")
+    if table.person and publish is None:
+        raise UnsupportedError(
+            "The formula of the minimality attack is one for persons with one record each. Count persons with several "
+            "by running the algorithm (",
+            Suggestion("publish"),
+            "), or leave out ",
+            Suggestion("person"),
+            ".",
+        )
     known = open_table(people)
     if publish is not None and len(table.secrets) != 1:
         raise UnsupportedError(
@@ -156,22 +168,24 @@ def minimality_attack(
     if problems:
         raise not_understood_error(problems)
     join = join_compatible(understood, known)
+    owners = number_owners(known, table.person, "the people") if table.person else None
     _check_protected(table, protected)
 
     def attack(one: PublishedTable) -> AttackResult:
         guarded = _select_protected(one, protected)
-        before = _compute_prior(join, one, guarded)
+        before = _compute_prior(join, one, guarded, owners)
         # With an algorithm the originals are enumerated, otherwise the formula applies.
         if publish is None:
             after, figures = _attack_by_formula(one, join, l, guarded)
         else:
-            after, figures = _attack_by_enumeration(one, known[list(one.names)], guarded, (publish, limit, progress))
+            columns = known[list(dict.fromkeys([*one.names, *one.person]))]
+            after, figures = _attack_by_enumeration(one, columns, owners, guarded, (publish, limit, progress))
         # The release alone counts for people whom the method does not cover.
         believed = [first if other is None else other for first, other in zip(before, after, strict=True)]
         return AttackResult(
             attack="minimality",
-            outcome=Rate(successes=sum(belief * l > 1 for belief in believed), attempts=known.height),
-            baseline=Rate(successes=sum(belief * l > 1 for belief in before), attempts=known.height),
+            outcome=Rate(successes=sum(belief * l > 1 for belief in believed), attempts=len(before)),
+            baseline=Rate(successes=sum(belief * l > 1 for belief in before), attempts=len(before)),
             columns=one.names,
             figures={
                 **figures,
@@ -179,6 +193,7 @@ def minimality_attack(
                 "largest_belief": float(max(believed)),
                 "largest_belief_before": float(max(before)),
                 "people_covered": sum(other is not None for other in after),
+                **({} if owners is None else {"of": "persons"}),
             },
         )
 
@@ -213,12 +228,31 @@ def _select_protected(table: PublishedTable, protected: Sequence[str] | None) ->
     return np.array([value in protected for value in known])
 
 
-def _compute_prior(join: CompatibilityJoin, table: PublishedTable, guarded: NDArray[np.bool_]) -> list[Fraction]:
-    """Compute the largest share of a protected value among the rows compatible with each person."""
+def _compute_prior(
+    join: CompatibilityJoin, table: PublishedTable, guarded: NDArray[np.bool_], owners: NDArray[np.int64] | None
+) -> list[Fraction]:
+    """Compute the largest belief in a protected value of each person from the release alone.
+
+    It is the largest share among the compatible rows. A person with several rows has the value in any of them, and the
+    rows that are compatible with the same ones are equally likely to be any of these.
+    """
     shown = summarize_compatible(join, table.secret_codes, np.full(table.rows, -1, dtype=np.int64))
     lost = int((shown.rows == 0).sum())
     if lost:
         raise DataError(f"{lost:,} people match no row of the release: the attack needs exactly those who are in it.")
+    if owners is not None:
+        counts = join.count_values(table.secret_codes, 0, len(table.values))[join.point_of][:, guarded].tolist()
+        without = [[Fraction(1)] * int(guarded.sum()) for _ in range(int(owners.max()) + 1)]
+        # One row stands for all rows of a person with the same candidates.
+        places = np.column_stack((owners, same_candidates(join)))
+        _, rows, own = np.unique(places, axis=0, return_index=True, return_counts=True)
+        for row, r in zip(rows.tolist(), own.tolist(), strict=True):
+            g, person = int(shown.rows[row]), int(owners[row])
+            without[person] = [
+                left * Fraction(comb(g - count, r), comb(g, r))
+                for left, count in zip(without[person], counts[row], strict=True)
+            ]
+        return [1 - min(of_person) for of_person in without]
     # If some values are not protected, only the others are counted.
     most = shown.most
     if not guarded.all():
@@ -232,6 +266,7 @@ def _compute_prior(join: CompatibilityJoin, table: PublishedTable, guarded: NDAr
 def _attack_by_enumeration(
     table: PublishedTable,
     known: pl.DataFrame,
+    owners: NDArray[np.int64] | None,
     guarded: NDArray[np.bool_],
     asked: tuple[Callable[[pl.DataFrame], pl.DataFrame | None], int, Progress],
 ) -> tuple[list[Fraction | None], dict[str, Any]]:
@@ -266,10 +301,10 @@ def _attack_by_enumeration(
             "No table of these people gives this release: it was made of other people, by another algorithm, or with "
             "other parameters or another seed."
         )
-    # The largest belief of each person in a protected value.
+    # The largest belief of each person in a protected value, in any row of the person.
     names = [value for value, one in zip(table.values.to_list(), guarded.tolist(), strict=True) if one]
     found: list[Fraction | None] = [
-        max(of_person.get(value, Fraction(0)) for value in names) for of_person in compute_beliefs(originals)
+        max(of_person.get(value, Fraction(0)) for value in names) for of_person in compute_beliefs(originals, owners)
     ]
     return found, {"method": "enumeration", "originals": len(originals), "tried": tables}
 

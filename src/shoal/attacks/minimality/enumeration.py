@@ -9,7 +9,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import factorial, prod
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "Values",
@@ -88,18 +92,38 @@ def group_originals(
     return list(found)
 
 
-def compute_beliefs(originals: Sequence[Values]) -> list[dict[str, Fraction]]:
+def compute_beliefs(
+    originals: Sequence[Values], owners: Sequence[int] | NDArray[np.integer] | None = None
+) -> list[dict[str, Fraction]]:
     """Compute the probability of each value of each person if all originals are equally likely.
+
+    Parameters
+    ----------
+    originals : sequence of Values
+        The values of the rows in each original.
+    owners : sequence of int, optional
+        The person of each row, from 0: a person has the values of all these rows. By default each row is another
+        person's.
 
     Examples
     --------
     >>> compute_beliefs([("x", "y"), ("x", "x")])
     [{'x': Fraction(1, 1)}, {'y': Fraction(1, 2), 'x': Fraction(1, 2)}]
+    >>> compute_beliefs([("x", "y"), ("x", "x")], owners=[0, 0])
+    [{'x': Fraction(1, 1), 'y': Fraction(1, 2)}]
     """
-    return [
-        {value: Fraction(count, len(originals)) for value, count in Counter(of_person).items()}
-        for of_person in zip(*originals, strict=True)
-    ]
+    rows = list(zip(*originals, strict=True))
+    places: dict[int, list[int]] = defaultdict(list)
+    for row, owner in enumerate(range(len(rows)) if owners is None else owners):
+        places[int(owner)].append(row)
+    found = []
+    for _, own in sorted(places.items()):
+        # A value that several rows of a person have in an original counts once.
+        held = Counter(
+            value for of_rows in zip(*(rows[row] for row in own), strict=True) for value in dict.fromkeys(of_rows)
+        )
+        found.append({value: Fraction(count, len(originals)) for value, count in held.items()})
+    return found
 
 
 def find_largest_belief(originals: Sequence[Values]) -> Fraction:
