@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from shoal.verification.linked_failures import BundledUnits
 
 __all__ = [
-    "any_of_persons",
     "count_excludable",
     "count_together",
     "number_attacked",
