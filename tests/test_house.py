@@ -205,9 +205,62 @@ def test_kernels_are_functions_without_tricks():
             continue
         for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
             written = [ast.unparse(decorator) for decorator in function.decorator_list]
-            assert written in (["kernel"], ["kernel_step"], ["inlined"]), f"{name}: {function.name}"
+            assert written in (["kernel"], ["kernel_step"], ["allocating_step"], ["inlined"]), (
+                f"{name}: {function.name}"
+            )
             nested = [node for node in ast.walk(function) if isinstance(node, ast.FunctionDef | ast.Lambda)]
             assert nested == [function], f"{name}: {function.name} has a closure"
+
+
+def returned_by(function):
+    """The expressions that a function returns, those within tuples and conditions included."""
+    waiting = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Tuple):
+            waiting += node.elts
+        elif isinstance(node, ast.IfExp):
+            waiting += [node.body, node.orelse]
+        elif isinstance(node, ast.BoolOp):
+            waiting += node.values
+        else:
+            yield node
+
+
+def returns_arrays(function, *, elements):
+    """Whether a function may return an array: what it indexes itself, what it gets from another, and elements of it."""
+    indexed = {
+        node.value.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    numbers = ("int", "float", "bool", "min", "max", "round", "np.int32", "np.int64")
+    return any(
+        (isinstance(node, ast.Name) and node.id in indexed)
+        or (isinstance(node, ast.Attribute) and ast.unparse(node.value) != "np")
+        or (isinstance(node, ast.Subscript) and (elements or isinstance(node.slice, ast.Slice)))
+        or (isinstance(node, ast.Call) and not elements and ast.unparse(node.func) not in numbers)
+        for node in returned_by(function)
+    )
+
+
+def test_steps_that_count_no_references_return_no_arrays():
+    """Their callers would release an array that they never held, or keep one forever."""
+    made = {"empty_sides", "count_left", "_table_of", "_chain_by_projection", "_collect_fragments", "_find_classes"}
+    found = set()
+    for name in SOURCES:
+        if not name.endswith("_kernel.py"):
+            continue
+        for function in (node for node in tree_of(name).body if isinstance(node, ast.FunctionDef)):
+            (role,) = (ast.unparse(decorator) for decorator in function.decorator_list)
+            if role == "allocating_step" and returns_arrays(function, elements=False):
+                found.add(function.name)
+            if role not in ("kernel_step", "inlined"):
+                continue
+            assert not returns_arrays(function, elements=True), f"{name}: {function.name}"
+            called = {ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
+            assert not called & {*made, "_with_room"}, f"{name}: {function.name}"
+    assert found == {*made, "_with_room"}
 
 
 OTHERS = [name for name in SOURCES if not name.startswith(("shoal/cli/", "shoal/republication/"))]

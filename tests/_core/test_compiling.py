@@ -301,3 +301,24 @@ def test_threads_that_call_a_kernel_first_agree(own: Path, monkeypatch: pytest.M
         thread.join()
     assert results == [42] * 4
     assert module.twice_and.py_func(20, 2) == 42
+
+
+@pytest.mark.parametrize("role", ["kernel_step", "allocating_step"])
+def test_only_allocating_steps_make_arrays(role: str, tmp_path: Path) -> None:
+    source = f"""
+import numpy as np
+from shoal._core.compiling import {role}, kernel
+
+@{role}
+def zeros(n):
+    return np.zeros(n).size
+
+@kernel
+def size(n):
+    return zeros(n)
+"""
+    (tmp_path / "own_kernel.py").write_text(source)
+    call = "from own_kernel import size; print(size(3))"
+    out, err = starting(tmp_path, tmp_path / "cache", call).communicate(timeout=120)
+    assert out.strip() == ("3" if role == "allocating_step" else "")
+    assert ("TypingError" in err) == (role == "kernel_step"), err

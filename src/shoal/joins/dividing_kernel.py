@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel
 from shoal.joins.meeting_kernel import meet
 
 __all__ = ["Boxes", "add_up_divided"]
@@ -40,10 +40,10 @@ class Boxes(NamedTuple):
 @inlined
 def _taken(items, start, stop, at):
     """Select the item at place `at` of `_SAMPLE` places spread evenly over `items[start:stop]`."""
-    return items[start + (stop - start) * at // _SAMPLE]
+    return np.int64(items[start + (stop - start) * at // _SAMPLE])
 
 
-@kernel_step
+@allocating_step
 def _best_cut(left, left_items, a, a_stop, right, right_items, b, b_stop):
     """Find the attribute and the rank of the cut that leaves the fewest pairs of samples; return the share too."""
     best_share, best_attribute, best_rank = 1.0, 0, 0
@@ -88,7 +88,7 @@ def _divided(boxes, items, start, stop, spare, attribute, rank):
     return behind, before
 
 
-@inlined
+@allocating_step
 def _with_room(items, size):
     """Copy an array into a larger one with room for `size` items."""
     larger = np.empty(2 * size, dtype=items.dtype)

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["make_dispatcher"]
 
 
-def make_dispatcher(function: Callable[..., Any], *, kept: bool, from_python: bool) -> Any:
+def make_dispatcher(function: Callable[..., Any], *, kept: bool, from_python: bool, allocates: bool) -> Any:
     """Make numba's dispatcher of a function.
 
     Compiled code runs without the interpreter's lock, so that threads can run it in parallel. Wrappers that nothing
     calls are left out: those for C, and for steps also those for Python. They would take a third of the compilation.
+    References to arrays are counted only where arrays are made: otherwise each call counts those of all of its arrays
+    up and down, which takes most of the time of short steps, and more if threads share the arrays.
 
     Parameters
     ----------
@@ -33,9 +35,11 @@ def make_dispatcher(function: Callable[..., Any], *, kept: bool, from_python: bo
         Whether its machine code is kept.
     from_python : bool
         Whether Python calls it.
+    allocates : bool
+        Whether it may make or return arrays; otherwise numba refuses to compile code that makes some.
     """
     folder = _cache_folder(function.__module__, Path(inspect.getfile(function))) if kept else None
-    options = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": not from_python}
+    options = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": not from_python, "_nrt": allocates}
     with _cache_dir(folder):
         try:
             dispatcher = numba.njit(cache=folder is not None, **options)(function)

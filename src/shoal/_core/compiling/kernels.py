@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-__all__ = ["Kernel", "Role", "inlined", "kernel", "kernel_step"]
+__all__ = ["Kernel", "Role", "allocating_step", "inlined", "kernel", "kernel_step"]
 
 _LOCK = threading.RLock()
 
@@ -20,6 +20,8 @@ class Role(Enum):
     """Python, and perhaps other kernels."""
     STEP = "kernel_step"
     """Kernels and steps."""
+    ALLOCATING = "allocating_step"
+    """Kernels and allocating steps; it makes arrays."""
     INLINED = "inlined"
     """Kernels and steps; so small that its machine code is only kept as a part of theirs."""
 
@@ -61,8 +63,12 @@ class Kernel:
                 from shoal._core.compiling.dispatchers import make_dispatcher
 
                 # Inlined functions are compiled into their callers, steps without a wrapper for Python.
-                kept, from_python = self.role is not Role.INLINED, self.role is Role.KERNEL
-                self._dispatcher = make_dispatcher(self.py_func, kept=kept, from_python=from_python)
+                self._dispatcher = make_dispatcher(
+                    self.py_func,
+                    kept=self.role is not Role.INLINED,
+                    from_python=self.role is Role.KERNEL,
+                    allocates=self.role in (Role.KERNEL, Role.ALLOCATING),
+                )
         return self._dispatcher
 
     @property
@@ -81,10 +87,15 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 
 
 def kernel_step(function: Callable[..., Any]) -> Kernel:
-    """Compile a function that kernels call."""
+    """Compile a function that kernels call. It makes no array and returns none."""
     return Kernel(function, Role.STEP)
 
 
+def allocating_step(function: Callable[..., Any]) -> Kernel:
+    """Compile a function that kernels call and that makes arrays."""
+    return Kernel(function, Role.ALLOCATING)
+
+
 def inlined(function: Callable[..., Any]) -> Kernel:
-    """Compile a small function that kernels call as a part of each of its callers."""
+    """Compile a small function as a part of each kernel that calls it. It makes no array and returns none."""
     return Kernel(function, Role.INLINED)

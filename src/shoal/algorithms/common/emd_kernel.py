@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel_step
+from shoal._core.compiling import allocating_step, inlined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,7 +53,7 @@ def within_equal(
     return cost <= limit
 
 
-@kernel_step
+@allocating_step
 def within_ordered(
     size: int,
     touched: Codes,
@@ -92,7 +92,7 @@ def within_ordered(
     return True
 
 
-@kernel_step
+@allocating_step
 def within_hierarchical(
     size: int,
     touched: Codes,
@@ -137,7 +137,7 @@ def within_hierarchical(
     return True
 
 
-@kernel_step
+@allocating_step
 def within_metric(
     size: int,
     touched: Codes,

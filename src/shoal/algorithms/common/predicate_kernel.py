@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
 from shoal.algorithms.common.emd_kernel import within_equal, within_hierarchical, within_metric, within_ordered
 from shoal.algorithms.common.whole_kernel import NO, ONE, YES
 
@@ -95,7 +95,7 @@ def _entropy(size: int, touched: Codes, distinct: int, counts: Counts, first: in
     return whole - spread - size * math.log(a / b) >= (values + 8) * _ERROR * whole
 
 
-@kernel_step
+@allocating_step
 def _recursive(
     size: int,
     touched: Codes,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -58,7 +58,7 @@ class Classes(NamedTuple):
         return f"Classes(count={len(self.sizes)})"
 
 
-@kernel_step
+@allocating_step
 def _find_classes(codes, attribute, nodes, new_of):
     """Assign numbers to the combinations of codes after a roll-up of one attribute, by their first occurrence."""
     m, d = codes.shape

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -112,7 +112,7 @@ def _close_groups(
     return count
 
 
-@kernel_step
+@allocating_step
 def _place_tail(
     codes: Codes,
     tail: Codes,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._core.compiling import kernel, kernel_step
+from shoal._core.compiling import allocating_step, kernel, kernel_step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -163,7 +163,7 @@ def join_round(lists, held, around, fails, most):
             touched[b] = True
 
 
-@kernel_step
+@allocating_step
 def _choose_partner(b, lists, held, around, touched, required, counts, most):
     """Choose the bundle to join with: the nearest that mends the failure, the nearest, or any; -1 if there is none."""
     tried = np.empty(most, dtype=np.int64)

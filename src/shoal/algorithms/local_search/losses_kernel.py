@@ -86,5 +86,5 @@ def apart(one, other, c, columns, scales, positions):
     # A set of two values, or a star if a value is missing.
     if mode == SET:
         # A missing value is the last code.
-        return 1.0 if max(one, other) == columns[c, MISSING] else scales[c]
+        return 1.0 if max(one, other) == columns[c, MISSING] else float(scales[c])
     return span(mode, positions, min(one, other), max(one, other))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,7 +78,7 @@ def _price(mask, prices):
     """Compute the price of a row of a group whose rows differ in the attributes of `mask`."""
     # A table of all sets if there are few attributes, otherwise the sum of the weights.
     if prices.by_mask.size > 0:
-        return prices.by_mask[mask]
+        return np.int64(prices.by_mask[mask])
     total = np.int64(0)
     a = 0
     while mask > 0:
@@ -297,7 +297,7 @@ def scan_groups(row_types, prices, duals, first, last, limit, most, found, costs
     return stored, total
 
 
-@kernel_step
+@allocating_step
 def _cheapest_split(codes, values, prices, members, size):
     """Find the two members that can leave a group at the lowest price, so that the rest stays allowed."""
     best = np.int64(-1)

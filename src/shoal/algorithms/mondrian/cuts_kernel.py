@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import Predicate, acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -84,7 +84,7 @@ class Sides(NamedTuple):
     """The codes that occur on each side; the same shape."""
 
 
-@kernel_step
+@allocating_step
 def _median(records: Codes, start: int, end: int, a: int, low: int, high: int) -> int:
     """Compute the median code of attribute `a` in a range from its smallest and largest code, digit by digit."""
     # Radix selection with four bits a round: no copy, and few passes for small domains.
@@ -145,7 +145,7 @@ def goes_left(c: int, code: int, seen: int, equal: int, left: int, spread: bool)
     return seen < left
 
 
-@inlined
+@allocating_step
 def empty_sides(predicate: Predicate) -> Sides:
     """Allocate memory for the sensitive codes on both sides of a cut."""
     codes = predicate.starts[predicate.starts.size - 1]
@@ -326,7 +326,7 @@ def span_of(records: Codes, start: int, end: int, a: int, low: int, high: int, d
     return float((_count_distinct(records, start, end, a, first, mark, domains.marks) - 1) / (values - 1))
 
 
-@inlined
+@allocating_step
 def _measure_attributes(
     records: Codes, start: int, end: int, domains: Domains, mark: int, extents: Codes, widest: Counts
 ) -> None:

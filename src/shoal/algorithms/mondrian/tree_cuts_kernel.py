@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import Predicate, acceptable
 from shoal.algorithms.common.trees_kernel import Trees, meeting_level, node_penalty
 from shoal.algorithms.common.whole_kernel import TWO, ZERO
@@ -82,7 +82,7 @@ def _number_children(
     return children
 
 
-@inlined
+@allocating_step
 def _sort_by(numbers: Codes, sizes: Codes, count: int, sequence: Codes, length: int) -> None:
     """Sort 0 to `length - 1` by their numbers below `count`, of which there are `sizes`; stable."""
     # Counting sort: the start of each number, then one pass.
@@ -207,7 +207,7 @@ def _fill_rest(
     return int(rest)
 
 
-@kernel_step
+@allocating_step
 def _sides_along_tree(
     records: Codes,
     start: int,
@@ -366,7 +366,7 @@ def _order_by_width(widths: NDArray[np.float64], order: Counts) -> None:
         order[at] = a
 
 
-@kernel_step
+@allocating_step
 def _choose_cut(
     records: Codes,
     start: int,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -176,7 +176,7 @@ def assign_projections(projected, fragments, active, starred, k, next_group, siz
     return next_group
 
 
-@kernel_step
+@allocating_step
 def _collect_fragments(projected, fragments, pattern, worth, made):
     """Collect the fragments of projections in which rows could cost less; return them by projection, and each start.
 

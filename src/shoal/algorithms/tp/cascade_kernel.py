@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
 from shoal.algorithms.tp.three_phase_kernel import largest_height
 from shoal.table.sorting_kernel import cell_runs
 
@@ -114,7 +114,7 @@ def project_groups(codes, patterns, stars, weights):
     return keys
 
 
-@kernel_step
+@allocating_step
 def count_left(waiting):
     """Count the rows of each cell that have no group yet."""
     # An item may have given some of its rows to an earlier group: count what is left, not the items.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
 from shoal.algorithms.common.hashing_kernel import EMPTY, slot_of, slots_for
 from shoal.algorithms.tp.cascade_kernel import append_waiting, count_left, serve
 
@@ -86,7 +86,7 @@ def _projection_of(waiting, r):
     return waiting.keys[waiting.cell_starts[waiting.starts[r]]] // waiting.radix
 
 
-@inlined
+@allocating_step
 def _table_of(waiting):
     """Build a hash table of the waiting projections."""
     table = np.full(2 * slots_for(waiting.starts.size), EMPTY, dtype=np.int64)
@@ -96,7 +96,7 @@ def _table_of(waiting):
     return table
 
 
-@kernel_step
+@allocating_step
 def _chain_by_projection(waiting, keys, eligible):
     """Hash the waiting projections, and chain to each the eligible groups or rows with the same key, last first."""
     table = _table_of(waiting)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
 
 __all__ = ["cut_rectangles", "outside", "overlapping", "select"]
 
@@ -20,7 +20,7 @@ def _swap(a, b, index, weight, weighted, i, j):
         weight[i], weight[j] = weight[j], weight[i]
 
 
-@kernel_step
+@allocating_step
 def _pivot(a, lo, hi, share, random):
     """Choose a value of a[lo:hi] slightly further in than the wanted share: the wanted part is the smaller one then."""
     # A sample whose size grows with the range, sorted by insertion.

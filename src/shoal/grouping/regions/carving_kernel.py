@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shoal._core.compiling import kernel, kernel_step
+from shoal._core.compiling import allocating_step, kernel, kernel_step
 from shoal.grouping.regions.recombination_kernel import Search, Tree, WeightedGraph, random_tree, reach
 from shoal.solver.random_kernel import draw
 
@@ -129,7 +129,7 @@ def _touches(places, v, side, without):
     return np.int32(-1)
 
 
-@kernel_step
+@allocating_step
 def _soften(places, filled, random):
     """Free nodes of the border, in a random order; return their number, and the weight of the side without them."""
     offsets, targets, weights = places.graph
@@ -183,7 +183,7 @@ def _sums(places, begin, end, sums):
     return np.int64(1) << (end - begin)
 
 
-@kernel_step
+@allocating_step
 def _choose(places, count, low, high):
     """Find a subset of the free nodes with low <= weight <= high, as bits; -1 if there is none."""
     # Meet in the middle: sort the sums of both halves, and move two pointers.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -163,7 +163,7 @@ def _swap(e, w, graph, tree):
     in_tree[removed] = False
 
 
-@kernel_step
+@allocating_step
 def _improve(e, w, helper, graph, tree):
     """Lower the degree of node w with edge e; ends of edges at their limit are relieved first."""
     left, right, order = graph.left, graph.right, tree.order
