@@ -32,6 +32,8 @@ _WAYS = (
     ),
     ("tds", "generalization"),
     ("full-domain", "generalization"),
+    ("full-domain, no star", "generalization"),
+    ("local, as ARX", "generalization"),
 )
 """Algorithms for tables of any size, with the recodings that they have. matching, exact and milp are for small ones."""
 
@@ -56,7 +58,7 @@ def measure(settings: Settings) -> Part:
         f"k = {_K}; each column is a quasi-identifier, without a sensitive one. `exact` ends are values of single "
         "records (`exact_ends`), `shared` ones those of the default. `hidden`: cells that stand for several values. "
         "`known`: hidden cells that are known exactly, in percent, with Wilson's interval; `without`: the same without "
-        "the method (`mondrian` with exact ends; `full-domain` with given hierarchies); `chance`: of a table drawn "
+        "the method (`mondrian` with exact ends; the last two with given hierarchies); `chance`: of a table drawn "
         "from the published margins. `entropy`: percent of the entropy within the cells that is left. `alone`: hidden "
         "cells in a segment with one record. `-` is not measured: nothing is known of how such cells were made.",
         "Singling out: predicates from the public table that exactly one person of the original satisfies, with a "
@@ -70,10 +72,10 @@ def measure(settings: Settings) -> Part:
         refined.append(one[0])
         singled.append(one[1])
     header: tuple[str, ...] = ("table", "algorithm", "recoding", "ends")
-    more = ("hidden", "known %", "from", "to", "without %", "chance %", "entropy %", "alone")
-    part.show(Grid(title="Refinement:", header=(*header, *more), rows=refined))
-    more = ("predicates", "successes", "by chance", "people %", *(f"{kind}" for kind in _KINDS))
-    part.show(Grid(title="Singling out:", header=(*header, *more), rows=singled))
+    figures: tuple[str, ...] = ("hidden", "known %", "from", "to", "without %", "chance %", "entropy %", "alone")
+    part.show(Grid(title="Refinement:", header=(*header, *figures), rows=refined))
+    figures = ("predicates", "successes", "by chance", "people %", *_KINDS)
+    part.show(Grid(title="Singling out:", header=(*header, *figures), rows=singled))
     return part
 
 
@@ -84,10 +86,9 @@ def _tasks(settings: Settings) -> Iterator[_Task]:
     for table, frame, hierarchies in _tables(settings):
         for algorithm, recoding in _WAYS:
             # Ends of nodes are those of the hierarchy, and suppression has none.
-            fine = recoding == "suppression" or algorithm in ("tds", "full-domain")
+            fine = recoding == "suppression" or algorithm in ("tds", "full-domain", _LOCAL, _WHOLE)
             for exact in (False,) if fine else (True, False):
-                given = [{}] if algorithm not in ("tds", "full-domain") or not hierarchies else [{}, hierarchies]
-                for trees in given:
+                for trees in _list_trees(algorithm, hierarchies):
                     yield _Task(
                         table=table,
                         frame=frame,
@@ -97,6 +98,14 @@ def _tasks(settings: Settings) -> Iterator[_Task]:
                         exact=exact,
                         hierarchies=trees,
                     )
+
+
+def _list_trees(algorithm: str, hierarchies: Mapping[str, shoal.Hierarchy]) -> list[Mapping[str, shoal.Hierarchy]]:
+    """List the hierarchies to publish with: automatic ones, and given ones if there are any."""
+    given = [hierarchies] if hierarchies else []
+    if algorithm in (_LOCAL, _WHOLE):
+        return given
+    return [{}, *given] if algorithm in ("tds", "full-domain") else [{}]
 
 
 def _tables(settings: Settings) -> Iterator[tuple[str, pl.DataFrame, Mapping[str, shoal.Hierarchy]]]:
@@ -129,36 +138,64 @@ def _attack(task: _Task) -> list[tuple[tuple[object, ...], tuple[object, ...]]]:
     elif task.algorithm in ("tds", "full-domain") and not task.hierarchies:
         ends = "automatic nodes"
     named = (task.table, task.algorithm, task.recoding, ends)
-    model: Any = shoal.KAnonymity(_K)
+    trees = dict(task.hierarchies)
     try:
-        release = shoal.anonymize(
-            task.frame,
-            quasi_identifiers=list(task.names),
-            privacy=model,
-            algorithm=task.algorithm,
-            recoding=task.recoding,  # type: ignore[arg-type]
-            exact_ends=task.exact,
-            hierarchies=dict(task.hierarchies) or None,
-            seed=1,
-        )
+        release = _recode_locally(task) if task.algorithm == _LOCAL else _publish(task, task.frame)
     except UsageError:
         return []
-    trees: Any = {"hierarchies": dict(task.hierarchies)} if task.hierarchies else {}
-    method = {"mondrian": "mondrian" if task.exact else "none", "full-domain": "full-domain" if trees else "none"}
     # Readers know the order of declared categories.
-    ordered = {
-        one.name: one.dtype.categories.to_list()
-        for one in task.frame
-        if str(one.dtype).startswith("Enum")  # type: ignore[attr-defined]
-    }
-    reading = {**trees, **({"cells": ordered} if ordered else {})}
-    refined = _refine(release, method.get(task.algorithm, "none"), reading)
+    ordered = {one.name: one.dtype.categories.to_list() for one in task.frame if hasattr(one.dtype, "categories")}
+    reading = {"quasi_identifiers": task.names, "hierarchies": trees or None, "cells": ordered or None}
+    reading = {name: one for name, one in reading.items() if one is not None}
+    method = _METHODS.get(task.algorithm, "none")
+    refined = _refine(release, "none" if method == "mondrian" and not task.exact else method, reading)
     return [((*named, *refined), (*named, *_single(task, release, reading)))]
 
 
-def _refine(release: shoal.Release, method: str, trees: Any) -> tuple[object, ...]:
+_LOCAL, _WHOLE = "local, as ARX", "full-domain, no star"
+"""Full-domain recoding that is repeated for what it suppressed, each group at its node; and without suppression."""
+_METHODS = {"mondrian": "mondrian", _WHOLE: "full-domain", _LOCAL: "local"}
+
+
+def _publish(task: _Task, frame: pl.DataFrame) -> shoal.Release:
+    whole = shoal.FullDomain(suppression_limit=0)
+    algorithm = {_WHOLE: whole, _LOCAL: shoal.FullDomain()}.get(task.algorithm, task.algorithm)
+    return shoal.anonymize(
+        frame,
+        quasi_identifiers=list(task.names),
+        k=_K,
+        algorithm=algorithm,
+        recoding=task.recoding,  # type: ignore[arg-type]
+        exact_ends=task.exact,
+        hierarchies=dict(task.hierarchies) or None,
+        seed=1,
+    )
+
+
+def _recode_locally(task: _Task) -> pl.DataFrame:
+    """Publish all classes of at least k records of the best node, then those of what is left, and so on."""
+    import polars as pl
+
+    rest, parts = task.frame.select(pl.all().cast(pl.String)), []
+    while rest.height >= _K:
+        shown = _publish(task, rest).data
+        shown = shown.filter(pl.any_horizontal(pl.all() != "*"))
+        coarse = rest
+        for name, tree in task.hierarchies.items():
+            level = next(at for at, names in enumerate(tree.labels) if set(shown[name]) <= set(names))
+            nodes = dict(zip(tree.labels[0], (tree.labels[level][node] for node in tree.levels[level]), strict=True))
+            coarse = coarse.with_columns(pl.col(name).replace_strict(nodes, return_dtype=pl.String))
+        large = coarse.select(pl.len().over(task.names) >= _K).to_series()
+        if not shown.height or not large.any():
+            break
+        parts.append(coarse.filter(large))
+        rest = rest.filter(~large)
+    return pl.concat([*parts, rest.with_columns(pl.lit("*").alias(name) for name in task.names)])
+
+
+def _refine(release: Any, method: Any, reading: Any) -> tuple[object, ...]:
     try:
-        found = attacks.refinement_attack(release, method=method, **trees)  # type: ignore[arg-type]
+        found = attacks.refinement_attack(release, method=method, k=_K, **reading)
     except ShoalError:
         return ("-",) * 8
     if not found.attempts or found.control is None:
@@ -167,8 +204,8 @@ def _refine(release: shoal.Release, method: str, trees: Any) -> tuple[object, ..
     return (found.attempts, *("-" if one is None else 100 * one for one in rates), found["alone"])
 
 
-def _single(task: _Task, release: shoal.Release, trees: Any) -> tuple[object, ...]:
-    found = attacks.singling_out_attack(release, task.frame, **trees)
+def _single(task: _Task, release: Any, reading: Any) -> tuple[object, ...]:
+    found = attacks.singling_out_attack(release, task.frame, **reading)
     kinds = [
         figure
         for one in found["by_kind"]
