@@ -264,6 +264,27 @@ def test_the_public_files_tell_an_adversary_nothing_more(benchmarks):
     assert table[2] <= proof[2] <= full[2] <= 1
 
 
+def test_marks_and_the_run_say_the_same_of_refinement():
+    """The catalogue and the newest run of `python -m benchmarks refinement`: Adult, with the default ends."""
+    from shoal.algorithms.algorithm_list import CATALOGUE
+
+    figures = json.loads((ROOT / "benchmarks" / "results" / "refinement.json").read_text())["figures"]
+    refined, singled = (
+        {tuple(row[:4]): row[4:] for row in figures[title]["rows"]} for title in ("Refinement:", "Singling out:")
+    )
+    marked = 0
+    for entry in CATALOGUE:
+        mark = entry.refinement
+        if mark is not None:
+            ends = {"suppression": "-", "generalization": "shared"}[mark.recoding]
+            name = ("Adult", entry.algorithm.name, mark.recoding, ends)
+            name = name if name in refined else (*name[:3], "automatic nodes")
+            known = [None if one == "-" else round(one / 100, 5) for one in (refined[name][1], refined[name][5])]
+            assert [mark.known, mark.by_chance, mark.singled_out] == [*known, round(singled[name][3] / 100, 5)]
+            marked += 1
+    assert marked == len({name[1] for name in refined if name[0] == "Adult" and name[3] != "nodes"})
+
+
 def test_marks_tables_and_the_run_say_the_same_of_minimality():
     """The catalogue, the guide, SECURITY.md and the newest run of `python -m benchmarks minimality`."""
     from shoal.algorithms.algorithm_list import CATALOGUE

@@ -52,6 +52,23 @@ class Exposure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Refinement:
+    """Measured success of attacks on one public release of Adult, with k = 5 and the default ends of intervals.
+
+    Measured by `python -m benchmarks refinement`; other tables can reveal more, for example with exact dates.
+    """
+
+    recoding: str
+    """The recoding of the release."""
+    known: float | None
+    """Share of the hidden cells that are known exactly; None if it was not measured."""
+    by_chance: float | None
+    """The same share in a table drawn from the published margins."""
+    singled_out: float
+    """Share of the people whom a predicate from the public table singles out."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Entry:
     """An entry of the list of algorithms."""
 
@@ -64,38 +81,46 @@ class Entry:
     is requested by name."""
     minimality: Exposure | None = None
     """Success of minimality attacks; None if it was not measured."""
+    refinement: Refinement | None = None
+    """Success of refinement and of singling out; None if they were not measured."""
 
 
 CATALOGUE = (
     # Quick partitions of all records.
     Entry(
         algorithm=ThreePhase(refine=None),
+        refinement=Refinement(recoding="suppression", known=4e-05, by_chance=4e-05, singled_out=0.0),
         minimality=Exposure(share=0.359, belief=1),
         help="TP: l-diversity or k-anonymity by few suppressed records, within a proven factor of the fewest.",
     ),
     Entry(
         algorithm=ThreePhase(),
+        refinement=Refinement(recoding="suppression", known=0.00011, by_chance=0.00011, singled_out=0.00017),
         minimality=Exposure(share=0.565, belief=1),
         help="TP+: what TP suppresses is partitioned further; few stars, the same guarantee.",
     ),
     Entry(
         algorithm=Hilbert(),
+        refinement=Refinement(recoding="generalization", known=0.40821, by_chance=0.26863, singled_out=0.00955),
         minimality=Exposure(share=0.521, belief=1),
         help="Groups along a space-filling curve; any monotone models.",
     ),
     Entry(
         algorithm=Mondrian(),
+        refinement=Refinement(recoding="generalization", known=0.29989, by_chance=0.22802, singled_out=0.013),
         minimality=Exposure(share=0.009, belief=0.667),
         help="Cuts at the median, one attribute at a time; any monotone models.",
     ),
     Entry(
         algorithm=Mondrian(relaxed=True),
+        refinement=Refinement(recoding="generalization", known=0.31638, by_chance=0.2377, singled_out=0.00511),
         minimality=Exposure(share=0.138, belief=1),
         help="The same, and records of the same value may go to either side.",
     ),
     # k-anonymity only.
     Entry(
         algorithm=MApproximation(),
+        refinement=Refinement(recoding="suppression", known=0.00011, by_chance=0.00011, singled_out=0.00017),
         help="k-anonymity by few stars, within a factor of the fewest: the number of quasi-identifiers.",
     ),
     Entry(
@@ -116,21 +141,25 @@ CATALOGUE = (
     # Local search.
     Entry(
         algorithm=Sabre(),
+        refinement=Refinement(recoding="generalization", known=0.38726, by_chance=0.28197, singled_out=0.0128),
         help="Groups like the whole table, for t-closeness and its kin, improved by a local search.",
     ),
     Entry(
         algorithm=Cluster(),
+        refinement=Refinement(recoding="generalization", known=0.41485, by_chance=0.28672, singled_out=0.02079),
         minimality=Exposure(share=0.541, belief=1),
         help="Groups of near records, improved by a local search: the smallest sub-domains; any monotone models.",
     ),
     # The same generalization for all records.
     Entry(
         algorithm=TopDownSpecialization(),
+        refinement=Refinement(recoding="generalization", known=None, by_chance=None, singled_out=0.0),
         minimality=Exposure(share=0.097, belief=0.667),
         help="One cut through each hierarchy for all records, specialized while the models hold.",
     ),
     Entry(
         algorithm=FullDomain(),
+        refinement=Refinement(recoding="generalization", known=None, by_chance=None, singled_out=7e-05),
         minimality=Exposure(share=0.324, belief=1),
         help="One level of each hierarchy for all records, the best of all, with a share of records suppressed.",
     ),

@@ -51,6 +51,8 @@ def tables(context: click.Context, *, what: What, json: options.Json = None) -> 
         lines.append((one["name"], one["help"]))
         if one.get("minimality"):
             lines.append(("", _minimality(one["minimality"])))
+        if one.get("refinement"):
+            lines.append(("", _refinement(one["refinement"])))
         lines.extend(("", f"{name}: {text}") for name, text in one.get("parameters", {}).items())
     terminal.say("", lines_of(lines), "")
 
@@ -64,6 +66,7 @@ def _algorithms() -> list[dict[str, Any]]:
             "name": entry.algorithm.name,
             "help": entry.help,
             "minimality": None if entry.minimality is None else asdict(entry.minimality),
+            "refinement": None if entry.refinement is None else asdict(entry.refinement),
             "parameters": _describe_parameters(parameters_of(entry.algorithm), "--param {}=..."),
         }
         for entry in CATALOGUE
@@ -78,6 +81,23 @@ def _minimality(measured: Mapping[str, float]) -> str:
         f"Knowing the algorithm gave a belief above 1/2 in a person's value for {percent(measured['share'])} of "
         f"the originals of four tables of six people with l = 2, and at most {percent(measured['belief'])}; other "
         "tables can reveal more (see shoal attack minimality)."
+    )
+
+
+def _refinement(measured: Mapping[str, Any]) -> str:
+    """Describe what the public table of an algorithm gave away."""
+    from shoal._core.words import percent
+
+    known = "what the hidden cells were was not measured"
+    if measured["known"] is not None:
+        known = (
+            f"{percent(measured['known'])} of the hidden cells are known exactly, where values drawn from the margins "
+            f"give {percent(measured['by_chance'])}"
+        )
+    return (
+        f"From a release of Adult with k = 5, by {measured['recoding']}: {known}; "
+        f"{percent(measured['singled_out'])} of the people are singled out (see shoal attack refinement and "
+        "singling-out)."
     )
 
 
