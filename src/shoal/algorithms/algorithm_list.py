@@ -85,6 +85,7 @@ class Entry:
     """Success of refinement and of singling out; None if they were not measured."""
 
 
+# Marks are those of the newest runs of the benchmarks.
 CATALOGUE = (
     # Quick partitions of all records.
     Entry(
@@ -139,6 +140,7 @@ CATALOGUE = (
         proves=True,
     ),
     # Local search.
+    # Ends are shared, as by default: exact ends tell more.
     Entry(
         algorithm=Sabre(),
         refinement=Refinement(recoding="generalization", known=0.38726, by_chance=0.28197, singled_out=0.0128),
