@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from tests.oracles.grouping import divisions
-from tests.oracles.linked import is_linked_safe, partitions_of
+from tests.oracles.linked import is_linked_safe, partitions_of, shares_within, within_limits
 from tests.oracles.persons import confidence_by_matchings, largest_share, units_share
 
 from shoal.models import KAnonymity, LDiversity, Population
@@ -105,10 +105,39 @@ LINKED = [
     for owners, known in (("aabbcc", "xyxyxy"), ("aabbcd", "xxxxxx"), ("aabbcd", "xyyxzz"), ("abcdee", "xxyyyx"))
     for values in itertools.product("vw", "vwo", "uv", "uvw", "uo", "uvw")
 ]
-"""Small releases of linked rows, before cells are suppressed. Theorems 8 and 9 are in test_linked_oracle.py."""
+"""Small releases of linked rows, before cells are suppressed. Theorems 8, 9 and 14 are in test_linked_oracle.py, and
+theorem 13 is in test_linked_core.py."""
 
 
-def test_10_and_11_linked_units_imply_the_same_of_rows() -> None:
+def test_10_a_union_of_bundles_within_limits_is_within_them() -> None:
+    """All pairs of bundles of up to three units, which have any of two values, beside two units of a third bundle."""
+    sets: list[set[Hashable]] = [set("v"), set("w"), set("vw")]
+    bundles = [[*one] for b in range(1, 4) for one in itertools.combinations_with_replacement(sets, b)]
+    limits = [
+        {"l": 2}, {"l": Fraction(3, 2)}, {"l": 1, "t": Fraction(1, 4)}, {"l": 1, "t": Fraction(1, 6)},
+        {"l": 1, "beta": Fraction(1, 4)},
+    ]  # fmt: skip
+    within = outside = 0
+    for one, other, limit in itertools.product(bundles, bundles, limits):
+        values = dict[Hashable, set[Hashable]](enumerate([*one, *other, set("v"), set("w")]))
+        first, second = list(range(len(one))), list(range(len(one), len(one) + len(other)))
+        if within_limits(shares_within(values, [first, second]), **limit):
+            within += 1
+            assert within_limits(shares_within(values, [first + second]), **limit)
+        else:
+            outside += 1
+    assert min(within, outside) > 100
+
+
+def test_11_distances_of_units_say_nothing_of_rows() -> None:
+    """All units have v, so that its share of units is the same in both bundles; its share of rows is not."""
+    rows = [("a", "v"), ("a", "w"), ("b", "v"), ("b", "w")], [("c", "v"), ("d", "v")]
+    values: dict[Hashable, set[Hashable]] = {"a": set("vw"), "b": set("vw"), "c": {"v"}, "d": {"v"}}
+    assert {share for share, _ in shares_within(values, ["ab", "cd"])["v"]} == {Fraction(1)}
+    assert [Fraction(sum(value == "v" for _, value in group), len(group)) for group in rows] == [Fraction(1, 2), 1]
+
+
+def test_11_linked_units_imply_the_same_of_rows() -> None:
     safe = 0
     for rows, k, l in itertools.product(LINKED, (1, 2), (1, 2)):
         if not is_linked_safe([(unit, (known,), value) for unit, known, value in rows], k, l):

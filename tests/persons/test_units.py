@@ -139,16 +139,22 @@ def test_groups_of_one_person_do_not_come_out() -> None:
 
 @st.composite
 def unit_tables(draw: st.DrawFn) -> tuple[list[tuple[int, ...]], list[int], int]:
-    """Draw quasi-identifiers of up to seven rows, whose they are, and k."""
-    n = draw(st.integers(2, 7))
+    """Draw quasi-identifiers of up to seven rows, whose they are (one person at least has several), and k."""
+    k = draw(st.sampled_from([2, 2, 2, 3]))
+    n = draw(st.integers(2 * k, 7))
     d = draw(st.integers(1, 3))
     rows = draw(st.lists(st.tuples(*[st.integers(0, 2)] * d), min_size=n, max_size=n))
-    return rows, draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), draw(st.integers(1, 3))
+    # Now and then a person has more rows than a release can hide.
+    most = n // k + draw(st.sampled_from([0] * 7 + [1]))
+    others = draw(st.permutations([person for person in range(1, 5) for _ in range(most)]))
+    return rows, [0] * most + others[: n - most], k
 
 
 @settings(max_examples=500, deadline=None)
-@given(case=unit_tables(), l=st.sampled_from([1, 1, 2]))
-def test_the_optimum_is_that_of_all_partitions(case: tuple[list[tuple[int, ...]], list[int], int], l: int) -> None:
+@given(case=unit_tables(), l=st.sampled_from([1, 1, 2]), other=st.sampled_from(["tp+", "matching"]))
+def test_the_optimum_is_that_of_all_partitions(
+    case: tuple[list[tuple[int, ...]], list[int], int], l: int, other: str
+) -> None:
     """What the exact method finds, what the heuristics and the lower bound say, against every partition."""
     rows, units, k = case
     names = [f"q{at}" for at in range(len(rows[0]))]
@@ -159,7 +165,7 @@ def test_the_optimum_is_that_of_all_partitions(case: tuple[list[tuple[int, ...]]
         return units_share([units[row] for row in group], k) and units_share([values[row] for row in group], l)
 
     feasible = acceptable(list(range(len(rows))))
-    for algorithm in ("exact", "mondrian") if l > 1 else ("exact", "tp+", "matching"):
+    for algorithm in ("exact", "mondrian") if l > 1 else ("exact", other):
         try:
             made = shoal.anonymize(
                 frame,

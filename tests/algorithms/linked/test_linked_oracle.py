@@ -43,7 +43,8 @@ def drawn(seed: int) -> pl.DataFrame:
 @pytest.mark.parametrize("block", range(10))
 def test_releases_are_safe_and_cost_no_less_than_the_optimum(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     reached = tight = 0
-    for seed in range(20 * block, 20 * block + 20):
+    # Six of the 210 requests are infeasible.
+    for seed in range(21 * block, 21 * block + 21):
         frame, k, l = drawn(seed), seed % 2 + 2, seed // 2 % 2 + 1
         table = encode(frame, Schema(quasi_identifiers=NAMES, sensitive=("disease",), direct_identifiers=("person",)))
         units = frame["person"].to_numpy()
