@@ -103,14 +103,13 @@ def _lay_out_grid(personal, columns, length, sizes, steps):
 
 
 @kernel_step
-def _cheapest_point(counts, sizes, steps, axes, k, highest):
+def _cheapest_point(counts, costs, sizes, steps, axes, k, highest):
     """Find the smallest total loss of a grid's point that bounds the losses of k - 1 units; `highest` if none is less.
 
-    `counts` has the number of units at each point; it changes.
+    `counts` has the number of units at each point; it changes. `costs` is scratch of the same size: 0.
     """
     # Add up the counts along each axis.
     stride = np.int64(1)
-    costs = np.zeros(counts.size, dtype=np.int64)
     for axis in range(axes):
         block = stride * sizes[axis]
         for begin in range(0, counts.size, block):
@@ -166,7 +165,7 @@ def least_losses_of_units(units, k, may_leave_out, found):
             points = np.int64(1)
             for axis in range(axes):
                 points *= sizes[axis]
-            counts = np.zeros(points, dtype=np.int64)
+            counts, costs = np.zeros(points, dtype=np.int64), np.zeros(points, dtype=np.int64)
             by_loss = np.zeros(best - left, dtype=np.int64)
             # Other units that can publish as many rows, at a loss below the best one so far.
             for w in range(found.size):
@@ -193,7 +192,8 @@ def least_losses_of_units(units, k, may_leave_out, found):
                 if within >= k - 1:
                     break
                 nearest += 1
-            best = min(best, left + max(nearest, _cheapest_point(counts, sizes, steps, axes, k, best - left)))
+            cheapest = _cheapest_point(counts, costs, sizes, steps, axes, k, best - left)
+            best = min(best, left + max(nearest, cheapest))
             if not may_leave_out:
                 break
             length -= 1
