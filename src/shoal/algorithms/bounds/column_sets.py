@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,11 +16,17 @@ from shoal.recoding import rank
 from shoal.table.counts import rows_by_code
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from shoal.models import Requirement
     from shoal.table import Table
 
 __all__ = ["lower_bound_of_sets"]
 
+_PLACES_PER_ROW = 8
+"""Place values may have so many times more numbers than there are rows."""
 _MAX_SETS_ALONE = 40
 """Largest number of sets whose own bounds are computed: each takes up to a second."""
 
@@ -45,7 +52,7 @@ def lower_bound_of_sets(table: Table, requirement: Requirement, *, target: int) 
     small = np.zeros((table.rows, len(sets)), dtype=np.bool_)
     for s, one in enumerate(sets):
         columns = [table.quasi_identifiers[place[name]] for name in one.columns]
-        groups, count = rank([(column.codes, column.size) for column in columns], table.rows)
+        groups, count = _number_groups([(column.codes, column.size) for column in columns], table.rows)
         small[:, s] = rows_by_code(groups, count, table.counts)[groups] < requirement.of_set(one).least_size
     masks = np.array([sum(1 << place[name] for name in one.columns) for one in sets], dtype=np.int64)
     weights = table.multiplicities
@@ -61,3 +68,15 @@ def lower_bound_of_sets(table: Table, requirement: Requirement, *, target: int) 
             if found.stars > best.stars:
                 best = replace(best, stars=found.stars, why=Fact("largest_set"))
     return best if best.suppressed_tuples or best.stars else replace(best, why=NOTHING_TO_CHANGE)
+
+
+def _number_groups(columns: Sequence[tuple[NDArray[Any], int]], rows: int) -> tuple[NDArray[np.int64], int]:
+    """Group rows by their codes: by place values if these are few, which is quicker than sorting."""
+    count = prod(size for _, size in columns)
+    if count > _PLACES_PER_ROW * rows:
+        return rank(columns, rows)
+    groups = np.zeros(rows, dtype=np.int64)
+    for codes, size in columns:
+        groups *= size
+        groups += codes
+    return groups, count

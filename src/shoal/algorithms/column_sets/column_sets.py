@@ -19,6 +19,7 @@ import numpy as np
 
 from shoal._core.facts import Fact
 from shoal.algorithms.base import Algorithm, Guarantee, Partition
+from shoal.algorithms.column_sets.counted import all_exact, suppress_by_counts
 from shoal.algorithms.column_sets.cover import Cells, KnownSet, cover_failing_rows
 from shoal.algorithms.common.compiled import populations_of
 from shoal.recoding import STAR_LEVEL, rank
@@ -56,9 +57,10 @@ class SetSuppression(Algorithm):
         # Rows of a class are alike for k-anonymity, and may differ for other models.
         rows, of_row = _distinct_rows(table) if all(one.k is not None for one in sets) else (None, None)
         cells = _copy_cells(table, rows)
-        rounds = cover_failing_rows(cells, sets)
-        stars = cells.stars
-        return _group_equal_cells(cells, of_row, stars, {"sets": len(sets), "rounds": rounds})
+        details = {} if rows is None else suppress_by_counts(cells, sets, problem.rng, problem.progress, self.name)
+        if rows is None or not all_exact(cells, sets):
+            details["general_rounds"] = cover_failing_rows(cells, sets)
+        return _group_equal_cells(cells, of_row, cells.stars, details)
 
 
 def _number_columns(problem: Problem) -> list[KnownSet]:
@@ -90,7 +92,7 @@ def _copy_cells(table: Table, rows: NDArray[np.int64] | None) -> Cells:
     codes = np.column_stack([column.codes.astype(np.int32) for column in columns])
     values = tuple(column.codes.astype(np.int32) for column in table.sensitive)
     return Cells(
-        codes=codes if rows is None else codes[rows],
+        codes=np.asfortranarray(codes if rows is None else codes[rows]),
         sizes=np.array([column.size for column in columns], dtype=np.int64),
         counts=table.multiplicities if rows is None else table.classes.class_sizes,
         values=values or (np.zeros(table.rows, dtype=np.int32),),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from shoal.models import Population, Requirement
 
-__all__ = ["Cells", "KnownSet", "cover_failing_rows"]
+__all__ = ["Cells", "KnownSet", "cover_failing_rows", "enlarge_stars", "star_best_cells"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -134,21 +134,28 @@ def cover_failing_rows(cells: Cells, sets: Sequence[KnownSet]) -> int:
             covered[np.ix_(failing, known.columns)] += unstarred
             if not unstarred.any(axis=1).all():
                 stuck = known
-        starred = np.flatnonzero(covered.any(axis=1))
-        if len(starred):
-            # Ties go to the column that covers most for all rows, so that rows with stars meet in the same groups.
-            order = np.argsort(np.argsort(cells.counts @ covered, kind="stable"))
-            best = np.argmax(covered[starred].astype(np.int64) * len(order) + order, axis=1)
-            cells.codes[starred, best] = cells.sizes[best]
+        if covered.any():
+            star_best_cells(cells, covered)
         # Only rows that are stars already fail: they need company.
         elif stuck is not None:
-            _enlarge_stars(cells, stuck)
+            enlarge_stars(cells, stuck)
         else:
             return rounds
         rounds += 1
 
 
-def _enlarge_stars(cells: Cells, known: KnownSet) -> None:
+def star_best_cells(cells: Cells, covered: NDArray[np.int32]) -> None:
+    """Star in each row with failing sets the cell that covers most of them.
+
+    Ties go to the column that covers most for all rows, so that rows with stars meet in the same groups.
+    """
+    starred = np.flatnonzero(covered.any(axis=1))
+    order = np.argsort(np.argsort(cells.counts @ covered, kind="stable"))
+    best = np.argmax(covered[starred].astype(np.int64) * len(order) + order, axis=1)
+    cells.codes[starred, best] = cells.sizes[best]
+
+
+def enlarge_stars(cells: Cells, known: KnownSet) -> None:
     """Star further rows in all columns of a set until the rows with only stars there are an acceptable group."""
     missing = (cells.codes[:, known.columns] != cells.sizes[known.columns]).sum(axis=1)
     # Rows that need the fewest stars come first; the whole table is acceptable.

@@ -1,0 +1,209 @@
+"""Suppression of cells for k-anonymity of sets of columns: by counts of all groups, kept up to date row by row."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.algorithms.column_sets.cells_kernel import (
+    CountedSets,
+    count_groups_of_sets,
+    flag_failing_rows,
+    improve_rows,
+    star_rows,
+)
+from shoal.algorithms.column_sets.cover import enlarge_stars
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal._core.progress import Progress
+    from shoal.algorithms.column_sets.cover import Cells, KnownSet
+
+__all__ = ["all_exact", "suppress_by_counts"]
+
+_WORK = 400_000_000
+"""Groups that the search at the end looks up: some ten seconds."""
+_TRIAL_WORK = 200_000_000
+"""Rows times sets that all trials of prices take together: they look up some ten times as many groups."""
+_MAX_TRIALS = 150
+"""Largest number of trials: later ones gained less than 1 % of the stars on Adult."""
+_SPREAD_OF_PRICES = 0.4
+"""Standard deviation of the binary logarithm by which a trial changes prices; best of 0.2, 0.4 and 1 on Adult."""
+_HOPE = 0.6
+"""Worth of a set whose group with a star is still too small, relative to one whose group is large enough."""
+_FEW_STARRED = 1 / 50
+"""Share of the rows in a round below which groups with stars are judged, too."""
+_MAX_PASSES = 12
+"""Passes over all rows with stars; later ones find next to nothing."""
+_LEAST_GAIN = 1 / 2000
+"""Stars for each row with stars that a pass must take back for another one to follow."""
+_FEWEST_SLOTS, _MOST_SLOTS = 64, 1 << 10
+"""Slots of a table at first; it grows if they are too few."""
+_MAX_KEY = 1 << 62
+"""Keys that are place values stay below this number."""
+
+
+def all_exact(cells: Cells, sets: Sequence[KnownSet]) -> bool:
+    """Return whether the keys of all sets are place values, so that different cells have different keys."""
+    return all(prod((cells.sizes[one.columns] + 1).tolist()) < _MAX_KEY for one in sets)
+
+
+class _Counts:
+    """The counted groups of all sets; tables that become full are made anew with twice the slots."""
+
+    def __init__(self, cells: Cells, sets: Sequence[KnownSet], rng: np.random.Generator) -> None:
+        self._cells, self._sets, self._rng = cells, sets, rng
+        room = [min(prod((cells.sizes[one.columns] + 1).tolist()), len(cells.codes)) for one in sets]
+        self._slots = np.array([max(_FEWEST_SLOTS, 1 << (2 * size).bit_length() - 1) for size in room], dtype=np.int64)
+        self._slots = np.minimum(self._slots, _MOST_SLOTS)
+        self.counted = self._make()
+        self.count()
+
+    def count(self) -> None:
+        """Count all groups again."""
+        while (full := count_groups_of_sets(self._cells.codes, self._cells.counts, self.counted)).any():
+            self._slots[full] *= 4
+            self.counted = self._make()
+
+    def enlarge(self) -> None:
+        """Double all tables, and count all groups again."""
+        self._slots *= 2
+        self.counted = self._make()
+        self.count()
+
+    def _make(self) -> CountedSets:
+        """Make empty tables, and the factors of the keys: place values, or random numbers if these are too large."""
+        columns = np.concatenate([one.columns for one in self._sets])
+        starts = np.cumsum([0, *(len(one.columns) for one in self._sets)])
+        factors = [self._find_factors(one) for one in self._sets]
+        of_set = np.repeat(np.arange(len(self._sets)), np.diff(starts))
+        order = np.argsort(columns, kind="stable")
+        d = len(self._cells.sizes)
+        slots = np.cumsum([0, *self._slots.tolist()]).astype(np.int64)
+        return CountedSets(
+            column_starts=starts.astype(np.int64),
+            columns=columns,
+            factors=np.concatenate(factors),
+            set_starts=np.searchsorted(columns[order], np.arange(d + 1)).astype(np.int64),
+            sets=of_set[order].astype(np.int64),
+            least=np.array([one.k for one in self._sets], dtype=np.int64),
+            slot_starts=slots,
+            keys=np.empty(slots[-1], dtype=np.int64),
+            counts=np.empty(slots[-1], dtype=np.int64),
+            used=np.zeros(len(self._sets), dtype=np.int64),
+        )
+
+    def _find_factors(self, known: KnownSet) -> NDArray[np.int64]:
+        sizes = (self._cells.sizes[known.columns] + 1).tolist()
+        if prod(sizes) < _MAX_KEY:
+            return np.array([prod(sizes[i + 1 :]) for i in range(len(sizes))], dtype=np.int64)
+        # Keys of different cells may be equal then; the caller checks the result exactly.
+        return self._rng.integers(1 << 40, 1 << 62, len(sizes), dtype=np.int64) | 1
+
+
+def suppress_by_counts(
+    cells: Cells, sets: Sequence[KnownSet], rng: np.random.Generator, progress: Progress, name: str
+) -> dict[str, int]:
+    """Star cells until the groups of all sets have enough rows, then take back stars that are not needed.
+
+    Parameters
+    ----------
+    cells : Cells
+        Changed in place.
+    sets : sequence of KnownSet
+        Sets with a k and nothing else.
+    rng : numpy.random.Generator
+        Order of the rows, and prices of the columns.
+    progress : callable
+    name : str
+        Name of the step in progress reports.
+
+    Returns
+    -------
+    dict
+        Figures for researchers.
+    """
+    original = cells.codes.copy(order="F")
+    counts = _Counts(cells, sets, rng)
+    trials = min(_MAX_TRIALS, max(1, _TRIAL_WORK // (len(cells.codes) * len(sets))))
+    best: tuple[int, NDArray[np.int32], NDArray[np.float64]] | None = None
+    # Which column a row stars depends on prices, which are varied around the best ones so far.
+    for trial in range(trials):
+        prices = np.ones(len(cells.sizes))
+        if best is not None:
+            prices = best[2] * 2.0 ** rng.normal(0, _SPREAD_OF_PRICES, len(prices))
+            cells.codes[:] = original
+            counts.count()
+        _cover(cells, sets, counts, prices, rng)
+        # Of several trials each is improved a little, so that they can be compared.
+        if trials > 1:
+            _improve(cells, original, counts, rng, 1, _TRIAL_WORK)
+        stars = _count_stars(cells)
+        if best is None or stars < best[0]:
+            best = stars, cells.codes.copy(order="F"), prices
+        progress(name, trial + 1, trials + 1)
+    assert best is not None
+    cells.codes[:] = best[1]
+    counts.count()
+    passes = _improve(cells, original, counts, rng, _MAX_PASSES, _WORK)
+    progress(name, trials + 1, trials + 1)
+    return {"sets": len(sets), "trials": trials, "stars_of_cover": best[0], "passes": passes}
+
+
+def _count_stars(cells: Cells) -> int:
+    return int(cells.stars.sum(axis=1) @ cells.counts)
+
+
+def _cover(
+    cells: Cells, sets: Sequence[KnownSet], counts: _Counts, prices: NDArray[np.float64], rng: np.random.Generator
+) -> None:
+    """Star cells row by row until all groups have enough rows.
+
+    At first groups with stars count as large enough, so that rows with stars in the same columns can meet there.
+    """
+    flags = np.empty(len(cells.codes), dtype=np.bool_)
+    for hopeful in (True, False):
+        while True:
+            flag_failing_rows(cells.codes, cells.sizes, counts.counted, hopeful, flags)
+            rows = rng.permutation(np.flatnonzero(flags))
+            if not len(rows):
+                break
+            arguments = cells.codes, cells.sizes, cells.counts, counts.counted, rows, prices, hopeful, _HOPE
+            starred, stuck, full = star_rows(*arguments)
+            if full:
+                counts.enlarge()
+            # Rows with stars alone are helped by others only.
+            elif not starred and stuck >= 0:
+                enlarge_stars(cells, sets[stuck])
+                counts.count()
+            elif hopeful and starred < _FEW_STARRED * len(flags):
+                break
+
+
+def _improve(
+    cells: Cells,
+    original: NDArray[np.int32],
+    counts: _Counts,
+    rng: np.random.Generator,
+    passes: int,
+    work: int,
+) -> int:
+    """Search rows with stars for patterns with fewer stars, in random order, while that pays; count the passes."""
+    for done in range(passes):
+        rows = rng.permutation(np.flatnonzero(cells.stars.any(axis=1)))
+        gained, place, full = 0, 0, True
+        while full:
+            found, searched, full, work = improve_rows(
+                cells.codes, original, cells.sizes, cells.counts, counts.counted, rows[place:], work
+            )
+            gained, place = gained + int(found), place + int(searched)
+            if full:
+                counts.enlarge()
+        if work <= 0 or gained <= _LEAST_GAIN * len(rows):
+            return done + 1
+    return passes
