@@ -74,7 +74,7 @@ def fewest_stars(failing, masks):
     stack = np.empty(64 * 64, dtype=np.int64)
     depths = np.empty(64 * 64, dtype=np.int64)
     for row in range(rows):
-        count = 0
+        count = np.int64(0)
         for s in range(sets):
             if failing[row, s]:
                 # A mask that contains another one is hit with it.

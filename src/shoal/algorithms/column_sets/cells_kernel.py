@@ -16,7 +16,7 @@ __all__ = ["CountedSets", "count_groups_of_sets", "improve_rows", "flag_failing_
 
 _SPREAD = np.int64(-7046029254386353131)  # 2**64 over the golden ratio
 _FREE = np.int64(-1)
-_MARKS = 1 << 16
+_MARKS = np.int64(1 << 16)
 """Size of the table of bits for groups that are too small."""
 _MAX_NODES = 400
 """Nodes of the search for the stars of one row; it is given up beyond, which is rare below ten stars."""
@@ -159,6 +159,7 @@ def flag_failing_rows(codes, stars, counted, hopeful, flags):
     keys = np.empty(len(codes), dtype=np.int64)
     marks = np.zeros(_MARKS, dtype=np.bool_)
     for s in range(len(counted.least)):
+        # The groups that are too small.
         marked = False
         for slot in range(counted.slot_starts[s], counted.slot_starts[s + 1]):
             if counted.keys[slot] >= 0 and 0 < counted.counts[slot] < counted.least[s]:
@@ -166,6 +167,7 @@ def flag_failing_rows(codes, stars, counted, hopeful, flags):
                 marked = True
         if not marked:
             continue
+        # Rows that meet a mark are looked up.
         _compute_keys(codes, counted, s, keys)
         for row in range(len(codes)):
             if marks[_first_slot(keys[row], _MARKS)] and not flags[row]:
@@ -364,6 +366,7 @@ def improve_rows(codes, originals, stars, weights, counted, order, work):
         The work that is left.
     """
     d = codes.shape[1]
+    # Arrays of one row, used again for each.
     sets = len(counted.least)
     own = np.empty(sets, dtype=np.int64)
     kept = np.zeros(d, dtype=np.bool_)
@@ -379,7 +382,7 @@ def improve_rows(codes, originals, stars, weights, counted, order, work):
         if work <= 0:
             return gained, place, False, work
         row, weight = order[place], weights[order[place]]
-        most = 0
+        most = np.int64(0)
         for a in range(d):
             fixed[a] = codes[row, a] == stars[a] and originals[row, a] != stars[a]
             most += fixed[a]
@@ -402,6 +405,7 @@ def improve_rows(codes, originals, stars, weights, counted, order, work):
         work -= (node_count[0] + 1) * sets
         if not better:
             continue
+        # Publish the pattern, and move the row to its new groups.
         now = 0
         for a in range(d):
             now += pattern[a] == stars[a]

@@ -54,7 +54,7 @@ def all_exact(cells: Cells, sets: Sequence[KnownSet]) -> bool:
 
 
 class _Counts:
-    """The counted groups of all sets; tables that become full are made anew with twice the slots."""
+    """The counted groups of all sets; tables that become full are replaced by larger ones."""
 
     def __init__(self, cells: Cells, sets: Sequence[KnownSet], rng: np.random.Generator) -> None:
         self._cells, self._sets, self._rng = cells, sets, rng
@@ -78,6 +78,7 @@ class _Counts:
 
     def _make(self) -> CountedSets:
         """Make empty tables, and the factors of the keys: place values, or random numbers if these are too large."""
+        # Compressed lists: the columns of each set, and the sets of each column.
         columns = np.concatenate([one.columns for one in self._sets])
         starts = np.cumsum([0, *(len(one.columns) for one in self._sets)])
         factors = [self._find_factors(one) for one in self._sets]
@@ -147,6 +148,7 @@ def suppress_by_counts(
         if best is None or stars < best[0]:
             best = stars, cells.codes.copy(order="F"), prices
         progress(name, trial + 1, trials + 1)
+    # The best trial is improved thoroughly.
     assert best is not None
     cells.codes[:] = best[1]
     counts.count()
