@@ -98,10 +98,11 @@ def _count_of(counted, s, key):
     """Look up the rows of a group; 0 if there is none."""
     start, slots = counted.slot_starts[s], counted.slot_starts[s + 1] - counted.slot_starts[s]
     place = _first_slot(key, slots)
+    # Linear probing: the key is before the first free slot, or nowhere.
     while True:
         found = counted.keys[start + place]
         if found == key:
-            return counted.counts[start + place]
+            return np.int64(counted.counts[start + place])
         if found == _FREE:
             return np.int64(0)
         place = (place + 1) & (slots - 1)
@@ -116,6 +117,7 @@ def _add_rows(counted, s, key, rows):
     # A group without rows may be replaced, but only if the key is not in a later slot.
     while counted.keys[start + place] != key:
         if counted.keys[start + place] == _FREE:
+            # A new slot: at least a quarter of them stays free, so that probing ends soon.
             if empty < 0:
                 if 4 * (counted.used[s] + 1) > 3 * slots:
                     return False
@@ -142,6 +144,7 @@ def count_groups_of_sets(codes, weights, counted):
     # Set by set, so that one table at a time is in the cache.
     for s in range(len(counted.least)):
         _compute_keys(codes, counted, s, keys)
+        # A set with too few slots is given up; its table grows before the next attempt.
         for row in range(len(codes)):
             if not _add_rows(counted, s, keys[row], weights[row]):
                 full[s] = True
@@ -214,6 +217,7 @@ def star_rows(codes, stars, weights, counted, order, prices, hopeful, hope):
     failing = np.zeros(sets, dtype=np.bool_)
     cells = np.empty(d, dtype=np.int64)
     starred, stuck = 0, -1
+    # Row by row, so that a row meets the stars of those before it.
     for place in range(len(order)):
         row, weight = order[place], weights[order[place]]
         for a in range(d):
@@ -224,6 +228,7 @@ def star_rows(codes, stars, weights, counted, order, prices, hopeful, hope):
             sizes[s] = _count_of(counted, s, own[s])
             failing[s] = sizes[s] < counted.least[s]
             some |= failing[s]
+        # Stars until no group fails, or none can be helped.
         while some:
             # The value of a star in each column.
             best, value = -1, 0.0
@@ -233,6 +238,7 @@ def star_rows(codes, stars, weights, counted, order, prices, hopeful, hope):
                 worth, helps = 0.0, False
                 for j in range(counted.set_starts[a], counted.set_starts[a + 1]):
                     s = counted.sets[j]
+                    # A star may cover a failing set; what else it changes is found in a later round.
                     if failing[s]:
                         if hopeful and _has_star(counted, s, cells, stars):
                             continue
@@ -245,6 +251,7 @@ def star_rows(codes, stars, weights, counted, order, prices, hopeful, hope):
                             worth += 1.0 if joined else hope
                 if helps and (best < 0 or worth / prices[a] > value):
                     best, value = a, worth / prices[a]
+            # No star helps: the groups that fail have stars in all columns, or are hoped for.
             if best < 0:
                 for s in range(sets):
                     if failing[s] and not hopeful:
@@ -290,6 +297,7 @@ def _search_row(original, stars, weight, counted, own, kept, fixed, most, patter
     as they are in `fixed`. The pattern is in `pattern` if the result is True.
     """
     d = len(original)
+    # Stars that must stay are the least number.
     least = 0
     for a in range(d):
         if kept[a] and fixed[a]:
@@ -298,6 +306,7 @@ def _search_row(original, stars, weight, counted, own, kept, fixed, most, patter
         # Depth first: level by level the failing set and the next of its columns.
         for a in range(d):
             pattern[a] = stars[a] if kept[a] and fixed[a] else original[a]
+        # The root of the search: the stars that must stay.
         level = 0
         depth_of[0] = _first_failing(pattern, original, weight, counted, own)
         node_count[0] += 1
@@ -320,6 +329,7 @@ def _search_row(original, stars, weight, counted, own, kept, fixed, most, patter
             if i >= counted.column_starts[s + 1] or least + level >= depth:
                 level -= 1
                 continue
+            # Descend with one more star, to the next set that fails.
             choice[level] = i
             pattern[counted.columns[i]] = stars[counted.columns[i]]
             node_count[0] += 1
@@ -382,6 +392,7 @@ def improve_rows(codes, originals, stars, weights, counted, order, work):
         if work <= 0:
             return gained, place, False, work
         row, weight = order[place], weights[order[place]]
+        # The stars of the row; original cells with the code of a star do not exist.
         most = np.int64(0)
         for a in range(d):
             fixed[a] = codes[row, a] == stars[a] and originals[row, a] != stars[a]
@@ -398,6 +409,7 @@ def improve_rows(codes, originals, stars, weights, counted, order, work):
             if 0 < left < counted.least[s]:
                 for i in range(counted.column_starts[s], counted.column_starts[s + 1]):
                     kept[counted.columns[i]] = True
+        # Search for a pattern with fewer stars.
         node_count[0] = 0
         better = _search_row(
             original, stars, weight, counted, own, kept, fixed, most, pattern, depth_of, choice, node_count

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from shoal.models import Population, Requirement
 
-__all__ = ["Cells", "KnownSet", "cover_failing_rows", "enlarge_stars", "star_best_cells"]
+__all__ = ["Cells", "KnownSet", "cover_failing_rows", "enlarge_stars"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -135,7 +135,7 @@ def cover_failing_rows(cells: Cells, sets: Sequence[KnownSet]) -> int:
             if not unstarred.any(axis=1).all():
                 stuck = known
         if covered.any():
-            star_best_cells(cells, covered)
+            _star_best_cells(cells, covered)
         # Only rows that are stars already fail: they need company.
         elif stuck is not None:
             enlarge_stars(cells, stuck)
@@ -144,7 +144,7 @@ def cover_failing_rows(cells: Cells, sets: Sequence[KnownSet]) -> int:
         rounds += 1
 
 
-def star_best_cells(cells: Cells, covered: NDArray[np.int32]) -> None:
+def _star_best_cells(cells: Cells, covered: NDArray[np.int32]) -> None:
     """Star in each row with failing sets the cell that covers most of them.
 
     Ties go to the column that covers most for all rows, so that rows with stars meet in the same groups.
