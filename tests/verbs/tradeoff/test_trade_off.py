@@ -279,3 +279,23 @@ def test_it_shows_itself_without_a_cell(found: shoal.TradeOff, tmp_path: Path) -
     left, right = shoal.tradeoff(people(), k=[2, 4], l=[1, 2], **REQUEST).plot()
     assert {"l = 1", "l = 2", "cells kept as they are"} <= {text.get_text() for text in right.get_legend().get_texts()}
     assert left.get_xlabel() == "level of protection: k"
+
+
+def test_risks_are_of_persons_if_a_column_identifies_them() -> None:
+    visits = pl.DataFrame(
+        {
+            "patient": [person for person in range(60) for _ in range(5)],
+            "age": [20 + person // 2 for person in range(60) for _ in range(5)],
+            "disease": [*"abcde"] * 60,
+        }
+    )
+    asked = {"quasi_identifiers": ["age"], "sensitive": "disease", "person": "patient", "seed": 1}
+    found = shoal.tradeoff(visits, k=[5], **asked)
+    (choice,) = found.choices
+    release = shoal.anonymize(visits, k=5, **asked)
+    (persons,) = release.certificate.persons
+    assert (choice.highest_risk, choice.average_risk) == (persons["risk"]["highest"], persons["risk"]["average"])
+    assert choice.highest_risk == 1 / choice.smallest_class == 1 / persons["least_in_group"]
+    assert choice.confidence == persons["confidence"]["disease"]["largest"] > 0.6
+    assert (found.persons, found.before.average, found.to_dict()["before"]["highest_risk"]) == (60, 0.5, 0.5)
+    assert "In the 300 rows of 60 persons as they came" in found.sentences()[0]

@@ -49,27 +49,36 @@ class Choice(Unpicklable):
     def highest_risk(self) -> float | None:
         """The probability of finding the row of the most exposed person: 1 / (smallest class), above 0, at most 1.
 
-        The adversary knows the quasi-identifiers of a person who is in the table (prosecutor risk).
+        The adversary knows the quasi-identifiers of a person who is in the table (prosecutor risk). If a column
+        identifies persons, classes count them, here and in the other figures of risk.
         """
-        return None if self.release is None else float(self.release.certificate.risk["after"]["highest"])
+        return None if self.release is None else float(self._risk["highest"])
 
     @property
     def average_risk(self) -> float | None:
         """The mean probability of finding the row of a person, above 0, at most 1."""
-        return None if self.release is None else float(self.release.certificate.risk["after"]["average"])
+        return None if self.release is None else float(self._risk["average"])
 
     @property
     def confidence(self) -> float | None:
         """The highest confidence in a person's sensitive value: the largest share of a value in a class.
 
-        It is between 0 and 1, rounded up, and the maximum over all sensitive attributes. None if there are none.
+        It is between 0 and 1, rounded up, and the maximum over all sensitive attributes. None if there are none. If a
+        column identifies persons, it is the confidence that a person has the value in any row.
         """
-        return None if self.release is None else self.release.certificate.achieved.get("alpha")
+        if self.release is None:
+            return None
+        if self._persons is None:
+            return self.release.certificate.achieved.get("alpha")
+        return max((one["largest"] for one in self._persons["confidence"].values()), default=None)
 
     @property
     def smallest_class(self) -> int | None:
-        """Rows of the smallest equivalence class."""
-        return None if self.release is None else int(self.release.certificate.achieved["k"])
+        """Rows, or persons, of the smallest equivalence class."""
+        if self.release is None:
+            return None
+        counted = self._persons
+        return int(self.release.certificate.achieved["k"] if counted is None else counted["least_in_group"])
 
     @property
     def groups(self) -> int | None:
@@ -100,6 +109,17 @@ class Choice(Unpicklable):
     def loss_by_column(self) -> dict[str, float] | None:
         """The normalized certainty penalty of each quasi-identifier."""
         return None if self.release is None else dict(self.release.metrics.ncp)
+
+    @property
+    def _persons(self) -> Mapping[str, Any] | None:
+        """The figures of persons in the release; None if no column identifies them."""
+        return next(iter(self.release.certificate.persons), None)  # type: ignore[union-attr]
+
+    @property
+    def _risk(self) -> Mapping[str, Any]:
+        """The risk of the persons, or of the rows, in the release."""
+        found = self._persons
+        return self.release.certificate.risk["after"] if found is None else found["risk"]  # type: ignore[union-attr]
 
     @property
     def _cells(self) -> int:

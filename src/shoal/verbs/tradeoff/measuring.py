@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
 
 from shoal._core.progress import Clock, Progress, interruptible, silent
 from shoal._core.validation import (
@@ -22,6 +24,8 @@ from shoal._core.validation import (
 )
 from shoal._messages import Allowed
 from shoal.disclosure_risk import reidentification
+from shoal.disclosure_risk.frequencies import count_pairs
+from shoal.disclosure_risk.reidentification import reidentification_of_persons
 from shoal.engines import InMemory
 from shoal.errors import ColumnError, InfeasibleError, MissingExtraError, ParameterError, ShoalError, UnsupportedError
 from shoal.models import KAnonymity, LDiversity, Requirement
@@ -35,10 +39,10 @@ from shoal.verbs.tradeoff.choice import Choice
 from shoal.verbs.tradeoff.trade_off import TradeOff
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal.disclosure_risk import Reidentification
     from shoal.models import PrivacyModel
     from shoal.pipeline.encoded import EncodedTable
     from shoal.pipeline.input import OpenedData
@@ -141,7 +145,8 @@ def tradeoff(
         quasi_identifiers=schema.quasi_identifiers,
         sensitive=schema.sensitive,
         rows=len(work.rows),
-        before=reidentification(work.sizes_before),
+        persons=work.persons,
+        before=work.measure_risk_before(),
         ended=ended,
         warnings=warn_of_persons(work.opened, work.rows, request),
     )
@@ -243,10 +248,20 @@ class _Work:
         return cls(opened=opened, frame=frame, rows=rows, levels=resolved)
 
     @property
-    def sizes_before(self) -> Mapping[int, int]:
-        """The number of classes of each size in the original rows to publish."""
+    def persons(self) -> int | None:
+        """The number of persons in the rows to publish; None if no column identifies them."""
+        units = next(iter(self.encoded.values())).table.units
+        return len(np.unique(units[0].codes)) if units else None
+
+    def measure_risk_before(self) -> Reidentification:
+        """Measure the risk of the persons, or of the rows, before the release."""
         encoded = next(iter(self.encoded.values()))
-        return encoded.table.with_quasi_identifiers(encoded.before).classes.sizes_counted
+        classes = encoded.table.with_quasi_identifiers(encoded.before).classes
+        if not encoded.table.units:
+            return reidentification(classes.sizes_counted)
+        column = encoded.table.units[0]
+        groups, persons, _ = count_pairs(classes.of_rows, classes.count, column.codes, column.size)
+        return reidentification_of_persons(groups, persons)
 
     def measure(self, progress: Progress) -> tuple[list[Choice], str]:
         """Measure each level; return the choices, and "complete" or "interrupted"."""

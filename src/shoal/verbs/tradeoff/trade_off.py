@@ -59,6 +59,8 @@ class TradeOff(Unpicklable):
     """The columns that must not be linked to a person."""
     rows: int
     """Rows of each release."""
+    persons: int | None = None
+    """Persons of the table, if a column identifies them; risks are theirs then."""
     before: Reidentification
     """The risk of re-identification in the original rows."""
     ended: str
@@ -145,6 +147,7 @@ class TradeOff(Unpicklable):
         before = self.before
         return {
             "rows": self.rows,
+            "persons": self.persons,
             "quasi_identifiers": list(self.quasi_identifiers),
             "sensitive": list(self.sensitive),
             "before": {
@@ -201,11 +204,20 @@ class TradeOff(Unpicklable):
     def sentences(self) -> tuple[str, ...]:
         """Return sentences about the original risk, the cost of protection, the knee, and the beaten levels."""
         # Start with the risk of the original rows.
-        before = _(
-            "In the {rows} rows as they came, somebody who knows {known} of a person finds the right row with a "
-            "probability of {average} on average; {alone} of the rows are alone."
-        ).format(
+        found = (
+            _(
+                "In the {rows} rows as they came, somebody who knows {known} of a person finds the right row with a "
+                "probability of {average} on average; {alone} of the rows are alone."
+            )
+            if self.persons is None
+            else _(
+                "In the {rows} rows of {persons} persons as they came, somebody who knows {known} of a person finds "
+                "that person with a probability of {average} on average; {alone} of the persons are alone."
+            )
+        )
+        before = found.format(
             rows=number(self.rows),
+            persons=number(self.persons or 0),
             known=listed(self.quasi_identifiers),
             average=percent(self.before.average),
             alone=percent(self.before.sample_uniques),
