@@ -123,6 +123,7 @@ def test_tables_that_do_not_fit_are_refused(change: Any, error: type[Exception],
         ({"link": False}, "link=True"),
         ({"person": "sex", "quasi_identifiers": ["age"]}, "'person'"),
         ({"engine": "stream"}, "engine='memory'"),
+        ({"engine": "spark"}, "engine='memory'"),
     ],
 )
 def test_requests_that_do_not_fit_are_refused(changed: dict[str, Any], says: str, tmp_path: Path) -> None:
@@ -145,6 +146,7 @@ def test_command_and_spec_file(tmp_path: Path) -> None:
     )
     assert run.exit_code == 0, run.output
     assert "records, so that enough persons publish equally many" in " ".join(run.output.split())
+    assert "constant age and sex, in all records of each person" in " ".join(run.output.split())
     assert "1 persons without records" in " ".join(run.output.split())
     spec = tmp_path / "spec.toml"
     spec.write_text(

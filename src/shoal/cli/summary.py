@@ -59,6 +59,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
             "cost",
             f"{number(changed)} {word}, {percent(share)} of the cells, in {number(touched)} records{lost}",
         ),
+        ("constant", _constant(source)),
         ("left out", _left_out(source)),
         ("risk", found(figures_of_risk, "a record" if whose == "records" else "a person")),
         ("bound", gap_sentence(cost, source)),
@@ -77,6 +78,12 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     ]
     lines = lines_of([(name, text) for name, text in facts if text])
     return ["", plain(about), lines, *folder_lines(folder), "", *warned, *([""] if warned else [])]
+
+
+def _constant(source: Mapping[str, Any]) -> str:
+    """Name the quasi-identifiers that are the same in all records of each person whose records are linked."""
+    constant = (source.get("linked") or {}).get("constant")
+    return f"{listed(constant)}, in all records of each person" if constant else ""
 
 
 def _left_out(source: Mapping[str, Any]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shoal._version import __version__
 from shoal.disclosure_risk import measure_persons, reidentification
 from shoal.disclosure_risk.frequencies import count_pairs
@@ -28,7 +30,6 @@ from shoal.table import KEYED
 from shoal.verification import scale_of_names
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
@@ -266,6 +267,15 @@ def _describe_names(tree: Hierarchy) -> dict[str, str]:
     return {} if scale is None else {"read_as": scale}
 
 
+def _find_constant(whole: PreparedTable) -> dict[str, list[str]]:
+    """Find the quasi-identifiers that are the same in all rows of each person: they are columns of persons."""
+    assert whole.opened.linked is not None
+    _, persons = np.unique(whole.opened.linked.persons[whole.rows], return_inverse=True)
+    columns = whole.original.quasi_identifiers
+    pairs = {column.name: len(np.unique(persons * column.size + column.codes)) for column in columns}
+    return {"constant": [name for name, count in pairs.items() if count == persons.max() + 1]}
+
+
 def _describe_input(recoded: RecodedTable, digest: str, lost: int | None) -> dict[str, Any]:
     """Describe the input for the certificate."""
     schema, rows = recoded.prepared.request.schema, recoded.whole.opened.rows
@@ -274,7 +284,7 @@ def _describe_input(recoded: RecodedTable, digest: str, lost: int | None) -> dic
     return {
         "rows": rows,
         "rows_left_out": rows - recoded.prepared.table.people,
-        **({"linked": linked.to_dict() | fewest} if linked is not None and schema.linked else {}),
+        **({"linked": linked.to_dict() | fewest | _find_constant(recoded.whole)} if linked and schema.linked else {}),
         **({"persons_without_rows": joined.without_rows} if joined else {}),
         "quasi_identifiers": list(schema.quasi_identifiers),
         "sensitive": list(schema.sensitive),

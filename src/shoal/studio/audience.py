@@ -27,7 +27,7 @@ _CALLED: Mapping[str, str] = {
     "rows_per_person": "the screen Persons, records of each person:",
     "kept_rows": "on the screen Persons, which record of a person:",
     "order": "on the screen Persons, the order of the records:",
-    "lists": "on the screen Columns, several values in a cell:",
+    "lists": "on the screen Columns, several values of a cell:",
     "link": "on the screen Persons, linked records:",
     "direct_identifiers": "on the screen Columns, what names a person",
     "coarsen": "on the screen Coarser, the column",
