@@ -57,13 +57,10 @@ _MIN_SEARCH_ROWS = 500
 _DEFAULT_EFFORT = 100
 """Default effort in small tables; the limits of work refer to it."""
 _DEFAULT_MOVES = 136_000
-"""Default number of moves if at most `_FULL_SEARCH_ROWS` rows are searched; at most `_DEFAULT_EFFORT` per
-row."""
-_MIN_EFFORT, _MAX_LARGE_EFFORT = 10, 30
-"""Smallest default effort, and the largest if more than `_FULL_SEARCH_ROWS` rows are searched."""
-_EFFORT_EXPONENT = 0.85
-"""The default effort in large tables grows with this power of the rows. The five figures were chosen on Adult and on
-600,000 rows sampled from it (`python -m benchmarks rows`)."""
+"""Default number of moves in small tables: at most `_DEFAULT_EFFORT` per row, and at least `_MIN_EFFORT`."""
+_MIN_EFFORT = 36
+"""Smallest default effort. The four figures were chosen on Adult and on 600,000 rows sampled from it (`python -m
+benchmarks rows`)."""
 _MAX_ROUNDS = 6
 """Rounds of moves and of new groups, at the default effort; larger tables get fewer rounds."""
 _TEMPERATURES = 0.03, 0.001
@@ -101,7 +98,7 @@ class Cluster(Algorithm):
     effort : int, optional
         Length of the search: the number of moves tried for each row outside acceptable classes, and a proportional
         number of new groups, from 0 (no search) to 1,000,000. Large tables get fewer moves per row. The default is 100
-        if few rows need grouping, and 10 to 30 if many do, so that the search takes seconds; the certificate states
+        if few rows need grouping, and 36 if many do, so that the search takes seconds; the certificate states
         the value (`details`). A larger effort lowers the loss.
 
     Notes
@@ -275,10 +272,7 @@ def _draw_groups(problem: Problem, work: WorkingPartition, effort: int) -> tuple
 
 def _usual_effort(problem: Problem, rows: int) -> int:
     """Choose the effort for a number of rows to search."""
-    if rows <= _FULL_SEARCH_ROWS:
-        usual = min(max(_DEFAULT_MOVES // max(rows, 1), _MIN_EFFORT), _DEFAULT_EFFORT)
-    else:
-        usual = min(int(_MIN_EFFORT * (rows / _FULL_SEARCH_ROWS) ** _EFFORT_EXPONENT), _MAX_LARGE_EFFORT)
+    usual = min(max(_DEFAULT_MOVES // max(rows, 1), _MIN_EFFORT), _DEFAULT_EFFORT)
     # SABRE searches before, so each search gets half the time.
     return usual // 2 if problem.requirement.compares_with_table else usual
 
