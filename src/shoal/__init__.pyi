@@ -24,6 +24,7 @@ from .algorithms import Sabre as Sabre
 from .algorithms import SafePub as SafePub
 from .algorithms import ThreePhase as ThreePhase
 from .algorithms import TopDownSpecialization as TopDownSpecialization
+from .algorithms import Transparent as Transparent
 
 # Coarsenings and hierarchies.
 from .grouping import Labels as Labels

@@ -30,6 +30,7 @@ from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.safepub import SafePub
 from shoal.algorithms.tds import TopDownSpecialization
 from shoal.algorithms.tp import ThreePhase
+from shoal.algorithms.transparent import Transparent
 
 __all__ = [
     "ALGORITHMS",
@@ -60,6 +61,7 @@ __all__ = [
     "SafePub",
     "ThreePhase",
     "TopDownSpecialization",
+    "Transparent",
     "choose",
     "compile_requirement",
     "least_losses",

@@ -26,6 +26,7 @@ from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.safepub import SafePub
 from shoal.algorithms.tds import TopDownSpecialization
 from shoal.algorithms.tp import ThreePhase
+from shoal.algorithms.transparent import Transparent
 from shoal.errors import ParameterError, UnsupportedError, did_you_mean
 
 if TYPE_CHECKING:
@@ -164,6 +165,11 @@ CATALOGUE = (
         refinement=Refinement(recoding="generalization", known=None, by_chance=None, singled_out=7e-05),
         minimality=Exposure(share=0.324, belief=1),
         help="One level of each hierarchy for all records, the best of all, with a share of records suppressed.",
+    ),
+    # Adversaries who know the algorithm.
+    Entry(
+        algorithm=Transparent(),
+        help="l-diversity by frequency that also holds for an adversary who knows the algorithm.",
     ),
     # Differential privacy.
     Entry(

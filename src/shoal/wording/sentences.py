@@ -43,6 +43,10 @@ _GUARANTEES: dict[str, str | tuple[str, str]] = {
     # What an algorithm promises about the cost of the partition that it returned.
     "untouched": marked("No cell is suppressed: the table met the requirement as it was."),
     "classes_as_they_are": marked("No cell is suppressed: records of classes that were too small were left out."),
+    "transparent": marked(
+        "No value of a record is believed with more than 1 in {l} by somebody who knows the algorithm and all "
+        "quasi-identifiers as well."
+    ),
     "proven_optimal": marked("Proven optimal: no release with this requirement recodes fewer cells."),
     "tp_phase_one": marked(
         "Phase one ended TP: no release with this requirement suppresses fewer tuples, and at most {stars:g} times the "
