@@ -195,7 +195,11 @@ PROVING = tuple(entry.algorithm.name for entry in CATALOGUE if entry.proves)
 
 
 def choose(
-    algorithm: str | Algorithm, requirement: Requirement, recoding: str, preferences: Preferences = NO_PREFERENCES
+    algorithm: str | Algorithm,
+    requirement: Requirement,
+    recoding: str,
+    preferences: Preferences = NO_PREFERENCES,
+    resist: str | None = None,
 ) -> tuple[Algorithm, Fact]:
     """Choose the algorithm for a request.
 
@@ -208,6 +212,8 @@ def choose(
         Recoding of the groups.
     preferences : Preferences, optional
         Further preferences of the publisher.
+    resist : str, optional
+        The attack that the choice must resist: "minimality".
 
     Returns
     -------
@@ -225,6 +231,8 @@ def choose(
     """
     if requirement.sets:
         return _choose_for_sets(algorithm, recoding, preferences)
+    if resist is not None and algorithm == "auto":
+        algorithm = "transparent"
     # The automatic choice always supports the request.
     if algorithm == "auto":
         chosen, reason = _choose_automatically(requirement, recoding, preferences)
@@ -254,6 +262,10 @@ def choose(
             f"The algorithm '{chosen.name}' cannot serve this request: ",
             why_not,
             f". {_list_alternatives(requirement, preferences)}",
+        )
+    if resist is not None and not chosen.capabilities.resists_minimality:
+        raise UnsupportedError(
+            f"The algorithm '{chosen.name}' does not resist {resist}. Leave ", Suggestion("algorithm"), " out."
         )
     return preferences.apply_to(chosen), Fact(chosen.capabilities.reason)
 

@@ -193,6 +193,8 @@ class Capabilities:
     parameter `weights`); `Algorithm.refused_weights` explains with which parameters it cannot."""
     limits: bool = False
     """If True, the algorithm publishes attributes at the levels that `Problem.preferences` allow."""
+    resists_minimality: bool = False
+    """If True, an adversary who knows the algorithm learns no more of a record than the requirement allows."""
     keeps_classes: bool = False
     """If True, every class of equal rows is a group, as differential privacy needs."""
     makes_ends: bool = True

@@ -133,7 +133,7 @@ class Request(RequestFields):
 
     @cached_property
     def _choice(self) -> tuple[Algorithm, Fact]:
-        return choose(self.algorithm, self.requirement, self.recoding, self.preferences)
+        return choose(self.algorithm, self.requirement, self.recoding, self.preferences, self.resist)
 
     @property
     def chosen(self) -> Algorithm:

@@ -57,6 +57,17 @@ class RequestFields(ColumnFields):
         help=f"auto (default) chooses by models and recoding. By name: {', '.join(ALGORITHMS)}. "
         "See `shoal list algorithms`.",
     )
+    resist: str | None = requestable(
+        "str, optional",
+        '"minimality": the promise must also hold for an adversary who knows the algorithm; "auto" chooses it for '
+        "that.",
+        section="method",
+        default=None,
+        flag="--resist",
+        metavar="minimality",
+        help="minimality: the promise also holds for somebody who knows the algorithm (transparent).",
+        constraint=Optional(OneOf(("minimality",))),
+    )
     seed: int | None = requestable(
         "int, optional",
         "Seed for reproducible experiments, at least 0; by default randomness comes from the operating system.",

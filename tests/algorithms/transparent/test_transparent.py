@@ -166,6 +166,14 @@ def test_releases_meet_the_request(l, k):
     assert k is None or release.certificate.achieved["k"] >= k
 
 
+def test_to_resist_minimality_chooses_it():
+    people = shoal.datasets.census(200, quasi_identifiers=["age", "gender"], seed=3)
+    asked = {"quasi_identifiers": ["age", "gender"], "sensitive": "income", "l": 2, "resist": "minimality"}
+    assert shoal.anonymize(people, **asked).certificate.algorithm == "transparent"
+    with pytest.raises(UnsupportedError, match="'tp' does not resist minimality"):
+        shoal.anonymize(people, **asked, algorithm="tp")
+
+
 def test_other_models_are_refused():
     people = shoal.datasets.census(100, quasi_identifiers=["age"], seed=3)
     with pytest.raises(UnsupportedError, match="l-diversity by frequency on one attribute"):

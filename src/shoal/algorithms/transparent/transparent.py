@@ -59,7 +59,7 @@ class Transparent(Algorithm):
     True
     """
 
-    capabilities: ClassVar[Capabilities] = Capabilities()
+    capabilities: ClassVar[Capabilities] = Capabilities(resists_minimality=True)
     """Capabilities of the algorithm."""
     name: ClassVar[str] = "transparent"
     """Name of the algorithm in requests and certificates."""
@@ -89,6 +89,7 @@ class Transparent(Algorithm):
 
 def _order_along_curve(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Order all rows along the Hilbert curve through the quasi-identifiers, ties by chance; return their points."""
+    # A row of each class stands for it on the curve.
     classes = problem.table.classes
     firsts = classes.order[classes.cell_starts[classes.class_starts[:-1]]]
     ranks = curve_ranks(problem.table, firsts, True, problem.levels if problem.hierarchies else ())
@@ -114,6 +115,7 @@ def _group_values(
     left = counts if not number else split_counts(counts, (colors := choose_colors(counts, number)), number, l)
     by_chance = _draw(values, left, rng)
     groups = _deal_by_chance(values, by_chance, l)
+    # All others are grouped by colors.
     others = np.setdiff1d(np.arange(rows), by_chance)
     if len(others):
         groups += list(group_colors(others[:, None], points, colors[values[others]], number.bit_length() - 1, rng))

@@ -55,6 +55,7 @@ def split_counts(counts: NDArray[np.int64], colors: NDArray[np.int64], number: i
     int64 array
         Number of rows of each value; all of them if there is no other way.
     """
+    # As many groups as the smallest color has rows.
     sums = np.bincount(colors, weights=counts, minlength=number).astype(np.int64)
     groups, fewer = int(sums.min()), 0
     # Fewer groups of all colors leave more rows to chance, until these can be grouped.
@@ -71,6 +72,7 @@ def split_counts(counts: NDArray[np.int64], colors: NDArray[np.int64], number: i
 
 def _level(counts: NDArray[np.int64], total: int) -> NDArray[np.int64]:
     """Take a total of rows from some values, as evenly as their numbers allow."""
+    # The least frequent value first: what it cannot give, the others do.
     order = np.argsort(counts, kind="stable")
     taken = np.zeros_like(counts)
     for place, value in enumerate(order):
