@@ -1,6 +1,7 @@
 """One suite that every algorithm passes, for every kind of requirement that it supports."""
 
 from collections import Counter
+from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import lru_cache
@@ -170,12 +171,12 @@ def check(algorithm, problem, sensitive, models):
     arrays = [column.codes for column in (*problem.table.quasi_identifiers, *problem.table.sensitive)]
     arrays += [classes.order, classes.cell_starts, classes.cell_values, classes.class_starts]
     with unchanged(*arrays):
-        result = algorithm.partition(problem)
+        result = algorithm.partition(replace(problem, rng=np.random.default_rng(0)))
     groups = []
     for values in sensitive:
         predicates = [predicate(model, tuple(values)) for model in models]
         groups = check_partition(result, rows=problem.table.rows, sensitive=[values], predicates=predicates)
-    again = algorithm.partition(problem)
+    again = algorithm.partition(replace(problem, rng=np.random.default_rng(0)))
     assert np.array_equal(result.groups, again.groups), "two runs differ"
     assert result.guarantee == again.guarantee
     assert english(result.guarantee.promise).endswith(".")
@@ -246,7 +247,8 @@ def test_any_table_and_any_conjunction(problem_of, algorithm, data):
     sensitive = [codes.values[row] for row in order]
     problem = problem_of([[column[row] for row in order] for column in columns], [sensitive], models)
     shuffled = check(algorithm, problem, [sensitive], models)
-    assert contents(codes, groups, range(len(order))) == contents(codes, shuffled, order)
+    if not algorithm.capabilities.resists_minimality:  # chance decides where its rows go
+        assert contents(codes, groups, range(len(order))) == contents(codes, shuffled, order)
 
 
 @st.composite

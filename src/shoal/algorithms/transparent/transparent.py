@@ -67,7 +67,7 @@ class Transparent(Algorithm):
     def unsupported(self, requirement: Requirement) -> str | None:
         """Explain why the algorithm cannot serve a requirement; see `Algorithm.unsupported`."""
         form = requirement.frequency_form()
-        return None if form is not None and form.l > 1 else "it serves l-diversity by frequency on one attribute"
+        return None if form is not None else "it serves k-anonymity and l-diversity by frequency on one attribute"
 
     def group_rows(self, problem: Problem) -> Partition:
         """Find the groups; see `Algorithm.partition`."""
@@ -75,12 +75,14 @@ class Transparent(Algorithm):
         table, form = problem.table, problem.frequency_form
         # Rows along the curve; rows of one point in random order, since only their values differ.
         places, points = _order_along_curve(problem)
-        values = table.sensitive[form.sensitive or 0].codes[places].astype(np.int64)
-        counts = np.bincount(values)
         problem.progress(self.name, 1, 2)
-        groups = _group_values(values, points, counts, ceil(form.l), form.k, problem.rng)
+        if form.l > 1:
+            values = table.sensitive[form.sensitive or 0].codes[places].astype(np.int64)
+            groups = _group_values(values, points, np.bincount(values), ceil(form.l), form.k, problem.rng)
+        else:  # without values to protect: rows along the curve
+            groups = list(np.arange(table.rows)[:, None])
         # Groups of too few rows are joined with the next ones along the curve.
-        of_place = _number_groups(groups, form.k, len(values))
+        of_place = _number_groups(groups, form.k, table.rows)
         labels = np.empty(table.rows, dtype=np.int32)
         labels[places] = of_place
         problem.progress(self.name, 2, 2)
