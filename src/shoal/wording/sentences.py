@@ -172,6 +172,7 @@ _BOUNDS: dict[str, str | tuple[str, str]] = {
     "k_change": marked("a group with a changed row has at least k rows, and all of them change"),
     "large_class_given_up": marked("small classes cannot be filled without giving up a whole large class"),
     "hit_sets": marked("in each set that finds too few records, each of them needs a star: the fewest stars that do"),
+    "program_of_cells": marked("an integer program over all cells and groups of the sets"),
     "largest_set": marked("the set of quasi-identifiers that needs most stars by itself"),
     "projections": marked(
         "rows that no group of identical rows can hold, priced by the cheapest projections that could hold them"

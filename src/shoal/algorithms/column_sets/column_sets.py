@@ -21,10 +21,13 @@ from shoal._core.facts import Fact
 from shoal.algorithms.base import Algorithm, Guarantee, Partition
 from shoal.algorithms.column_sets.counted import all_exact, suppress_by_counts
 from shoal.algorithms.column_sets.cover import Cells, KnownSet, cover_failing_rows
+from shoal.algorithms.column_sets.program import find_fewest_stars, is_small
 from shoal.algorithms.common.compiled import populations_of
 from shoal.recoding import STAR_LEVEL, rank
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
     from shoal.table import Table
 
 __all__ = ["SetSuppression"]
+
+
+_HEURISTIC = Fact("heuristic", algorithm="Suppression of cells by sets")
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,10 @@ class SetSuppression(Algorithm):
     -----
     Only equal published cells are equal: a star is a value of its own. In `sdcMicro` and mu-Argus a missing value
     agrees with every other, so that their results need not hold for a reader who compares cells.
+
+    For k-anonymity, rows star the cell that covers most of the sets whose groups are too small, with prices of the
+    columns that are varied in many trials; then single rows are searched for patterns with fewer stars. The fewest
+    stars of small tables are found by an integer program. Other models are covered greedily, without a search.
     """
 
     name: ClassVar[str] = "column-sets"
@@ -60,7 +70,28 @@ class SetSuppression(Algorithm):
         details = {} if rows is None else suppress_by_counts(cells, sets, problem.rng, problem.progress, self.name)
         if rows is None or not all_exact(cells, sets):
             details["general_rounds"] = cover_failing_rows(cells, sets)
-        return _group_equal_cells(cells, of_row, cells.stars, details)
+        if of_row is not None and is_small(table.rows, sets):
+            return _improve_exactly(problem, sets, cells.stars[of_row], details, self.name)
+        return _group_equal_cells(cells, of_row, Guarantee(promise=_HEURISTIC), details)
+
+
+def _improve_exactly(
+    problem: Problem, sets: Sequence[KnownSet], starred: NDArray[np.bool_], details: dict[str, int], name: str
+) -> Partition:
+    """Find the fewest stars of single rows, or a better bound, by an integer program."""
+    cells = _copy_cells(problem.table, None)
+    best, bound, optimal = find_fewest_stars(cells.codes, starred, sets, problem.progress, name)
+    cells.codes[:] = np.where(best, cells.sizes, cells.codes)
+    # The solver's numbers are checked: rounding must not leave a group too small.
+    cover_failing_rows(cells, sets)
+    optimal &= int(cells.stars.sum()) == bound
+    guarantee = Guarantee(
+        promise=Fact("proven_optimal") if optimal else _HEURISTIC,
+        stars_ratio=1 if optimal else None,
+        stars_bound=bound,
+        proof=Fact("program_of_cells"),
+    )
+    return _group_equal_cells(cells, None, guarantee, details)
 
 
 def _number_columns(problem: Problem) -> list[KnownSet]:
@@ -101,18 +132,18 @@ def _copy_cells(table: Table, rows: NDArray[np.int64] | None) -> Cells:
 
 
 def _group_equal_cells(
-    cells: Cells, of_row: NDArray[np.int64] | None, stars: NDArray[np.bool_], details: dict[str, int]
+    cells: Cells, of_row: NDArray[np.int64] | None, guarantee: Guarantee, details: dict[str, int]
 ) -> Partition:
     """Group the rows that publish the same cells."""
     columns = [(cells.codes[:, a], int(size) + 1) for a, size in enumerate(cells.sizes)]
     groups, count = rank(columns, len(cells.codes))
     # A star is the lowest level that its group may publish.
     least = np.zeros((count, len(columns)), dtype=np.int32)
-    least[groups] = np.where(stars, STAR_LEVEL, 0)
+    least[groups] = np.where(cells.stars, STAR_LEVEL, 0)
     return Partition(
         groups=(groups if of_row is None else groups[of_row]).astype(np.int32),
         count=count,
-        guarantee=Guarantee(promise=Fact("heuristic", algorithm="Suppression of cells by sets")),
+        guarantee=guarantee,
         details=details,
         least=least,
     )
