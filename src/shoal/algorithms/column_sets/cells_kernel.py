@@ -80,7 +80,7 @@ def _key_with_star(counted, s, key, code, a, stars):
 
 @kernel_step
 def _has_star(counted, s, row, stars):
-    """Return whether a row has a star in a column of a set."""
+    """Test if a row has a star in a column of a set."""
     for i in range(counted.column_starts[s], counted.column_starts[s + 1]):
         if row[counted.columns[i]] == stars[counted.columns[i]]:
             return True

@@ -49,7 +49,7 @@ _MAX_KEY = 1 << 62
 
 
 def all_exact(cells: Cells, sets: Sequence[KnownSet]) -> bool:
-    """Return whether the keys of all sets are place values, so that different cells have different keys."""
+    """Test if the keys of all sets are place values, so that different cells have different keys."""
     return all(prod((cells.sizes[one.columns] + 1).tolist()) < _MAX_KEY for one in sets)
 
 

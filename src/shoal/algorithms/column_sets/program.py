@@ -27,7 +27,7 @@ _MAX_SEARCH_NODES = 200
 
 
 def is_small(rows: int, sets: Sequence[KnownSet]) -> bool:
-    """Return whether the program of a table is small enough, and the solver is installed."""
+    """Test if the program of a table is small enough, and the solver is installed."""
     pairs = rows * sum(2 ** min(len(one.columns), 60) for one in sets)
     return pairs <= _MAX_VARIABLES and find_spec("highspy") is not None
 
