@@ -1,7 +1,8 @@
 """The values that the cells of a published column may hide, as integer positions, with what is certain of them.
 
 Numbers are multiples of the last decimal place that the column shows, dates are days, and names are numbered in the
-order of their text. A star hides any value that the column shows elsewhere; for numbers and dates, any between them.
+order of their text. A star hides any value that the column shows elsewhere (for numbers and dates, any between them)
+or, unless the values are declared by a hierarchy or by their order, one of two others.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from shoal.attacks.refinement.counting import Segments
 from shoal.verification.sub_domains import AnyOf, Everything, Listed, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,8 +33,13 @@ __all__ = ["HiddenColumn", "read_hidden_column"]
 Piece = tuple[int, int]
 """The first and the last position of consecutive values."""
 _DAY, _SECOND = 86_400 * 10**9, 10**9
-_GRID_MONTHS = (1, 3, 12, *(12 * step * power for power in (10, 100, 1000) for step in (1, 2, 5)))
-"""Months in a cell of the public grid of dates: a month, a quarter, a year, 10, 20, 50, 100, ... years."""
+_GRID_MONTHS = (
+    *((1, 0), (3, 1), (12, 3), (120, 12)),
+    *((12 * step * power, 12 * power) for power in (10, 100, 1000) for step in (2, 5)),
+    *((1200 * power, 600 * power) for power in (1, 10)),
+)
+"""Months in the cells of the public grid of dates (a month, a quarter, a year, 10, 20, 50, 100, ... years), and in the
+widest narrower cell that divides each; 0 for days."""
 _MAX_VARIED_VALUES = 64
 """Largest number of values of a star that are segments of their own; more are one segment."""
 
@@ -148,9 +154,10 @@ def _list_spans(column: ReadColumn) -> list[Span]:
 
 def _star(pieces: Sequence[Piece]) -> HiddenCell:
     """Describe a cell whose rows are not all equal."""
-    values = sum(last - first + 1 for first, last in pieces)
+    known, unseen = pieces[:1], pieces[1:]
+    values = sum(last - first + 1 for first, last in known)
     if values <= _MAX_VARIED_VALUES:
-        pieces = _singles(pieces)
+        pieces = [*_singles(known), *unseen]
     sizes = tuple(last - first + 1 for first, last in pieces)
     return HiddenCell(segments=Segments(sizes=sizes, varied=True), pieces=tuple(pieces))
 
@@ -236,7 +243,9 @@ class _Positions:
             # Intervals of names in a declared order are consecutive values.
             return _joined(singles, touching=1) if order and isinstance(one, Listed) else singles
 
-        everything = ((0, len(places) - 1),) if places else ()
+        everything = (
+            ((0, len(places) - 1), *_unseen(len(places), closed=tree is not None or bool(order))) if places else ()
+        )
         return cls(scale="text", unit=Fraction(1), places=places, everything=everything, convert=convert)
 
     @classmethod
@@ -267,13 +276,15 @@ class _Positions:
         shown = [piece for part in parts for piece in convert(part)]
         if not shown:
             return None
-        everything = ((min(first for first, _ in shown), max(last for _, last in shown)),)
+        most = max(last for _, last in shown)
+        closed = column.meaning.tree is not None
+        everything = ((min(first for first, _ in shown), most), *_unseen(most + 1, closed=closed))
         return cls(scale=column.scale, unit=unit, places={}, everything=everything, convert=convert)
 
     def write(self, piece: Piece) -> str | None:
         """Write consecutive values as a value or an interval; None for a missing value, or a time."""
         if self.scale == "text":
-            return self.names[piece[0]] if piece[0] == piece[1] else None
+            return self.names.get(piece[0]) if piece[0] == piece[1] else None
         ends = [self._write_position(at) for at in piece]
         if None in ends:
             return None
@@ -291,6 +302,11 @@ class _Positions:
     def pieces(self, one: SubDomain) -> list[Piece]:
         """List the positions of the values of a cell."""
         return list(self.everything) if isinstance(one, Everything) else self.convert(one) or []
+
+
+def _unseen(after: int, *, closed: bool) -> list[Piece]:
+    """Return two values that a column may have although it shows them nowhere, unless its values are declared."""
+    return [] if closed else [(after, after + 1)]
 
 
 def _parts(one: SubDomain) -> list[SubDomain]:
@@ -337,58 +353,69 @@ def _ends(
         return [(first, first), (last, last)]
     occupied = []
     for upper in (False, True):
-        cells = _grid_cells(found, last if upper else first, upper=upper, width=last - first + 1)
-        if cells is None:
-            continue
         widest = (last, last) if upper else (first, first)
-        # The end went outwards no further than the first cell in which enough rows certainly lie.
-        for cell in cells:
-            widest = cell
-            if sure is not None and sure(*cell) >= shared_by:
+        # The value at the end may lie in any cell there, unless it surely has enough rows in a narrower one.
+        for cell, others in _grid_cells(found, last if upper else first, upper=upper):
+            here = [tile for tile in others or () if tile[0] <= last and tile[1] >= first]
+            if sure is None or others is None or not all(sure(*tile) >= shared_by for tile in here):
+                widest = cell
+            if cell[0] <= first and cell[1] >= last:
                 break
         occupied.append((max(first, widest[0]), min(last, widest[1])))
     # A range that is the whole interval says nothing.
     return [one for one in occupied if one != (first, last)]
 
 
-def _grid_cells(found: _Positions, end: int, *, upper: bool, width: int) -> list[Piece] | None:
-    """List the cells of the public grid that start, or end, at a position, as far as they are within a width."""
+def _grid_cells(found: _Positions, end: int, *, upper: bool) -> Iterator[tuple[Piece, list[Piece] | None]]:
+    """Yield the cells of the public grid that start, or end, at a position, and the narrower cells beyond the first."""
     if found.scale == "number":
-        whole = found.unit == 1
-        edge = end + 1 if upper and whole else end
-        cells, power = [(end, end)], 1
-        while power <= width * 10:
-            cells += [
-                (end - step + 1, end) if upper else (end, end + step - 1)
-                for step in (power, 2 * power, 5 * power)
-                if edge % step == 0
-            ]
-            power *= 10
-        # Cells around zero, from -w to w, may start or end here, too.
+        edge = end + 1 if upper and found.unit == 1 else end
+        span = found.everything[0][1] - found.everything[0][0] + 1
+        # Cells around zero, from -w to w, may start or end at any position.
         around = found.everything[0][0] < 0 and (end < 0) != upper
-        return [*cells, (end - width, end) if upper else (end, end + width)] if around else cells
-    if found.scale == "date" and found.unit == _DAY:
-        return _date_cells(end, upper=upper)
-    return None
+        for step, narrower in _number_widths(10 * span):
+            if edge % step == 0:
+                yield _cells_of(end, step, narrower, upper=upper)
+        if around:
+            yield ((end - span, end) if upper else (end, end + span)), None
+    elif found.scale == "date" and found.unit == _DAY:
+        yield from _date_cells(end, upper=upper)
 
 
-def _date_cells(end: int, *, upper: bool) -> list[Piece]:
-    """List the months, quarters, years and more that start, or end, at a day."""
-    day = np.datetime64(end + upper, "D")
-    month = day.astype("M8[M]")
-    cells = [(end, end)]
-    if month.astype("M8[D]") != day:
-        return cells
+def _number_widths(limit: int) -> Iterator[tuple[int, int]]:
+    """Yield 2, 5, 10, 20, 50, ... with the widest narrower cell that divides each."""
+    power = 1
+    while power <= limit:
+        yield from ((2 * power, power), (5 * power, power), (10 * power, 5 * power))
+        power *= 10
+
+
+def _cells_of(end: int, step: int, narrower: int, *, upper: bool) -> tuple[Piece, list[Piece]]:
+    """Return a cell of a width, and the narrower cells in it that do not reach the end."""
+    if upper:
+        return (end - step + 1, end), [
+            (at, at + narrower - 1) for at in range(end - step + 1, end - narrower + 1, narrower)
+        ]
+    return (end, end + step - 1), [(at, at + narrower - 1) for at in range(end + narrower, end + step, narrower)]
+
+
+def _date_cells(end: int, *, upper: bool) -> Iterator[tuple[Piece, list[Piece] | None]]:
+    """Yield the months, quarters, years and more that start, or end, at a day, with the narrower cells in each."""
+    month = np.datetime64(end + upper, "D").astype("M8[M]")
+    if month.astype("M8[D]") != np.datetime64(end + upper, "D"):
+        return
     number = int(month.astype(np.int64)) + 1970 * 12
-    for months in (
-        1,
-        3,
-        *(12 * step * power for power in (1, 10, 100, 1000) for step in (1, 2, 5) if step * power not in (2, 5)),
-    ):
-        if number % months == 0:
-            other = (month - months if upper else month + months).astype("M8[D]").astype(np.int64)
-            cells.append((int(other), end) if upper else (end, int(other) - 1))
-    return cells
+    for months, narrower in sorted(_GRID_MONTHS):
+        if number % months:
+            continue
+        steps = range(0, months + 1, narrower) if narrower else (0, months)
+        days = sorted(int((month + (-at if upper else at)).astype("M8[D]").astype(np.int64)) for at in steps)
+        tiles = [(first, stop - 1) for first, stop in pairwise(days)]
+        cell = (days[0], days[-1] - 1)
+        if not narrower:
+            # The days of a month.
+            tiles = [(day, day) for day in range(cell[0], cell[1] + 1)]
+        yield cell, tiles[:-1] if upper else tiles[1:]
 
 
 def _count_sure(shown: Sequence[Sequence[Piece]], counts: NDArray[np.int64]) -> Callable[[int, int], int]:
