@@ -312,6 +312,8 @@ def test_ends_on_the_public_grid_are_known_less_than_exact_ones() -> None:
 
 def test_a_method_that_does_not_apply_is_refused() -> None:
     frame = pl.DataFrame({"age": ["[20, 29]"] * 4})
+    with pytest.raises(ParameterError, match="person"):
+        refinement_attack(frame, quasi_identifiers=["age"], smallest=True, person="who")
     with pytest.raises(ParameterError, match="k"):
         refinement_attack(frame, quasi_identifiers=["age"], method="mondrian")
     with pytest.raises(UnsupportedError, match="hierarchies"):

@@ -19,7 +19,7 @@ from shoal._core.progress import Progress, silent
 from shoal._core.validation import OneOf, validate
 from shoal._messages import Suggestion
 from shoal.attacks.attack_result import AttackResult
-from shoal.attacks.published_table import Reading, open_published, refuse_persons
+from shoal.attacks.published_table import Reading, open_published, refuse_linked
 from shoal.attacks.rates import Rate
 from shoal.attacks.refinement.counting import (
     Segments,
@@ -126,7 +126,9 @@ def refinement_attack(
     """
     validate("refinement_attack", {"method": method}, {"method": OneOf(_METHODS)})
     table = open_published(release, reading, sensitive=False)
-    refuse_persons(table, "refinement")
+    refuse_linked(table, "refinement")
+    if table.person:
+        raise ParameterError("The refinement attack counts cells of records. Leave out ", Suggestion("person"), ".")
     understood = table.read()
     known = _read_knowledge(table, method, smallest, k)
     sizes = np.bincount(table.group_of).tolist()
