@@ -91,13 +91,13 @@ CATALOGUE = (
     # Quick partitions of all records.
     Entry(
         algorithm=ThreePhase(refine=None),
-        refinement=Refinement(recoding="suppression", known=4e-05, by_chance=4e-05, singled_out=0.0),
+        refinement=Refinement(recoding="suppression", known=0.0, by_chance=0.0, singled_out=0.0),
         minimality=Exposure(share=0.359, belief=1),
         help="TP: l-diversity or k-anonymity by few suppressed records, within a proven factor of the fewest.",
     ),
     Entry(
         algorithm=ThreePhase(),
-        refinement=Refinement(recoding="suppression", known=0.00011, by_chance=0.00011, singled_out=0.00017),
+        refinement=Refinement(recoding="suppression", known=0.0, by_chance=0.0, singled_out=0.00017),
         minimality=Exposure(share=0.565, belief=1),
         help="TP+: what TP suppresses is partitioned further; few stars, the same guarantee.",
     ),
@@ -109,20 +109,20 @@ CATALOGUE = (
     ),
     Entry(
         algorithm=Mondrian(),
-        refinement=Refinement(recoding="generalization", known=0.29989, by_chance=0.22802, singled_out=0.013),
+        refinement=Refinement(recoding="generalization", known=0.29989, by_chance=0.22803, singled_out=0.01303),
         minimality=Exposure(share=0.009, belief=0.667),
         help="Cuts at the median, one attribute at a time; any monotone models.",
     ),
     Entry(
         algorithm=Mondrian(relaxed=True),
-        refinement=Refinement(recoding="generalization", known=0.31638, by_chance=0.2377, singled_out=0.00511),
+        refinement=Refinement(recoding="generalization", known=0.31587, by_chance=0.23724, singled_out=0.00511),
         minimality=Exposure(share=0.138, belief=1),
         help="The same, and records of the same value may go to either side.",
     ),
     # k-anonymity only.
     Entry(
         algorithm=MApproximation(),
-        refinement=Refinement(recoding="suppression", known=0.00011, by_chance=0.00011, singled_out=0.00017),
+        refinement=Refinement(recoding="suppression", known=0.0, by_chance=0.0, singled_out=0.00017),
         help="k-anonymity by few stars, within a factor of the fewest: the number of quasi-identifiers.",
     ),
     Entry(
@@ -144,12 +144,12 @@ CATALOGUE = (
     # Ends are shared, as by default: exact ends tell more.
     Entry(
         algorithm=Sabre(),
-        refinement=Refinement(recoding="generalization", known=0.38726, by_chance=0.28197, singled_out=0.0128),
+        refinement=Refinement(recoding="generalization", known=0.38689, by_chance=0.28135, singled_out=0.0128),
         help="Groups like the whole table, for t-closeness and its kin, improved by a local search.",
     ),
     Entry(
         algorithm=Cluster(),
-        refinement=Refinement(recoding="generalization", known=0.41485, by_chance=0.28672, singled_out=0.02079),
+        refinement=Refinement(recoding="generalization", known=0.41458, by_chance=0.28652, singled_out=0.02079),
         minimality=Exposure(share=0.541, belief=1),
         help="Groups of near records, improved by a local search: the smallest sub-domains; any monotone models.",
     ),
@@ -162,7 +162,7 @@ CATALOGUE = (
     ),
     Entry(
         algorithm=FullDomain(),
-        refinement=Refinement(recoding="generalization", known=None, by_chance=None, singled_out=7e-05),
+        refinement=Refinement(recoding="generalization", known=None, by_chance=None, singled_out=0.00013),
         minimality=Exposure(share=0.324, belief=1),
         help="One level of each hierarchy for all records, the best of all, with a share of records suppressed.",
     ),

@@ -525,7 +525,8 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
                 assumptions="The adversary has the public files only. Cells are the smallest that cover their group, "
                 "as without hierarchies; patterns with stars that a group does not need are made otherwise. A star "
                 "may hide other values than the column shows, unless they are declared; numbers have the decimal "
-                "places that it shows. mondrian is strict Mondrian for k-anonymity of records with exact ends; full-domain suppresses no record; local is a full-domain "
+                "places that it shows. mondrian is strict Mondrian for k-anonymity of records with exact ends; "
+                "full-domain suppresses no record; local is a full-domain "
                 "recoding repeated for what it suppressed, each group at its node; the hierarchies of both are known. "
                 "Records of a group are not told apart: what is known is that one of them has the value.",
                 formula="Successes: sum of the smallest count of value v in all tables of a group that satisfy the "

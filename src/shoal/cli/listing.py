@@ -89,7 +89,9 @@ def _refinement(measured: Mapping[str, Any]) -> str:
     from shoal._core.words import percent
 
     known = "what the hidden cells were was not measured"
-    if measured["known"] is not None:
+    if measured["known"] == 0:
+        known = "no hidden cell is known exactly"
+    elif measured["known"] is not None:
         known = (
             f"{percent(measured['known'])} of the hidden cells are known exactly, where values drawn from the margins "
             f"give {percent(measured['by_chance'])}"
