@@ -123,6 +123,7 @@ k = 10
 l = 4
 l_variant = "recursive"
 c = 2.5
+harmless = ["mild, or so"]
 alpha = "1/3"
 beta = 2
 beta_variant = "basic"
@@ -205,6 +206,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "l": 4,
     "l_variant": "recursive",
     "c": 2.5,
+    "harmless": ["mild, or so"],
     "alpha": "1/3",
     "beta": 2,
     "beta_variant": "basic",
@@ -339,7 +341,7 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     assert request.about == saving_of(words)["about"]
     assert request.algorithm == "full-domain"
     assert {name for name in parameters_of(Request) if getattr(request, name) is None} == {
-        "k", "l", "t", "suppression_limit"
+        "k", "l", "t", "harmless", "suppression_limit"
     }  # fmt: skip
     of_audit = {"quasi_identifiers", "sensitive", "person", "units", "link", "star", "hierarchies", "qi_sets", "knows"}
     of_audit |= {*FORMS, *READING, *ENGINE} - {"master"}
@@ -359,7 +361,7 @@ def test_each_flag_overrides_the_file(write: Any, name: str) -> None:
         "json": False,
     }
     value = given.get(name, "other")
-    many = name in ("t_order", "signatures", "key", "qi_sets")
+    many = name in ("t_order", "harmless", "signatures", "key", "qi_sets")
     merged = Words.of_options({"spec": write(FULL), name: [value] if many else value})
     assert merged.get(name) == ((value,) if many else value)
     assert {**merged.said, name: 0} == {**Words.of_file(write(FULL)).said, name: 0}

@@ -40,6 +40,7 @@ __all__ = [
     "entropy_diverse",
     "fewest_stars_by_patterns",
     "frequency_diverse",
+    "frequency_diverse_except",
     "ground_of",
     "groups_of_labels",
     "is_partition",
@@ -94,6 +95,12 @@ def k_anonymous(group: Sequence[Hashable], k: int) -> bool:
 def frequency_diverse(group: Sequence[Hashable], l: Fraction | int) -> bool:
     """Test that l * h(G) <= |G|."""
     return l * max(Counter(group).values(), default=0) <= len(group)
+
+
+def frequency_diverse_except(group: Sequence[Hashable], l: Fraction | int, harmless: Collection[Hashable]) -> bool:
+    """Test that l * h(G) <= |G| if each row with a harmless value has a value of its own."""
+    own = [(row, value) if value in harmless else value for row, value in enumerate(group)]
+    return frequency_diverse(own, l)
 
 
 def distinct_diverse(group: Sequence[Hashable], l: int) -> bool:
@@ -276,7 +283,7 @@ def predicate_of(model: Any, table: Sequence[Any]) -> Predicate:
         "delta-disclosure": lambda group: delta_disclosure_private(group, table, exact["delta"]),
         "beta-likeness, basic": lambda group: basic_beta_like(group, table, exact["beta"]),
         "beta-likeness, enhanced": lambda group: enhanced_beta_like(group, table, exact["beta"]),
-        "l-diversity, frequency": lambda group: frequency_diverse(group, exact["l"]),
+        "l-diversity, frequency": lambda group: frequency_diverse_except(group, exact["l"], exact["harmless"]),
         "l-diversity, distinct": lambda group: distinct_diverse(group, exact["l"]),
         "l-diversity, entropy": lambda group: entropy_diverse(group, exact["l"]),
         "l-diversity, recursive": lambda group: recursive_diverse(group, exact["c"], exact["l"]),

@@ -175,6 +175,8 @@ def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None, noun: st
             continue
         if name == "lists":
             lines.extend((f"l ({part}, values of lists)", number(one)) for part, one in value["l"].items())
+        elif name == "without_harmless":
+            lines.extend(("l (without harmless values)", number(one["l"])) for one in value)
         elif name == "closeness":
             for one in value:
                 lines.extend((f"t ({part}, {one['distance']} distance)", number(t)) for part, t in one["t"].items())
@@ -223,7 +225,13 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
     if diversity is not None and achieved.get("lists"):
         diversity = min(achieved["lists"]["l"].values())
         confidence = 1 / diversity
-    if diversity == 1:
+    if achieved.get("without_harmless"):
+        diversity = min(one["l"] for one in achieved["without_harmless"])
+        remarks.append(
+            "Except for values that need no protection, no record can be linked to a sensitive value with a confidence "
+            f"above {_share(1 / diversity)}."
+        )
+    elif diversity == 1:
         remarks.append(
             "Warning: l = 1. In some group all records have the same sensitive value: it is certain for each of them."
         )

@@ -13,6 +13,7 @@ callers that share no code:
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, fields
 from enum import IntEnum
@@ -280,7 +281,9 @@ class PrivacyModel(ABC):
         flags = [
             f"{called} {value if isinstance(value, Real | str) else value.flag}"
             for name, value in self._given_parameters().items()
-            if getattr(value, "flag", True) and (called := audience.called(name, type(self).__name__)) is not None
+            if not isinstance(value, tuple)
+            and getattr(value, "flag", True)
+            and (called := audience.called(name, type(self).__name__)) is not None
         ]
         return self.words + (f" ({' '.join(flags)})" if flags else "")
 
@@ -429,6 +432,12 @@ class GroupModel(PrivacyModel):
         """Return the least number of distinct sensitive values in any acceptable group; lower bounds use it."""
         return 1
 
+    def least_rows(self) -> int:
+        """Return the least number of rows of any acceptable group that follows from the parameters."""
+        # l * h(G) <= |G| implies at least l rows, as does a number of distinct values.
+        k, l = self.frequency_form() or (1, Fraction(1))
+        return max(self.necessary_distinct(), k, math.ceil(l), int(getattr(self, "k", 1)))
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRule:
@@ -516,5 +525,7 @@ class ShareModel(TableModel):
 
 def _name_of_sense(value: object) -> str:
     """Name the variant or the ground distance of a model."""
-    # Ground distances have a name; other objects are shown by their class.
+    # Values of a column are counted, never shown. Ground distances have a name; other objects are shown by their class.
+    if isinstance(value, tuple):
+        return f"without {len(value)} harmless value{'s' if len(value) > 1 else ''}"
     return value if isinstance(value, str) else str(getattr(value, "name", type(value).__name__))

@@ -95,7 +95,7 @@ class BetaLikeness(GroupModel):
 
     def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
         bounds = _by_value(
-            table, lambda share, rows: _upper_bound(neighbours(self._largest_share(share), rows)[0], rows)
+            table, lambda share, rows: upper_bound(neighbours(self._largest_share(share), rows)[0], rows)
         )
         return (Rule(kind=RuleKind.SHARE, bounds=bounds[0].astype(np.int64)),)
 
@@ -180,7 +180,7 @@ class DeltaDisclosure(GroupModel):
 
     def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
         # One clause bounds the shares from above, the other one from below.
-        upper, _ = _by_value(table, lambda share, rows: _upper_bound(self._largest_share(share, rows), rows))
+        upper, _ = _by_value(table, lambda share, rows: upper_bound(self._largest_share(share, rows), rows))
         lower, _ = _by_value(table, lambda share, rows: _lower_bound(self._smallest_share(share, rows), rows))
         return (
             Rule(kind=RuleKind.SHARE, bounds=upper.astype(np.int64)),
@@ -252,7 +252,7 @@ def _next_above(threshold: Fraction, rows: int) -> Fraction:
     return neighbours(threshold + Fraction(1, 2 * rows * threshold.denominator), rows)[1]
 
 
-def _upper_bound(share: Fraction, rows: int) -> Fraction:
+def upper_bound(share: Fraction, rows: int) -> Fraction:
     """Convert an upper bound on a share to compiled units, rounding down if the scale is too coarse for equivalence."""
     # Rounding up is safe only if no fraction of denominator up to n lies between.
     up = -(-share.numerator * SHARE_SCALE // share.denominator)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from numbers import Real
@@ -22,13 +22,15 @@ from shoal._core.validation import (
     validate,
     validate_declared,
 )
-from shoal._messages import Allowed
+from shoal._messages import Allowed, Subject
 from shoal.errors import ParameterError
 from shoal.models.anonymity import rare_rows
 from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
+from shoal.models.disclosure import SHARE_SCALE, upper_bound
 from shoal.models.feasible import advise_diversity
 from shoal.models.linear import LinearForm, LinearRow
-from shoal.models.rationals import at_most, json_number, logarithm, neighbours, round_down
+from shoal.models.naming import places_of
+from shoal.models.rationals import at_most, json_number, largest_ratio, logarithm, neighbours, round_down
 from shoal.wording import Sentence
 
 if TYPE_CHECKING:
@@ -57,6 +59,9 @@ class LDiversity(GroupModel):
     * ``distinct``: at least `l` distinct values.
     * ``entropy``: the entropy of the values is at least log l; `l` may be fractional.
     * ``recursive``: r_1 < c (r_l + ... + r_m), with the counts r in descending order.
+
+    Values in `harmless` do not need protection, such as "healthy". For `frequency` they may be as common as they are:
+    each row with such a value counts as a value of its own, so that |G| >= l and l * c(v) <= |G| for all other values.
 
     References
     ----------
@@ -103,6 +108,19 @@ class LDiversity(GroupModel):
     )
     """Largest allowed dominance of the most frequent value, > 0; required by the "recursive" variant, invalid
     otherwise."""
+    harmless: str | Sequence[str] = field(
+        default=(),
+        kw_only=True,
+        metadata=parameter(
+            None,
+            "A sensitive value that needs no protection, such as healthy: -l does not count it. Repeat it for others.",
+            flag="--harmless",
+            metavar="VALUE",
+            read=str,
+            many=True,
+        ),
+    )
+    """Sensitive values that need no protection, as they are written in the table; for the "frequency" variant."""
 
     name: ClassVar[str] = "l-diversity"
 
@@ -117,6 +135,52 @@ class LDiversity(GroupModel):
         elif self.c is not None:
             what = Allowed("None unless the variant is 'recursive'", "left out unless the variant is 'recursive'")
             raise ParameterError.refusing("LDiversity", "c", what, got=format_value(self.c))
+        self._check_harmless()
+
+    def _check_harmless(self) -> None:
+        """Check the harmless values, and keep them as a tuple; errors do not name them."""
+        # One value may be given without a list.
+        given: Any = (self.harmless,) if isinstance(self.harmless, str) else self.harmless
+        if not isinstance(given, list | tuple) or not all(isinstance(value, str) and value for value in given):
+            values = "a value as text, or a list of values"
+            raise ParameterError.refusing("LDiversity", "harmless", values, got=type(self.harmless).__name__)
+        if given and self.variant != "frequency":
+            what = Allowed("empty unless the variant is 'frequency'", "left out unless the variant is 'frequency'")
+            raise ParameterError.refusing("LDiversity", "harmless", what, got=f"{len(given)} value(s)")
+        object.__setattr__(self, "harmless", tuple(dict.fromkeys(given)))
+
+    @property
+    def names_values(self) -> bool:  # noqa: D102
+        return bool(self.harmless)
+
+    @property
+    def reads_values(self) -> bool:  # noqa: D102
+        return bool(self.harmless)
+
+    def with_own_values(self) -> LDiversity:
+        """Return the equivalent model for a table in which each harmless row has a value of its own."""
+        return replace(self, harmless=())
+
+    def check_occurrence(self, tables: Sequence[Population]) -> None:
+        """Check that each harmless value occurs in a sensitive attribute, because a misspelling would protect all.
+
+        Raises
+        ------
+        ParameterError
+            If one does not; the message does not name it.
+        """
+        labels = [label for table in tables for label in table.domain.labels or ()]
+        absent = len(self.harmless) - len({*places_of(labels, self.harmless).tolist()} - {-1})
+        if self.harmless and labels and absent:
+            raise ParameterError(
+                Subject("LDiversity", "harmless"),
+                f" names {absent} value(s) that occur in no sensitive column. Check the spelling, or leave them out.",
+            )
+
+    def find_harmless(self, table: Population) -> NDArray[np.bool_]:
+        """Flag the codes of the harmless values of an attribute; none if its values are unknown."""
+        labels = table.domain.labels
+        return np.zeros(len(table.totals), dtype=np.bool_) if labels is None else places_of(labels, self.harmless) >= 0
 
     @property
     def _l(self) -> Fraction:
@@ -128,15 +192,33 @@ class LDiversity(GroupModel):
 
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
         if self.variant == "frequency":
-            return at_most(groups.heights, int(self._l), groups.sizes, 1)
+            return at_most(self._heights(groups), int(self._l), groups.sizes, 1)
         if self.variant == "distinct":
             return at_most(np.ones_like(groups.distinct), int(self._l), groups.distinct, 1)
         if self.variant == "entropy":
             return _entropy_at_least(groups, self._l)
         return _recursive(groups, int(self._l), self._c)
 
+    def measure_l(self, groups: GroupCounts) -> Fraction:
+        """Compute the largest `l` that every group satisfies with these harmless values."""
+        return 1 / largest_ratio(self._heights(groups), groups.sizes)
+
+    def _heights(self, groups: GroupCounts) -> NDArray[np.int64]:
+        """Count the rows with the most frequent value of each group; each row with a harmless value counts once."""
+        if not self.harmless or not len(groups.sizes):
+            return groups.heights
+        counts = np.where(self.find_harmless(groups.population)[groups.values], 1, groups.counts)
+        heights: NDArray[np.int64] = np.maximum.reduceat(counts, groups.starts[:-1])
+        return heights
+
     def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
         rows, values = table.rows, table.distinct
+        if self.harmless:
+            # A share of 1 does not restrict a harmless value; the size covers groups that have no other.
+            share = upper_bound(neighbours(1 / self._l, max(rows, 1))[0], max(rows, 1))
+            bounds = np.where(self.find_harmless(table), SHARE_SCALE, int(share))
+            size = Rule(kind=RuleKind.SIZE, a=min(int(self._l), rows + 1))
+            return size, Rule(kind=RuleKind.SHARE, bounds=bounds)
         # An l beyond the table refuses every group. It is capped, so that it fits into 64 bits.
         if self.variant == "frequency":
             return (Rule(kind=RuleKind.FREQUENCY, a=min(int(self._l), rows + 1), b=1),)
@@ -157,9 +239,15 @@ class LDiversity(GroupModel):
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         parameters = {"model": self.name, "variant": self.variant, "l": json_number(self.l)}
+        if self.harmless:
+            return {**parameters, "harmless": list(self.harmless)}
         return parameters if self.c is None else {**parameters, "c": json_number(self.c)}
 
     def best_feasible(self, table: Population) -> str:  # noqa: D102
+        if self.harmless:
+            # A row with a harmless value counts once.
+            height = max(1, int(np.max(table.totals[~self.find_harmless(table)], initial=0)))
+            return f"the largest feasible l is {table.rows // height}"
         if self.variant == "frequency":
             return f"the largest feasible l is {table.rows // table.height}"
         if self.variant == "distinct":
@@ -175,6 +263,8 @@ class LDiversity(GroupModel):
 
     def advise(self, columns: Sequence[SensitiveCounts]) -> Part:  # noqa: D102
         # If even l = 2 is infeasible, no smaller l is worth a suggestion.
+        if self.harmless:
+            return ""
         stuck = {
             "frequency": any(one.largest_l < 2 for one in columns),
             "distinct": any(one.distinct < 2 for one in columns),
@@ -190,6 +280,8 @@ class LDiversity(GroupModel):
         return int(np.count_nonzero(~refused))
 
     def frequency_form(self) -> tuple[int, Fraction] | None:  # noqa: D102
+        if self.harmless:
+            return None
         if self.variant == "frequency":
             return 1, self._l
         # With l = 1, every variant but the recursive one with c <= 1 accepts any group.
@@ -202,14 +294,26 @@ class LDiversity(GroupModel):
 
     def linear_form(self, table: Population) -> LinearForm | None:  # noqa: D102
         if self.variant == "frequency":
-            return LinearForm(rows=rare_rows(1 / self._l, table))
+            rare = rare_rows(1 / self._l, table)
+            if not self.harmless:
+                return LinearForm(rows=rare)
+            # The other values are rare, and the group has l rows.
+            others = np.flatnonzero(~self.find_harmless(table)).tolist()
+            size = LinearRow(coefficients={len(table.totals): 1}, constant=min(int(self._l), table.rows + 1))
+            return LinearForm(rows=(size, *(rare[v] for v in others)))
         if self.variant == "distinct":
             return _distinct_form(min(int(self._l), table.distinct + 1), len(table.totals))
         if self.variant == "recursive":
             return _recursive_form(int(self._l), self._c, len(table.totals))
         return LinearForm(rows=()) if self._l == 1 else None
 
+    def least_rows(self) -> int:  # noqa: D102
+        # A group of harmless values only has at least l rows as well.
+        return math.ceil(self._l) if self.harmless else super().least_rows()
+
     def necessary_distinct(self) -> int:  # noqa: D102
+        if self.harmless:
+            return 1
         # Recursive variant: r_1 < c * (m - l + 1) * r_1 must hold, so m - l + 1 > 1 / c.
         beyond = math.floor(1 / self._c) if self.variant == "recursive" else 0
         return math.ceil(self._l) + beyond

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,6 +16,7 @@ from shoal.errors import InfeasibleError, ParameterError
 from shoal.models.anonymity import KAnonymity
 from shoal.models.base import GroupCounts, GroupModel, TableModel
 from shoal.models.differential_privacy import DifferentialPrivacy
+from shoal.models.diversity import LDiversity
 from shoal.models.feasible import SensitiveCounts
 from shoal.models.rationals import neighbours
 from shoal.models.release_counts import ReleaseCounts
@@ -145,6 +145,8 @@ class Requirement:
         populations = {model.people for model in listed if isinstance(model, TableModel)} - {None}
         if len(populations) > 1:
             raise ParameterError("All models that refer to a population must be given the same population table.")
+        if sets or linked or lists:
+            _check_harmless(listed)
         if sets:
             _check_sets(listed, linked=linked, lists=bool(lists))
         # Lists are of no concern if no model reads them.
@@ -166,6 +168,20 @@ class Requirement:
             return replace(self, sets=(), knows=None)
         others = (model for model in self.models if not isinstance(model, KAnonymity))
         return replace(self, sets=(), knows=None, models=(KAnonymity(known.k), *others))
+
+    @cached_property
+    def with_own_values(self) -> Requirement:
+        """The equivalent requirement for a table in which each harmless row has a value of its own.
+
+        It is the same object if there are no harmless values, or if another model reads sensitive values as they are.
+        """
+        # Every model that reads the attribute must list the same values.
+        reading = [model for model in self.models if _reads_attribute(model)]
+        listed = {model.harmless if isinstance(model, LDiversity) else () for model in reading}
+        if len(listed) != 1 or listed == {()}:
+            return self
+        models = (model.with_own_values() if isinstance(model, LDiversity) else model for model in self.models)
+        return replace(self, models=tuple(models))
 
     @cached_property
     def parts(self) -> tuple[PrivacyModel, ...]:
@@ -246,12 +262,7 @@ class Requirement:
     @property
     def least_size(self) -> int:
         """Smallest group size that all models together imply, at least 1."""
-        sizes = [self.k]
-        # l * h(G) <= |G| implies at least l rows, as does a number of distinct values.
-        for model in self.group_models:
-            form = model.frequency_form()
-            sizes += [model.necessary_distinct(), *(math.ceil(share) for share in form or ())]
-        return max(sizes)
+        return max([self.k, *(model.least_rows() for model in self.group_models)])
 
     @property
     def value_share(self) -> Fraction | None:
@@ -368,6 +379,8 @@ class Requirement:
         # Models of groups, for each sensitive attribute.
         for model in self.group_models:
             positions = self.positions_of(model)
+            if isinstance(model, LDiversity):
+                model.check_occurrence([tables[position] for position in positions])
             if model.needs_sensitive:
                 for position in positions:
                     model.check_values(tables[position].domain, attribute=self.attributes[position])
@@ -398,6 +411,23 @@ class Requirement:
         return InfeasibleError("No release can satisfy ", model, f"{clauses}.", *([" ", advice] if advice else []))
 
 
+def _check_harmless(models: Sequence[PrivacyModel]) -> None:
+    """Check that no model has harmless values, which sets, linked rows and lists do not support.
+
+    Raises
+    ------
+    ParameterError
+        If one has.
+    """
+    if any(isinstance(model, LDiversity) and model.harmless for model in models):
+        raise ParameterError(
+            "Harmless values need records that are neither linked nor lists, and all quasi-identifiers in one set. "
+            "Leave out ",
+            Suggestion("harmless"),
+            ", or the others.",
+        )
+
+
 def _check_sets(models: Sequence[PrivacyModel], *, linked: bool, lists: bool) -> None:
     """Check that models can hold for each of several sets of quasi-identifiers.
 
@@ -417,6 +447,11 @@ def _check_sets(models: Sequence[PrivacyModel], *, linked: bool, lists: bool) ->
             Suggestion("link" if linked else "lists"),
             ", or the sets.",
         )
+
+
+def _reads_attribute(model: PrivacyModel) -> bool:
+    """Return whether a model is about a sensitive attribute; objects that are not checked yet may lack the property."""
+    return bool(getattr(model, "needs_sensitive", False))
 
 
 def _uses_values(model: GroupModel) -> bool:

@@ -17,6 +17,7 @@ from shoal.algorithms import Guarantee, Partition, populations_of
 from shoal.algorithms.linked.linking import group_linked_rows
 from shoal.errors import InfeasibleError
 from shoal.pipeline.division import divide_table
+from shoal.pipeline.own_values import give_own_values
 from shoal.pipeline.units import number_rows_within_units
 from shoal.table.counts import rows_by_code
 
@@ -127,9 +128,10 @@ def _solve_part(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Partition]:
     """Run the algorithm on a part; return the cell and the count of each entry, and the partition of the entries."""
     of_row, rows = _expand_rows(prepared, part, division)
-    problem = replace(prepared.problem(clock), table=rows)
+    algorithm = prepared.request.chosen
+    problem = give_own_values(replace(prepared.problem(clock), table=rows), algorithm)
     try:
-        found = prepared.request.chosen.partition(problem)
+        found = algorithm.partition(problem)
     except InfeasibleError as error:
         raise _add_row_numbers(error, prepared, of_row, source) from error
     found.check(rows.rows, len(rows.quasi_identifiers))

@@ -60,9 +60,15 @@ def model_title(request: Mapping[str, Any]) -> str:
     parameters = [
         f"{_(name.replace('_', ' '))} = {number(value)}"
         for name, value in request.items()
-        if name not in ("model", "variant", "population", "of") and value is not None
+        if name not in ("model", "variant", "population", "of", "harmless") and value is not None
     ]
-    return ", ".join([f"{model}{variant}", *parameters]) + whose
+    harmless = [_("without {values}").format(values=_harmless_values(request))] if request.get("harmless") else []
+    return ", ".join([f"{model}{variant}", *parameters, *harmless]) + whose
+
+
+def _harmless_values(request: Mapping[str, Any]) -> str:
+    """List the values that need no protection, in quotes."""
+    return listed([f"'{value}'" for value in request["harmless"]])
 
 
 _OF_UNITS = {
@@ -243,6 +249,12 @@ def _promise_of_diversity(request: Mapping[str, Any], what: str) -> str:
             "In every group the most common value of {what} occurs less than {c} times as often as all values from "
             "number {l} on together (the most common first): it stays uncertain even when rarer ones are ruled out."
         ).format(what=what, c=number(request.get("c")), l=number(l))
+    if request.get("harmless"):
+        return _(
+            "Whoever knows a record's quasi-identifiers can link the record to any one value of {what} with a "
+            "confidence of at most 1 in {l} ({share}), except for {values}: the publisher decided that this needs no "
+            "protection."
+        ).format(what=what, l=number(l), share=percent(1 / float(l)), values=_harmless_values(request))
     return _(
         "Whoever knows a record's quasi-identifiers can link the record to any one value of {what} with a confidence "
         "of at most 1 in {l} ({share})."
@@ -321,6 +333,10 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
         if letter not in request:
             continue
         value = _closeness_of(request, achieved) if letter == "t" else achieved.get(letter)
+        if letter == "l" and request.get("harmless"):
+            value = next(
+                one["l"] for one in achieved["without_harmless"] if list(one["values"]) == list(request["harmless"])
+            )
         if isinstance(value, dict):
             value = value.get(request.get("variant", ""), value)
         if isinstance(value, dict):

@@ -40,6 +40,7 @@ class CommonOptions(TypedDict, total=False):
     star: str
     privacy: PrivacyModel | Sequence[PrivacyModel] | None
     t: float | None
+    harmless: str | Sequence[str] | None
     resist: str | None
     seed: int | None
     keep_order: bool

@@ -67,7 +67,7 @@ class Request(RequestFields):
             )
         if self.kept_rows != "random" and self.order is None:
             raise ParameterError("Name the column that orders the rows of a person with ", Suggestion("order"), ".")
-        for name in (*_LISTS, "privacy"):
+        for name in (*_LISTS, "privacy", "harmless"):
             if isinstance(getattr(self, name), list):  # makes requests with equal names equal
                 object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "qi_sets", set_texts(self.qi_sets))
@@ -105,7 +105,7 @@ class Request(RequestFields):
     @cached_property
     def models(self) -> PrivacyModel | Sequence[PrivacyModel]:
         """The models, including those of `k`, `l` and `t`."""
-        return collect_models(self.privacy, k=self.k, l=self.l, t=self.t)
+        return collect_models(self.privacy, k=self.k, l=self.l, t=self.t, harmless=self.harmless)
 
     @cached_property
     def requirement(self) -> Requirement:
@@ -133,7 +133,8 @@ class Request(RequestFields):
 
     @cached_property
     def _choice(self) -> tuple[Algorithm, Fact]:
-        return choose(self.algorithm, self.requirement, self.recoding, self.preferences, self.resist)
+        requirement = self.requirement.with_own_values
+        return choose(self.algorithm, requirement, self.recoding, self.preferences, self.resist)
 
     @property
     def chosen(self) -> Algorithm:

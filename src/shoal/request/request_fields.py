@@ -46,6 +46,12 @@ class RequestFields(ColumnFields):
     t: float | None = requestable(
         "number, optional", "Short for `TCloseness(t)`, which is added to `privacy`.", section="model", default=None
     )
+    harmless: str | Sequence[str] | None = requestable(
+        "str or sequence of str, optional",
+        'Sensitive values that need no protection, such as "healthy": `l` does not count them; see `LDiversity`.',
+        section="model",
+        default=None,
+    )
     # The method: algorithm, randomness and order.
     algorithm: str | Algorithm = requestable(
         'str or Algorithm, default "auto"',

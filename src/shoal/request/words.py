@@ -131,6 +131,8 @@ def _plain(flag: str | None, metavar: str, help: str) -> Parameter:  # noqa: A00
     return Parameter(constraint=None, help=help, flag=flag, metavar=metavar, read=None, many=False)
 
 
+_SHORTCUTS = ("k", "l", "t", "harmless")
+"""Fields that are short for models."""
 ALGORITHM_WORDS: Mapping[str, tuple[str, Parameter]] = {
     key_of(declared): (name, declared)
     for algorithm in reversed([*ALGORITHMS.values()])
@@ -289,7 +291,7 @@ class Words:
         said: dict[str, Any] = {}
         for one in fields(request):
             value = getattr(request, one.name)
-            if value is None or one.name in ("k", "l", "t") or (value == one.default and one.name != "privacy"):
+            if value is None or one.name in _SHORTCUTS or (value == one.default and one.name != "privacy"):
                 continue
             # Fields whose words differ from their value.
             match one.name:
@@ -308,7 +310,7 @@ class Words:
                 case _:
                     text = (value,) if WORDS[one.name].many and isinstance(value, str) else value
                     said[one.name] = str(text) if one.name == "memory" else word_of(text, f"'{one.name}'")
-        models = collect_models(request.privacy, k=request.k, l=request.l, t=request.t)
+        models = collect_models(request.privacy, k=request.k, l=request.l, t=request.t, harmless=request.harmless)
         return cls({**said, **words_of_models(models if isinstance(models, Sequence) else [models])})
 
     def to_toml(self) -> str:
@@ -395,7 +397,7 @@ class Words:
         # Models, algorithms and the first sheet of reports have their own builders.
         made = {"algorithm", "suppression_limit", "about"}
         found = {key: self.said[key] for key in parameters_of(RequestFields) if key in self.said and key not in made}
-        for key in ("k", "l", "t"):
+        for key in _SHORTCUTS:
             found.pop(key, None)
         # The key of two tables identifies persons.
         if "key" in self.said:

@@ -139,6 +139,7 @@ def audit(
     k: int | None = None,
     l: float | None = None,
     t: float | None = None,
+    harmless: str | Sequence[str] | None = None,
     person: str | Sequence[str] | None = None,
     units: Sequence[str | Sequence[str]] = (),
     link: bool | None = None,
@@ -173,6 +174,8 @@ def audit(
         sentences.
     k, l, t : numbers, optional
         Short for models, as for `anonymize`.
+    harmless : str or sequence of str, optional
+        Sensitive values that need no protection, so that `l` does not count them.
     person : str or sequence of str, optional
         The column, or several together, that identifies persons, in a copy of a release that has it, or in an original:
         k counts persons then, and `Audit.persons` states their figures. A row without a person is one of its own.
@@ -248,8 +251,8 @@ def audit(
             raise DataError("The table has no rows: there is nothing to audit.")
         _check_roles(schema, opened.frame.columns)
         persons = list(persons_beside(opened.frame, schema.published))
-    if not (privacy is None and k is None and l is None and t is None):
-        privacy = collect_models(privacy, k=k, l=l, t=t)
+    if any(one is not None for one in (privacy, k, l, t, harmless)):
+        privacy = collect_models(privacy, k=k, l=l, t=t, harmless=harmless)
     requirement = None
     if privacy is not None:
         protected = () if linked else schema.units

@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.errors import DataError, InternalError
 from shoal.models.base import GroupModel, TableModel
-from shoal.models.diversity import largest_entropy_l
+from shoal.models.diversity import LDiversity, largest_entropy_l
 from shoal.models.ground_distance import EqualDistance, largest_distance
 from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_down, round_up
 from shoal.models.release_counts import ReleaseCounts
@@ -56,6 +56,8 @@ class Achieved:
     closeness: tuple[dict[str, Any], ...] = ()
     """Closeness under every other requested distance, in the order of the models: the description of the distance in
     certificates, with a `t` of its own."""
+    without_harmless: tuple[dict[str, Any], ...] = ()
+    """For each request with harmless values: these `values`, and the `l` of the others by frequency."""
     models: tuple[TableModel, ...] = ()
     """The requested models of the whole release; the quantities that they bound are measured as well."""
     people: PeopleCounts | None = field(default=None, repr=False)
@@ -79,6 +81,7 @@ class Achieved:
             "l": {"frequency": self.l_frequency, "distinct": self.l_distinct, "entropy": self.l_entropy},
             "t": dict(self.t),
             **({"closeness": _different(self.closeness)} if self.closeness else {}),
+            **({"without_harmless": _different(self.without_harmless)} if self.without_harmless else {}),
             "alpha": self.alpha,
             "groups": self.groups,
             **self._of_release(),
@@ -131,13 +134,17 @@ class Achieved:
                 for first, *others in zip(*(one.closeness for one in parts), strict=True)
                 for same in [(first, *others)]
             ),
+            without_harmless=tuple(
+                {**same[0], "l": min(one["l"] for one in same)}
+                for same in zip(*(one.without_harmless for one in parts), strict=True)
+            ),
             models=models,
             sizes_counted=sizes,
         )
 
     def _measured(self) -> tuple[object, ...]:
         """List the measured quantities, without their figures."""
-        return self.l_frequency is None, *self.t, len(self.closeness), *self.models
+        return self.l_frequency is None, *self.t, len(self.closeness), len(self.without_harmless), *self.models
 
 
 def _different(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -252,6 +259,11 @@ def measure_counts(
             for name, groups_of in zip(sensitive, counts, strict=True)
         },
         closeness=_by_distance(counts, sensitive, [one for one in parts if isinstance(one, GroupModel)]),
+        without_harmless=tuple(
+            {"values": list(model.harmless), "l": round_down(min(map(model.measure_l, counts)), STATED_DIGITS)}
+            for model in models
+            if isinstance(model, LDiversity) and model.harmless
+        ),
         models=whole,
         people=people,
         sizes_counted=counted,

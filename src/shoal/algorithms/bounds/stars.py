@@ -90,12 +90,10 @@ class Relaxation:
         k, l, distinct = 1, Fraction(1), 1
         for model in requirement.group_models:
             form = model.frequency_form() or (1, Fraction(1))
-            k = max(k, form[0])
+            k = max(k, model.least_rows())
             # The cells of a table are those of its first attribute; of another one only the rows of a group follow.
             if 0 in requirement.positions_of(model):
                 l, distinct = max(l, form[1]), max(distinct, model.necessary_distinct())
-            else:
-                k = max(k, -(-form[1].numerator // form[1].denominator), model.necessary_distinct())
         l = FrequencyForm(k=k, l=l, sensitive=None).within(rows).l
         return cls(k=max(k, distinct, -(-l.numerator // l.denominator)), l=l, distinct=distinct)
 
