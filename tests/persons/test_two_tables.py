@@ -145,9 +145,12 @@ def test_command_and_spec_file(tmp_path: Path) -> None:
         app, ["anonymize", *words, "--sensitive", "disease", "-k", "3", "--seed", "1", "-o", str(tmp_path / "a")]
     )
     assert run.exit_code == 0, run.output
-    assert "records, so that enough persons publish equally many" in " ".join(run.output.split())
-    assert "constant age and sex, in all records of each person" in " ".join(run.output.split())
-    assert "1 persons without records" in " ".join(run.output.split())
+    report = (tmp_path / "a.private" / "report.html").read_text(encoding="utf-8")
+    for said in (" ".join(run.output.split()), report):
+        assert "records left out, so that enough persons publish equally many" in said
+        assert "age and sex: constant in all records of each person" in said
+        assert "1 persons without records left out" in said
+        assert "29 (patient) with" in said
     spec = tmp_path / "spec.toml"
     spec.write_text(
         'input = "persons.csv"\nrows = "visits.csv"\noutput = "b"\nlink = true\nseed = 1\ncolumns.key = ["patient"]\n'

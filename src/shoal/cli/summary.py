@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.cli.console import folder_lines, lines_of, plain
 from shoal.report.cost_sentences import counted, gap_sentence
-from shoal.report.person_risk import risk_figures
+from shoal.report.person_risk import describe_persons, risk_figures
 from shoal.report.sentences import (
     achieved_for,
     found,
@@ -53,14 +53,12 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
             "achieved",
             f"{'; '.join(reached)} in {_extent(achieved)}, checked again from the published cells",
         ),
-        *(("persons", _of_units(figures)) for figures in certificate.get("persons", ())),
+        *(("persons", plain(text)) for text in describe_persons(certificate)),
         ("means", " ".join(promise(request, source["sensitive"]) for request in requested)),
         (
             "cost",
             f"{number(changed)} {word}, {percent(share)} of the cells, in {number(touched)} records{lost}",
         ),
-        ("constant", _constant(source)),
-        ("left out", _left_out(source)),
         ("risk", found(figures_of_risk, "a record" if whose == "records" else "a person")),
         ("bound", gap_sentence(cost, source)),
         (
@@ -80,25 +78,6 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     return ["", plain(about), lines, *folder_lines(folder), "", *warned, *([""] if warned else [])]
 
 
-def _constant(source: Mapping[str, Any]) -> str:
-    """Name the quasi-identifiers that are the same in all records of each person whose records are linked."""
-    constant = (source.get("linked") or {}).get("constant")
-    return f"{listed(constant)}, in all records of each person" if constant else ""
-
-
-def _left_out(source: Mapping[str, Any]) -> str:
-    """Summarize the records that linking left out, and the persons of two tables without records."""
-    linked, parts = source.get("linked"), []
-    if linked is not None and linked["rows_left_out"]:
-        parts.append(
-            f"{number(linked['rows_left_out'])} records, so that enough persons publish equally many (at least "
-            f"{number(linked['fewest_rows_left_out'])} by any choice)"
-        )
-    if source.get("persons_without_rows"):
-        parts.append(f"{number(source['persons_without_rows'])} persons without records")
-    return "; ".join(parts)
-
-
 def _extent(achieved: Mapping[str, Any]) -> str:
     """Return the number of groups, or of sets of quasi-identifiers if there are several."""
     sets = achieved.get("sets")
@@ -106,13 +85,3 @@ def _extent(achieved: Mapping[str, Any]) -> str:
         return f"{number(achieved['groups'])} groups"
     count = sets["sets"]
     return f"each of {number(count)} sets of quasi-identifiers" if count > 1 else "the set of quasi-identifiers"
-
-
-def _of_units(figures: Mapping[str, Any]) -> str:
-    """Summarize the figures of one kind of unit, such as persons."""
-    most, share = number(figures["most_records"]), percent(figures["largest_share"])
-    return (
-        f"{number(figures['units'])} ({plain(figures['unit'])}) with {number(figures['records'])} records, at most "
-        f"{most} of one; in a group at least {number(figures['least_in_group'])}, on average "
-        f"{number(figures['average_in_group'])}, and one has at most {share} of its records"
-    )

@@ -14,7 +14,7 @@ from shoal.findings import WARNINGS
 from shoal.metrics import METRICS
 from shoal.report import sentences
 from shoal.report.cost_sentences import counted, gap_sentence
-from shoal.report.person_risk import PERSON_OUTCOMES, bundle_sentence, risk_figures
+from shoal.report.person_risk import PERSON_OUTCOMES, bundle_sentence, describe_persons, risk_figures
 from shoal.report.templating import template
 from shoal.verification.published_folder import COUNTERFEITS
 from shoal.wording import sentences as in_words
@@ -84,6 +84,7 @@ def _render(facts: ReportFacts) -> str:
         most_lost=_select_largest_losses(facts.losses),
         attacks=[_collect_attack(one) for one in facts.attacks],
         **_collect_risk(certificate, source["quasi_identifiers"], rows, facts.sureness),
+        persons=describe_persons(certificate),
         **_collect_cost(certificate["cost"], certificate["input"]),
     )
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from shoal._core.language import gettext as _
 from shoal._core.language import marked
-from shoal._core.words import number, percent
+from shoal._core.words import listed, number, percent
 
-__all__ = ["PERSON_OUTCOMES", "bundle_sentence", "risk_figures"]
+__all__ = ["PERSON_OUTCOMES", "bundle_sentence", "describe_persons", "risk_figures"]
 
 PERSON_OUTCOMES = (
     ("highest", marked("a person is found: the highest probability")),
@@ -60,3 +60,44 @@ def bundle_sentence(certificate: Mapping[str, Any]) -> str:
         persons=number(linked["units"]),
         bundles=number(linked["bundles"]),
     )
+
+
+def describe_persons(certificate: Mapping[str, Any]) -> list[str]:
+    """Describe the persons of a release and their records for the publisher, and what linking left out.
+
+    Parameters
+    ----------
+    certificate : mapping
+        The full certificate as a dictionary.
+    """
+    said = [
+        _(
+            "{units} ({unit}) with {records} records, at most {most} of one; in a group at least {least}, on average "
+            "{average}, and one has at most {share} of its records"
+        ).format(
+            units=number(figures["units"]),
+            unit=figures["unit"],
+            records=number(figures["records"]),
+            most=number(figures["most_records"]),
+            least=number(figures["least_in_group"]),
+            average=number(figures["average_in_group"]),
+            share=percent(figures["largest_share"]),
+        )
+        for figures in certificate.get("persons", ())
+    ]
+    linked = certificate["input"].get("linked") or {}
+    if linked.get("constant"):
+        said.append(_("{columns}: constant in all records of each person").format(columns=listed(linked["constant"])))
+    # Records are left out so that enough persons have equally many, and more of them if values are too frequent.
+    fewest = linked.get("fewest_rows_left_out", 0)
+    more = linked.get("rows_left_out", 0) - fewest
+    if fewest:
+        said.append(
+            _("{count} records left out, so that enough persons publish equally many").format(count=number(fewest))
+        )
+    if more:
+        said.append(_("{count} records left out, because values would be too frequent").format(count=number(more)))
+    without = certificate["input"].get("persons_without_rows")
+    if without:
+        said.append(_("{count} persons without records left out").format(count=number(without)))
+    return said
