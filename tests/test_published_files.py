@@ -304,7 +304,18 @@ class TestFolders:
     def test_the_public_certificate_has_nothing_else(self, twenty: list[shoal.Release]) -> None:
         said = twenty[0].public_certificate.to_dict()
         assert set(said) == {
-            *("format", "shoal", "requested", "achieved", "risk", "warnings", "parameters", "columns", "guarantee"),
+            *(
+                "$schema",
+                "format",
+                "shoal",
+                "requested",
+                "achieved",
+                "risk",
+                "warnings",
+                "parameters",
+                "columns",
+                "guarantee",
+            ),
             "output",
         }
         assert set(said["risk"]) == {"after"}, "what the risk was before depends on the original"

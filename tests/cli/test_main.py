@@ -162,6 +162,7 @@ COMMANDS = [
     "report",
     "republish",
     "risk",
+    "schema",
     "studio",
     "tradeoff",
     "tune",

@@ -384,6 +384,7 @@ class TestFolder:
         assert certificate == made.certificate.public()
         assert set(certificate) == {
             *(
+                "$schema",
                 "format",
                 "shoal",
                 "series",

@@ -289,7 +289,7 @@ class TestReproducibility:
 
 
 KEYS = {
-    "format", "shoal", "private", "algorithm", "reason", "reason_fact", "parameters", "seed", "randomness", "input",
+    "$schema", "format", "shoal", "private", "algorithm", "reason", "reason_fact", "parameters", "seed", "randomness", "input",
     "columns", "requested", "achieved", "risk", "warnings", "cost", "guarantee", "details", "engine", "seconds",
     "output",
 }  # fmt: skip

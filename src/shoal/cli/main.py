@@ -30,7 +30,7 @@ _PANELS: Mapping[str, str] = {
     **dict.fromkeys(("provenance", "demo", "studio"), _ONCE),
     **dict.fromkeys(("apply", "republish", "query", "attack"), _AGAIN),
     "group": _CLASSES,
-    **dict.fromkeys(("datasets", "list", "warm-up", "version"), _ITSELF),
+    **dict.fromkeys(("datasets", "list", "schema", "warm-up", "version"), _ITSELF),
 }
 """The commands by panel, in the order of the help; each is a module with a function of the same name."""
 _OTHERWISE: Mapping[str, str] = {"list": "listing.tables", "attack": "attack_all.attack", "group": "group_all.group"}

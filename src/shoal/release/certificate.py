@@ -10,10 +10,20 @@ import json
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from shoal._core.facts import Fact
 from shoal.errors import InternalError
+from shoal.release.certificate_files import (
+    FORMAT,
+    SCHEMA,
+    CertificateFile,
+    CostFile,
+    LeastKeys,
+    PersonKeys,
+    ProofKeys,
+    PublicCertificateFile,
+)
 from shoal.wording import english
 
 if TYPE_CHECKING:
@@ -24,10 +34,8 @@ if TYPE_CHECKING:
     from shoal.hierarchy import Coarsening
     from shoal.recoding import Recoding
 
-__all__ = ["FORMAT", "PRIVATE", "Certificate", "Cost", "PublicCertificate", "coarsenings_for_readers"]
+__all__ = ["PRIVATE", "Certificate", "Cost", "PublicCertificate", "coarsenings_for_readers"]
 
-FORMAT = 1
-"""Version of the certificate's format. Within a version, keys are only added."""
 PRIVATE = (
     "This certificate depends on the original table and tells more than the published one. Keep it; the public one is "
     "the certificate.json beside the published table."
@@ -117,13 +125,9 @@ class Cost:
         """Whether the bound proves that no release with this requirement has fewer recoded cells."""
         return self.recoded_cells == self.bound.stars
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> CostFile:
         """Return the entry `cost` of the certificate."""
         cells, rows = self.bound.stars, self.bound.suppressed_tuples
-        # The bound counts recoded cells, which are stars only if suppression is the only recoding.
-        in_stars = (
-            {"stars": cells, "suppressed_tuples": rows} if self.suppression else {"stars": 0, "suppressed_tuples": 0}
-        )
         return {
             "stars": self.stars,
             "suppressed_tuples": self.suppressed_tuples,
@@ -131,22 +135,26 @@ class Cost:
             "recoded_tuples": self.recoded_tuples,
             "gcp": self.gcp,
             "lower_bound": {
-                **in_stars,
+                # The bound counts recoded cells, which are stars only if suppression is the only recoding.
+                "stars": cells if self.suppression else 0,
+                "suppressed_tuples": rows if self.suppression else 0,
                 "recoded_cells": cells,
                 "recoded_tuples": rows,
-                **_told("why", self.bound.why),
+                "why": english(self.bound.why),
+                "why_fact": self.bound.why.to_dict(),
                 **self._least(),
             },
             "optimal": self.optimal,
         }
 
-    def _least(self) -> dict[str, Any]:
+    def _least(self) -> LeastKeys:
         """Return the bound on the loss, the relative gap to it, and the basis of the bound."""
         if self.least is None:
             return {}
         # Rounding may put the loss slightly below the bound.
         gap = max(self.gcp - self.least.gcp, 0.0) / self.gcp if self.gcp > 0 else 0.0
-        return {"gcp": self.least.gcp, "gcp_gap": gap, **_told("gcp_why", self.least.why)}
+        why = self.least.why
+        return {"gcp": self.least.gcp, "gcp_gap": gap, "gcp_why": english(why), "gcp_why_fact": why.to_dict()}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -208,12 +216,15 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate with the keys of the private `certificate.json`."""
-        return {
+        persons: PersonKeys = {"persons": [dict(figures) for figures in self.persons]} if self.persons else {}
+        file: CertificateFile = {
+            "$schema": SCHEMA,
             "format": FORMAT,
             "shoal": self.version,
             "private": PRIVATE,
             "algorithm": self.algorithm,
-            **_told("reason", self.reason),
+            "reason": english(self.reason),
+            "reason_fact": self.reason.to_dict(),
             "parameters": dict(self.parameters),
             "seed": self.seed,
             "randomness": "the operating system" if self.seed is None else "reproducible from the seed",
@@ -222,15 +233,16 @@ class Certificate:
             "requested": [dict(model) for model in self.requested],
             "achieved": dict(self.achieved),
             "risk": {when: dict(figures) for when, figures in self.risk.items()},
-            **({"persons": [dict(figures) for figures in self.persons]} if self.persons else {}),
+            **persons,
             "warnings": [remark.to_dict() for remark in self.warnings],
             "cost": self.cost.to_dict(),
             "guarantee": self._guarantee(),
             "details": dict(self.details),
             "engine": dict(self.engine),
             "seconds": {step: round(seconds, 4) for step, seconds in self.seconds.items()},
-            "output": {"files": {name: dict(facts) for name, facts in self.files.items()}},
+            "output": {"files": dict(self.files)},
         }
+        return {**file}
 
     def to_json(self) -> str:
         """Return the certificate as JSON text."""
@@ -270,7 +282,7 @@ class Certificate:
             **_told("proof", _PROOF),
             "algorithm": self.algorithm,
             "input": {name: self.input[name] for name in ("sha256", "keyed")},
-            "cost": _without_loss(self.cost.to_dict()),
+            "cost": _without_loss({**self.cost.to_dict()}),
             "guarantee": {"algorithm": ratios.pop("text"), "algorithm_fact": ratios.pop("text_fact"), **ratios},
         }
 
@@ -335,8 +347,11 @@ class PublicCertificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate with the keys of the public `certificate.json`."""
-        proof = dict(self.proof or {})
-        return {
+        given = dict(self.proof or {})
+        ratios = given.pop("guarantee", {})
+        proof = cast("ProofKeys", given)
+        file: PublicCertificateFile = {
+            "$schema": SCHEMA,
             "format": FORMAT,
             "shoal": self.version,
             "requested": [dict(model) for model in self.requested],
@@ -344,11 +359,12 @@ class PublicCertificate:
             "risk": {when: dict(figures) for when, figures in self.risk.items()},
             "warnings": [dict(one) for one in self.warnings],
             "parameters": dict(self.parameters),
-            "columns": {role: list(names) for role, names in self.columns.items()},
-            "guarantee": {"text": self.text, "reservations": list(self.reservations), **proof.pop("guarantee", {})},
+            "columns": self.columns,
+            "guarantee": {"text": self.text, "reservations": list(self.reservations), **ratios},
             **proof,
-            "output": {"files": {name: dict(facts) for name, facts in self.files.items()}},
+            "output": {"files": dict(self.files)},
         }
+        return {**file}
 
     def to_json(self) -> str:
         """Return the certificate as JSON text."""

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from shoal.errors import DataError, OutputError, ShoalError
 from shoal.hierarchy import Hierarchy
 from shoal.models import MODELS
 from shoal.recoding import rank
+from shoal.release.certificate_files import SchemaKey
 from shoal.report import model_title
 from shoal.table import Schema, dictionary_text
 from shoal.table.counts import rows_by_code
@@ -36,17 +37,43 @@ if TYPE_CHECKING:
     from shoal.models import PrivacyModel
     from shoal.release.certificate import Certificate
 
-__all__ = ["PLAN", "ReleasePlan", "categories_of"]
+__all__ = ["PLAN", "PlanFile", "ReleasePlan", "categories_of"]
 
 PLAN = "plan.json"
 """File name of the plan in the private folder of a release."""
 FORMAT = 1
 """Version of the plan's format. Within a version, keys are only added."""
+SCHEMA = f"urn:shoal:plan:{FORMAT}"
+"""Name of the JSON Schema of plans."""
 _PRIVATE = (
     "This plan holds the quasi-identifiers of the original table, and how many people have them. Keep it, and show it "
     "only to people who may see the table."
 )
 _ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")
+
+
+class FormsInPlan(TypedDict):
+    """The published forms, and the number of rows of each."""
+
+    cells: Mapping[str, Any]
+    rows: list[int]
+
+
+class PlanFile(SchemaKey):
+    """The keys of `plan.json`."""
+
+    private: str
+    format: int
+    shoal: str
+    columns: Mapping[str, list[Any]]
+    requested: list[dict[str, Any]]
+    parameters: Mapping[str, Any]
+    for_readers: Mapping[str, Any]
+    meanings: Mapping[str, Mapping[str, Any]]
+    types: Mapping[str, str]
+    forms: FormsInPlan
+    classes: Mapping[str, Any]
+    pairs: Mapping[str, list[int]]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -197,8 +224,9 @@ class ReleasePlan(Unpicklable):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan with the keys of `plan.json`, including values of the original table."""
-        return {
+        file: PlanFile = {
             "private": _PRIVATE,
+            "$schema": SCHEMA,
             "format": FORMAT,
             "shoal": __version__,
             "columns": {
@@ -218,6 +246,7 @@ class ReleasePlan(Unpicklable):
                 "rows": self.rows_of.tolist(),
             },
         }
+        return {**file}
 
     def to_json(self) -> str:
         """Return the plan as JSON text."""

@@ -35,6 +35,7 @@ __all__ = [
     "AttributeConfidence",
     "TradeOffFacts",
     "facts_in",
+    "heading",
     "public_facts",
     "size_bins",
     "size_shares",
@@ -42,6 +43,8 @@ __all__ = [
 
 FORMAT = 1
 """Version of the format of `report.json`. A version may only gain keys."""
+SCHEMA = f"urn:shoal:report:{FORMAT}"
+"""Name of the JSON Schema of `report.json`."""
 
 _SEPARATE_SIZES = 14
 """Largest number of distinct group sizes that get a bar each."""
@@ -200,8 +203,13 @@ class PublicFacts:
         return f"PublicFacts(rows={self.rows}, attributes={len(self.stars)})"
 
 
+def heading(facts: ReportFacts | PublicFacts | type[ReportFacts | PublicFacts]) -> dict[str, Any]:
+    """Return the keys of `report.json` that precede the facts."""
+    return {"$schema": SCHEMA, "format": FORMAT, "private": facts.private}
+
+
 def _json(facts: ReportFacts | PublicFacts) -> str:
-    return json.dumps({"format": FORMAT, "private": facts.private, **asdict(facts)}, indent=2, ensure_ascii=False)
+    return json.dumps({**heading(facts), **asdict(facts)}, indent=2, ensure_ascii=False)
 
 
 def facts_in(text: str | bytes) -> ReportFacts | PublicFacts:

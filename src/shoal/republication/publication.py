@@ -14,7 +14,8 @@ from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import OneOf, Optional, validate
 from shoal.errors import ReleaseUnsafeError
 from shoal.io import Restorer, spreadsheet_names, without_categories, write_folder, write_table
-from shoal.release.certificate import FORMAT, PRIVATE
+from shoal.release.certificate import PRIVATE
+from shoal.release.certificate_files import FORMAT, SCHEMA, PublicSeriesFile, SeriesFile
 from shoal.release.writer import write_text
 from shoal.report import render_publication
 from shoal.republication.m_invariance.verification import verify_release
@@ -82,7 +83,8 @@ class PublicationCertificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the certificate to the keys of the private `certificate.json`."""
-        return {
+        file: SeriesFile = {
+            "$schema": SCHEMA,
             "format": FORMAT,
             "shoal": self.version,
             "private": PRIVATE,
@@ -100,8 +102,9 @@ class PublicationCertificate:
             "cost": dict(self.cost),
             "guarantee": self._guarantee(),
             "seconds": {step: round(seconds, 4) for step, seconds in self.seconds.items()},
-            "output": {"files": {name: dict(facts) for name, facts in self.files.items()}},
+            "output": {"files": dict(self.files)},
         }
+        return {**file}
 
     def to_json(self) -> str:
         """Convert the certificate to JSON text."""
@@ -109,7 +112,8 @@ class PublicationCertificate:
 
     def public(self) -> dict[str, Any]:
         """Select the public facts: they depend only on the published files, not on the input or the ledger."""
-        return {
+        file: PublicSeriesFile = {
+            "$schema": SCHEMA,
             "format": FORMAT,
             "shoal": self.version,
             # Publish the date only; the time of day is private.
@@ -121,8 +125,9 @@ class PublicationCertificate:
             "risk": {"after": dict(self.risk["after"])},
             "cost": {"counterfeits": self.cost["counterfeits"]},
             "guarantee": self._guarantee(),
-            "output": {"files": {name: dict(facts) for name, facts in self.files.items()}},
+            "output": {"files": dict(self.files)},
         }
+        return {**file}
 
     def _guarantee(self) -> dict[str, Any]:
         return {"text": self.guarantee, "confidence": 1 / self.m}

@@ -17,7 +17,7 @@ from shoal.errors import LedgerError, NoRowsError, OutputError, WarnedError
 from shoal.io import check_free, staged_folder
 from shoal.pipeline.input import open_data
 from shoal.pipeline.input_hash import compute_input_hash
-from shoal.release.certificate import FORMAT
+from shoal.release.certificate_files import FORMAT
 from shoal.republication.guarantee import describe_guarantee
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.advice import RECOVER, TAKE_BACK
