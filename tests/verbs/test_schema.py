@@ -11,10 +11,10 @@ from typing import Any
 import jsonschema
 import polars as pl
 import pytest
+from tests.cli.test_spec import FULL
 
 import shoal
 from shoal.verbs.schema import SCHEMAS, schema
-from tests.cli.test_spec import FULL
 
 
 def strict(name: str) -> jsonschema.Draft202012Validator:
