@@ -289,9 +289,9 @@ class TestReproducibility:
 
 
 KEYS = {
-    "$schema", "format", "shoal", "private", "algorithm", "reason", "reason_fact", "parameters", "seed", "randomness", "input",
-    "columns", "requested", "achieved", "risk", "warnings", "cost", "guarantee", "details", "engine", "seconds",
-    "output",
+    "$schema", "format", "shoal", "private", "algorithm", "reason", "reason_fact", "parameters", "seed", "randomness",
+    "input", "columns", "requested", "achieved", "risk", "warnings", "cost", "guarantee", "details", "engine",
+    "seconds", "output",
 }  # fmt: skip
 
 
