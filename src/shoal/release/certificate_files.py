@@ -10,7 +10,6 @@ __all__ = [
     "SCHEMA",
     "CertificateFile",
     "CostFile",
-    "FileOutput",
     "LeastKeys",
     "PersonKeys",
     "ProofKeys",
