@@ -24,8 +24,10 @@ FORMAT = 1
 SCHEMA = f"urn:shoal:certificate:{FORMAT}"
 """Name of the JSON Schema of certificates."""
 
+# A name with a dollar sign needs the functional syntax.
 SchemaKey = TypedDict("SchemaKey", {"$schema": str})
 """The key that names the schema of a file."""
+# Objects whose keys depend on models, algorithms and columns.
 Facts = Mapping[str, Any]
 
 
@@ -80,6 +82,7 @@ class LowerBoundFile(LeastKeys):
     suppressed_tuples: int
     recoded_cells: int
     recoded_tuples: int
+    # Sentences come with their code and arguments, for programs and translations.
     why: str
     why_fact: Facts
 
