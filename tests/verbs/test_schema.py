@@ -80,9 +80,8 @@ def test_certificates_of_a_series_have_the_keys_of_the_schema(tmp_path: Path) ->
 def test_spec_files_are_completed_and_checked() -> None:
     validator = strict("spec")
     validator.validate(tomllib.loads(FULL))
-    request = shoal.Request(
-        quasi_identifiers=["age", "zip"], l=3, coarsen={"zip": shoal.Prefix(3)}, qi_sets=["age,zip:5"]
-    )
+    roles = {"quasi_identifiers": ["age", "zip"], "sensitive": "ill", "qi_sets": ["age,zip:5"]}
+    request = shoal.Request(**roles, l=3, coarsen={"zip": shoal.Prefix(3)})
     validator.validate(tomllib.loads(request.to_toml()))
     assert (
         "Quasi-identifiers" in schema("spec")["properties"]["columns"]["properties"]["quasi_identifiers"]["description"]
