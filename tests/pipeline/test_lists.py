@@ -85,6 +85,19 @@ def test_columns_of_lists_are_published_as_text() -> None:
         shoal.anonymize(lists.with_columns(codes=pl.lit(["a;b"])), **ROLES, l=2)
 
 
+@pytest.mark.parametrize("empty", ["", " ; ", []])
+def test_an_empty_list_is_a_value_and_null_is_a_missing_one(empty: Any) -> None:
+    """Four records, each with a value of its own, of which "none" is one, as often as `missing_sensitive` allows."""
+    cells = [["a", "b"], ["c"], ["d"]] if empty == [] else ["a;b", "c", "d"]
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "codes", "lists": {"codes": ";"}, "l": 4}
+    table = pl.DataFrame({"age": [1] * 4, "codes": [*cells, empty]})
+    for missing in ("error", "drop", "value"):
+        made = shoal.anonymize(table, **asked, missing_sensitive=missing, seed=1)
+        assert made.certificate.achieved["lists"]["l"] == {"codes": 4.0}
+    with pytest.raises(DataError, match="no sensitive value"):
+        shoal.anonymize(table.vstack(pl.DataFrame({"age": [1], "codes": [None]}, schema=table.schema)), **asked, seed=1)
+
+
 def test_lists_of_linked_rows() -> None:
     table = patients(5, 60).with_columns(pcode=pl.int_range(60) // 2)
     release = shoal.anonymize(table, **ROLES, person="pcode", link=True, k=2, l=2, seed=1)

@@ -49,7 +49,22 @@ def folded(text: str) -> str:
         text = text.translate(LIKE_LATIN)
     text = unicodedata.normalize("NFKC", text.casefold())
     text = " ".join("".join(" " if one in BLANKS else one for one in text).split())
-    return of_number(text.replace("i\u0307", "i").translate({0x2044: "/", 0x2013: "-", 0x2019: "'", 0x661: "1"}))
+    return of_words(
+        of_number(text.replace("i\u0307", "i").translate({0x2044: "/", 0x2013: "-", 0x2019: "'", 0x661: "1"}))
+    )
+
+
+def of_words(text: str) -> str:
+    """Drop punctuation between and around words, but not between digits."""
+    if not any(one.isalpha() for one in text):
+        return text
+
+    def dropped(run: re.Match[str]) -> str:
+        before, after = text[: run.start()], text[run.end() :]
+        return run[0] if re.search("[0-9]$", before) and re.match("[0-9]", after) else ""
+
+    stopped = re.sub("[.,]+", dropped, text)
+    return re.sub(r"(?<=[^\W\d_])-(?=[^\W_])|(?<=[0-9])-(?=[^\W\d_])", "", stopped).strip(" ")
 
 
 def of_number(text: str) -> str:
@@ -73,7 +88,8 @@ def test_letters_of_another_alphabet_within_latin_text_read_alike() -> None:
     [
         *(["1", "1.0", "01", "+1", "1,00", "1."], ["1000", "1,000", "1 000", "1'000", "1e3"], ["0", "-0", "0.0"]),
         *(["\u00bd", "1/2"], ["HIV-1", "HIV\u20131", "HIV\u20101"], ["O'x", "O\u2019x"]),
-        *(["3", "\u0663"], ["i", "\u0131"]),
+        *(["3", "\u0663"], ["i", "\u0131"], ["HIV", "HIV.", "(hiv)", "H.I.V."], ["flu, acute", "flu acute"]),
+        *(["X-ray", "Xray"], ["n.a.", "NA"], ["a-b-c", "abc"]),
         *(["1.2.1990", "01.02.1990"], ["1990-2-1", "1990-02-01"], ["NA", "null", None], [0.3, 0.1 + 0.2]),
         ["12345678901234567890", "12345678901234567890.0"],
     ],
@@ -92,6 +108,7 @@ def test_forms_of_a_value_read_alike(twins: list[Any]) -> None:
 @pytest.mark.parametrize(
     "different",
     [["1", "10", "100"], ["12345678901234567890", "12345678901234567891"], ["1.2.3", "1.2.30"], ["a0", "a"],
+     ["AB", "AB-", "AB+"], ["e11.9", "e119"], ["1.5 mg", "15 mg"], ["1e-20", "1e20"], ["c", "c#"],
      ["1", "-1"], ["a", None], [0.3, 0.3000001], ["1.2.1990", "2.1.1990"], ["none", None]],
 )  # fmt: skip
 def test_other_values_do_not(different: list[Any]) -> None:

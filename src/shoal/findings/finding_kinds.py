@@ -144,8 +144,8 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
     WarningKind(
         code="values_read_alike",
         title="Values read alike",
-        when="Published values of a column differ in upper and lower case, blanks, invisible characters, forms of "
-        "Unicode, letters of another alphabet, or the form of a number or date alone (1 and 1.0).",
+        when="Published values of a column differ in upper and lower case, blanks, invisible characters, punctuation, "
+        "forms of Unicode, letters of another alphabet, or the form of a number or date alone (1 and 1.0).",
         why="Readers take them for one value: a group with both has fewer different values than were counted, and two "
         "groups that differ in them look like one.",
         by=("release", "audit"),

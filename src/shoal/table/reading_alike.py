@@ -1,4 +1,4 @@
-"""Values that look equal to readers but differ for programs: blanks, invisible characters, Unicode, case, numbers."""
+"""Values that look equal to readers but differ for programs: blanks, invisible signs, Unicode, case, numbers, stops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ _BLANK = r"[\s\u{2800}]"
 _ENDS = f"^{_BLANK}+|{_BLANK}+$"
 _NOT_PLAIN = r"[^ -~]|^ | $"
 """Text that normalization may change; all other text is printable ASCII without a blank at either end."""
-_NOT_FOLDED = r"[^ -~]|^ | $|[A-Z]|  |^[+.,]|^-?0.|^-0|^\d+[-/]|^-?\d.*[.,e' ]|^n(a|/a|an|ull)$|^#n/a$|^<na>$"
+_MARKS = r""".,;:!?'"()\[\]{}_"""
+"""Punctuation that words are the same without."""
+_NOT_FOLDED = (
+    r"[^ -~]|^ | $|[A-Z]|  |^[+.,]|^-?0.|^-0|^\d+[-/]|^-?\d.*[.,e' ]|^n(a|/a|an|ull)$|^#n/a$|^<na>$"
+    rf"|[a-z].*[{_MARKS}-]|[{_MARKS}-].*[a-z]"
+)
 """Text that folding may change."""
 _MIXED = r"(?s:[A-Za-z].*[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}].*[A-Za-z])"
 """Pattern of texts that mix Latin with Cyrillic or Greek letters, in which a letter may imitate another one."""
@@ -135,7 +140,7 @@ def check_distinguishable(columns: Iterable[tuple[str, pl.Series]], *, may_norma
 
 
 def count_alike(values: pl.Series) -> tuple[int, pl.Series]:
-    """Count the pairs of values that look alike, ignoring case, compatibility variants and the form of numbers.
+    """Count the pairs of values that look alike, ignoring case, compatible signs, punctuation and forms of numbers.
 
     Parameters
     ----------
@@ -186,7 +191,24 @@ def _fold_text(text: pl.Series) -> pl.Series:
     # Each step is a query: within a query, Polars evaluates an expression once for each reference to it.
     for step in (normalize_text(column).fill_null("").str.normalize("NFKC"), latin.str.to_lowercase(), signs):
         frame = frame.select(step)
-    return _fold_numbers(frame).get_column("text").str.replace(_MISSING, "")
+    return _drop_punctuation(_fold_numbers(frame)).get_column("text").str.replace(_MISSING, "")
+
+
+def _drop_punctuation(frame: pl.DataFrame) -> pl.DataFrame:
+    """Drop punctuation from texts with letters, but not between digits, nor a minus sign at an end of a word."""
+    text, plain = pl.col("text"), pl.col("plain")
+    steps = [
+        (rf"(^|[^0-9{_MARKS}])[{_MARKS}]+", "${1}"),
+        (rf"[{_MARKS}]+([^0-9{_MARKS}]|$)", "${1}"),
+        # Twice, because the letter after one hyphen is the letter before the next.
+        *[(r"(\pL)-([\pL0-9])", "${1}${2}")] * 2,
+        (r"([0-9])-(\pL)", "${1}${2}"),
+    ]
+    frame = frame.select("text", plain=text)
+    for pattern, kept in steps:
+        frame = frame.with_columns(plain=plain.str.replace_all(pattern, kept))
+    worded = text.str.contains(r"\pL") & ~text.str.contains(_SCIENTIFIC)
+    return frame.select(pl.when(worded).then(plain.str.strip_chars(" ")).otherwise(text).alias("text"))
 
 
 def _fold_numbers(frame: pl.DataFrame) -> pl.DataFrame:

@@ -281,8 +281,8 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
     "ask_for_t": marked("Ask for groups that are like the table: {asked}; or group the rare values before."),
     "read_alike": marked(
         "{pairs:number} pair(s) of values of '{column}' differ in upper and lower case, blanks, invisible characters, "
-        "forms of Unicode or letters of another alphabet alone, and {records:number} records show one of them. They "
-        "count as different values, and read like one."
+        "punctuation, forms of Unicode or letters of another alphabet alone, and {records:number} records show one of "
+        "them. They count as different values, and read like one."
     ),
     "write_alike": marked(
         "Write them alike in the input. {asked} does that for blanks at the ends and invisible characters."
@@ -315,8 +315,8 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "It links all records of a person."
     ),
     "respelled_persons": marked(
-        "{values:number} values of '{column}' differ from another one in case, blanks, zeros before or the form of a "
-        "number alone: a person who is spelled in two ways counts as two."
+        "{values:number} values of '{column}' differ from another one in case, blanks, punctuation, zeros before or "
+        "the form of a number alone: a person who is spelled in two ways counts as two."
     ),
     "spell_persons_alike": marked("If they are the same persons, write them alike in the input."),
     "uncounted_persons": marked("Persons are named, and no model counts them: all records of a group may be of one."),
