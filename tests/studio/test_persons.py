@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from shoal._core.words import percent
+from shoal.report.person_risk import risk_figures
+
 from .conftest import ROWS, Browser
 
 QUESTION = "Who is a person here?"
@@ -88,6 +91,18 @@ def test_a_release_protects_persons(asked, visits, home, kind):
     assert ("It protects persons." in text_of(released)) == (kind != "counted")
     certificate = json.loads((home / "made.private/certificate.json").read_text())
     assert certificate["persons"][0]["units"] == PEOPLE
+    # The figures of risk are those of persons, before and after, or of bundles.
+    figures = risk_figures(certificate)[0]
+    figure = r"{} risk of a person.*?<dd>([^<]*)<small>(?:before: ([^<]*))?</small>"
+    for name in ("average", "highest"):
+        shown = re.search(figure.format(name.capitalize()), released.text, re.DOTALL)
+        before = percent(figures["before"][name]) if "before" in figures else None
+        assert shown.groups() == (percent(figures["after"][name]), before)
+    attacked = text_of(asked.send("/attack", {}))
+    # With linked rows by bundles, else by what is known of each person: persons are counted.
+    assert f"Of {PEOPLE} people in the release, the value of 'disease' is certain for" in attacked
+    counted = "Records are counted here, not persons: the records are numbered"
+    assert (counted in attacked, "cannot be run on linked rows" in attacked) == (kind != "linked", kind == "linked")
     assert certificate["persons"][0]["least_in_group"] >= 3
     least = {"counted": PEOPLE * VISITS, "one": PEOPLE, "linked": PEOPLE}[kind]
     most = PEOPLE if kind == "one" else PEOPLE * VISITS

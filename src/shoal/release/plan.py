@@ -46,7 +46,7 @@ FORMAT = 1
 SCHEMA = f"urn:shoal:plan:{FORMAT}"
 """Name of the JSON Schema of plans."""
 _PRIVATE = (
-    "This plan holds the quasi-identifiers of the original table, and how many people have them. Keep it, and show it "
+    "This plan holds the quasi-identifiers of the original table, and how many records have them. Keep it, and show it "
     "only to people who may see the table."
 )
 _ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")

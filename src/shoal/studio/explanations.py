@@ -267,7 +267,7 @@ EXPLAINED: Mapping[str, Explained] = {
 """Explanations of the figures on the screens, except measures of risk; see `shoal.disclosure_risk.MEASURES`."""
 
 _COUNTS_OF_PERSONS = ("alone", "below", "average", "highest", "small", "part", "pairs")
-"""Figures that count persons on the screens Risk now and Coarser if a column identifies persons."""
+"""Figures that count persons if a column identifies persons: on the screens Risk now, Coarser and Publish."""
 
 
 def explained_of_persons() -> dict[str, Explained]:

@@ -34,7 +34,7 @@ def page(template: str, studio: Studio, *, step: str, **facts: Any) -> str:
         Variables of the template.
     """
     made, plan = _environment().get_template(template), studio.history.plan
-    explained = explained_of_persons() if plan.person and step in ("risk", "coarser") else EXPLAINED
+    explained = explained_of_persons() if plan.person and step in ("risk", "coarser", "publish") else EXPLAINED
     return made.render(step=step, steps=STEPS, plan=plan, explained=explained, studio=studio, **facts)
 
 

@@ -112,6 +112,7 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     if done.error is not None:
         return Waiting(path="/publish?ended=failed")
     from shoal.report import achieved_for, model_title, promise
+    from shoal.report.person_risk import risk_figures
 
     certificate = done.facts["certificate"]
     sensitive = made.plan.names_of("sensitive")
@@ -124,6 +125,7 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         concerns=_rank_concerns(done.facts, made.plan),
         protects=_classify_protection(done.facts, made.plan),
         certificate=certificate,
+        risk=risk_figures(certificate)[0],
         files=FILES,
         tables=[one for one in done.facts["files"] if one not in FILES],
         listed=[one for one in FILES if one in done.facts["files"]],

@@ -75,7 +75,10 @@ def attack(
     # The other attacks infer a sensitive value.
     if not asked.get("sensitive"):
         return {"attacks": done, "rows": people.height, "held": 0, "tried": 0}
-    done.append(_told("homogeneity", lambda: homogeneity_attack(release, targets=people, progress=progress, **trees)))
+    # Linked rows are attacked by bundles, all others by what is known of each person.
+    of_persons: Any = {} if asked.get("link") else whose
+    aimed: Any = {} if asked.get("link") else {"targets": people, **whose}
+    done.append(_told("homogeneity", lambda: homogeneity_attack(release, progress=progress, **aimed, **trees)))
     held = tried = 0
     if learn:
         tried = min(people.height, _LEARNED)
@@ -87,7 +90,7 @@ def attack(
                 _told(
                     "inference",
                     lambda: inference_attack(
-                        release, targets=some, controls=outside, seed=_SEED, progress=progress, **trees
+                        release, targets=some, controls=outside, seed=_SEED, progress=progress, **trees, **of_persons
                     ),
                 )
             )
@@ -98,7 +101,9 @@ def attack(
 
             def learned() -> Any:
                 most = anonymize(progress=progress, **{**asked, "data": inside, "dates": None, "decimal": None})
-                return inference_attack(most, targets=inside, controls=outside, seed=_SEED, progress=progress, **trees)
+                return inference_attack(
+                    most, targets=inside, controls=outside, seed=_SEED, progress=progress, **trees, **of_persons
+                )
 
             done.append(_told("inference", learned))
     return {"attacks": done, "rows": people.height, "held": held, "tried": tried}
