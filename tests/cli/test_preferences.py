@@ -33,18 +33,52 @@ def test_what_counts_more_loses_less_and_the_certificate_says_so() -> None:
     asked = {**ROLES, "recoding": "generalization"}
     plain = shoal.anonymize(PEOPLE, algorithm="full-domain", **asked)
     for name, other in (("age", "town"), ("town", "age")):
-        weighed = shoal.anonymize(PEOPLE, weights={name: 50}, **asked)
+        weighed = shoal.anonymize(PEOPLE, weights={name: 50}, algorithm="full-domain", **asked)
         assert loss_of(weighed)[name] <= loss_of(plain)[name]
         assert weighed.certificate.parameters["weights"] == {name: 50}
         assert weighed.certificate.algorithm == "full-domain"
-        assert "weights of attributes" in english(weighed.certificate.reason)
         assert "with weights of attributes" in english(weighed.certificate.guarantee.promise)
         ncp = loss_of(weighed)
         assert weighed.certificate.details["value"] == pytest.approx((50 * ncp[name] + ncp[other]) / 51)
     assert loss_of(shoal.anonymize(PEOPLE, weights={"age": 50}, **asked)) != loss_of(
         shoal.anonymize(PEOPLE, weights={"town": 50}, **asked)
     )
+    assert "weights of attributes" in english(shoal.anonymize(PEOPLE, weights={"age": 2}, **asked).certificate.reason)
     assert "weights" not in plain.certificate.parameters
+
+
+@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+def test_the_default_serves_weights_by_a_local_search(recoding: str) -> None:
+    asked = {**ROLES, "recoding": recoding}
+    losses = {}
+    for name in ("age", "town"):
+        weighed = shoal.anonymize(PEOPLE, weights={name: 9}, **asked)
+        assert weighed.certificate.algorithm == "cluster"
+        assert "with weights of attributes" in english(weighed.certificate.guarantee.promise)
+        losses[name] = loss_of(weighed)
+    assert losses["age"]["age"] <= losses["town"]["age"]
+    assert losses["town"]["town"] < losses["age"]["town"]
+
+
+def test_the_fewest_weighted_stars_are_found_and_bounds_stay_those_of_all_stars() -> None:
+    frame = PEOPLE.head(14).with_columns(pl.col("age") // 10)
+    asked = {**ROLES, "sensitive": None, "k": 2, "quasi_identifiers": ["age", "town"]}
+    found = {}
+    for weights in ({}, {"age": 3}, {"town": 3}):
+        release = shoal.anonymize(frame.drop("ill"), **asked, weights=weights, algorithm="exact")
+        stars = {name: (release.data[name].cast(str) == "*").sum() for name in ("age", "town")}
+        found[tuple(weights)] = stars
+        assert release.certificate.cost.bound.stars <= sum(stars.values())
+    for name, other in (("age", "town"), ("town", "age")):
+        best = 3 * found[name,][name] + found[name,][other]
+        assert all(best <= 3 * stars[name] + stars[other] for stars in found.values())
+
+
+def test_weights_without_a_small_unit_go_to_full_domain() -> None:
+    asked = {**ROLES, "recoding": "generalization", "weights": {"age": 1.001}}
+    assert shoal.anonymize(PEOPLE, **asked).certificate.algorithm == "full-domain"
+    with pytest.raises(UnsupportedError, match="small multiples of one another"):
+        shoal.anonymize(PEOPLE, **asked, algorithm="cluster")
 
 
 def test_limits_hold_in_the_published_table() -> None:
@@ -105,10 +139,11 @@ def test_wrong_values(asked: dict[str, Any], error: type[UsageError], said: str)
 
 
 SERVED = {
-    "weights": {"full-domain", "patterns", "patterns-optimal"},
+    "weights": {"cluster", "exact", "full-domain", "milp", "patterns", "patterns-optimal", "sabre"},
     "limits": {"full-domain"},
     "suppression_limit": {"full-domain"},
 }
+PROVING = {"patterns-optimal", "exact", "milp"}
 GIVEN: dict[str, Any] = {"weights": {"age": 2}, "limits": {"age": (0, 1)}, "suppression_limit": 0.5}
 
 
@@ -121,7 +156,7 @@ def test_every_other_algorithm_says_that_it_cannot(name: str) -> None:
     with pytest.raises(UnsupportedError, match=r"'mondrian' cannot serve this request: it .* These can: .*full-domain"):
         shoal.anonymize(PEOPLE, algorithm="mondrian", **ROLES, **{name: GIVEN[name]})
     found = shoal.compare(PEOPLE, **ROLES, **{name: GIVEN[name]})
-    assert {row["algorithm"] for row in found.rows if row["error"] is None} == SERVED[name] - {"patterns-optimal"}
+    assert {row["algorithm"] for row in found.rows if row["error"] is None} == SERVED[name] - PROVING
 
 
 def test_costs_that_have_no_weights_say_which_do() -> None:

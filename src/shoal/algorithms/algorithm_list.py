@@ -321,6 +321,8 @@ def _unserved_preference(preferences: Preferences, algorithm: Algorithm) -> str 
     refused = algorithm.refused_weights() if preferences.weights else None
     if refused is not None:
         return refused
+    if preferences.weights and not algorithm.capabilities.weights and preferences.copies is None:
+        return "its weights must be small multiples of one another, such as 1, 2 and 3"
     if preferences.limits and not algorithm.capabilities.limits:
         return "it chooses no levels, of which there could be limits"
     if preferences.suppression_limit is not None and SUPPRESSION_LIMIT not in parameters_of(algorithm):
@@ -334,7 +336,10 @@ def _choose_automatically(requirement: Requirement, recoding: str, preferences: 
         raise UnsupportedError(f"No algorithm can serve this request. {_list_alternatives(requirement, preferences)}")
     if requirement.sampling is not None:
         return ALGORITHMS["safepub"], Fact("differentially_private")
-    # Only full-domain serves preferences and models of the release.
+    # Weights alone are served by a local search, other preferences and models of the release by full-domain alone.
+    weighed = preferences.weights and not preferences.limits and preferences.suppression_limit is None
+    if weighed and not requirement.table_models and preferences.copies is not None:
+        return ALGORITHMS["cluster"], Fact("minimizes_weighted_loss")
     if preferences:
         return ALGORITHMS["full-domain"], Fact("serves_preferences", preferences=preferences.as_fact)
     if requirement.table_models:

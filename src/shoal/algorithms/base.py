@@ -191,6 +191,9 @@ class Capabilities:
     weights: bool = False
     """If True, the loss that the algorithm minimizes can have weights of attributes (`Problem.preferences`, or its own
     parameter `weights`); `Algorithm.refused_weights` explains with which parameters it cannot."""
+    sums_columns: bool = False
+    """If True, the algorithm minimizes a sum over the quasi-identifiers: the pipeline then serves weights by repeating
+    columns (`Preferences.copies`)."""
     limits: bool = False
     """If True, the algorithm publishes attributes at the levels that `Problem.preferences` allow."""
     resists_minimality: bool = False
@@ -258,7 +261,8 @@ class Algorithm(ABC):
 
     def refused_weights(self) -> str | None:
         """Explain why the loss cannot have weights of attributes, in words that follow "because"; None if it can."""
-        return None if self.capabilities.weights else "it minimizes no loss in which attributes have weights"
+        served = self.capabilities.weights or self.capabilities.sums_columns
+        return None if served else "it minimizes no loss in which attributes have weights"
 
     def partition(self, problem: Problem) -> Partition:
         """Partition the rows so that every group is acceptable.

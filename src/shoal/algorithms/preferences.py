@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
+from math import gcd, lcm
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ __all__ = ["NO_PREFERENCES", "PREFERENCES", "SUPPRESSION_LIMIT", "Preferences"]
 PREFERENCES = ("weights", "limits", "suppression_limit")
 """Parameter names of the preferences."""
 
+MAX_COPIES = 64
+"""Largest number of columns, with repetitions, that stand for weights; the time of a search grows with it."""
 _NONE: Mapping[str, Any] = MappingProxyType({})
 _WEIGHT = RationalIn(low=Fraction(0), low_included=False)
 _LEVEL = Integer(low=0)
@@ -103,6 +106,25 @@ class Preferences:
         if self.weights and "weights" in parameters_of(algorithm):
             own["weights"] = {name: self.weights.get(name, Fraction(1)) for name in self.names}
         return replace(algorithm, **own) if own else algorithm
+
+    @property
+    def copies(self) -> tuple[int, ...] | None:
+        """How often each quasi-identifier is repeated so that a sum over columns has these weights.
+
+        None if that needs more than `MAX_COPIES` columns. The weights then are not small multiples of one another.
+
+        Examples
+        --------
+        >>> Preferences.of(["age", "zip"], weights={"age": 1.5}).copies
+        (3, 2)
+        """
+        weights = [self.weights.get(name, Fraction(1)) for name in self.names]
+        # The common unit of all weights is their greatest common divisor.
+        denominator = lcm(*(weight.denominator for weight in weights))
+        whole = [int(weight * denominator) for weight in weights]
+        unit = gcd(*whole) or 1
+        copies = tuple(number // unit for number in whole)
+        return copies if sum(copies) <= MAX_COPIES else None
 
     def check_heights(self, heights: Mapping[str, int]) -> None:
         """Check the limits against the heights of the hierarchies.

@@ -19,6 +19,7 @@ from shoal.errors import InfeasibleError
 from shoal.pipeline.division import divide_table
 from shoal.pipeline.own_values import give_own_values
 from shoal.pipeline.units import number_rows_within_units
+from shoal.pipeline.weighted_columns import partition_with_weights
 from shoal.table.counts import rows_by_code
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _solve_part(
     algorithm = prepared.request.chosen
     problem = give_own_values(replace(prepared.problem(clock), table=rows), algorithm)
     try:
-        found = algorithm.partition(problem)
+        found = partition_with_weights(problem, algorithm)
     except InfeasibleError as error:
         raise _add_row_numbers(error, prepared, of_row, source) from error
     found.check(rows.rows, len(rows.quasi_identifiers))

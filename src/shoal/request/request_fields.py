@@ -191,13 +191,15 @@ class RequestFields(ColumnFields):
     weights: Mapping[str, float] | None = requestable(
         "mapping of column to number, optional",
         'Weights of the quasi-identifiers in the loss, each > 0 and 1 by default: `{"age": 2}` keeps ages more '
-        "precise at the cost of the others. The algorithm minimizes the weighted loss, so it must support weights "
-        '("full-domain", which "auto" chooses, "patterns", "patterns-optimal").',
+        "precise at the cost of the others. The algorithm minimizes the weighted loss, so it must minimize "
+        'a sum over columns ("cluster", which "auto" chooses, "sabre", "full-domain", "patterns", "exact", "milp", '
+        '"matching").',
         section="preferences",
         default=None,
         flag="--weight",
         metavar="NAME=NUMBER",
-        help="The weight of a column in the loss. Default: 1. Repeat it for others. For full-domain, patterns.",
+        help="The weight of a column in the loss. Default: 1. Repeat it for others. For cluster, sabre, "
+        "full-domain, patterns, exact, milp, matching.",
         kind=dict[str, float | str],
         read=number_in,
     )

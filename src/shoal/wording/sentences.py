@@ -34,6 +34,7 @@ _REASONS: dict[str, str | tuple[str, str]] = {
     "forms_of_plan": marked("the published forms are those of a plan"),
     "sets_of_columns": marked("sets of quasi-identifiers, each protected by itself"),
     "serves_preferences": marked("{preferences}, which it alone serves"),
+    "minimizes_weighted_loss": marked("weights of attributes, served by its local search"),
     "both": marked("{one} and {other}"),
     "weights": marked("weights of attributes"),
     "limits": marked("limits of their levels"),
@@ -77,6 +78,9 @@ _GUARANTEES: dict[str, str | tuple[str, str]] = {
     ),
     "m_approximation": marked("At most d = {d} times the fewest stars possible (case {case} of the proof)."),
     "heuristic": marked("{algorithm} is a heuristic: nothing is promised about the cost."),
+    "weighted_copies": marked(
+        "The loss is minimized with weights of attributes: nothing is promised about the loss without them."
+    ),
     "clustering": marked("Clustering is a heuristic: nothing is promised about the cost."),
     "hilbert_like_table": marked(
         "Hilbert is a heuristic: nothing is promised about the cost. Where groups must be like the table, stretches of "

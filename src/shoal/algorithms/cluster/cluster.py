@@ -152,7 +152,9 @@ class Cluster(Algorithm):
     Certificate(algorithm='cluster', stars=4, optimal=True)
     """
 
-    capabilities: ClassVar[Capabilities] = Capabilities(divisible=True, bytes_per_row=200, stand_in=Mondrian())
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        divisible=True, sums_columns=True, bytes_per_row=200, stand_in=Mondrian()
+    )
     """Capabilities of the algorithm."""
 
     effort: int | None = field(default=None, metadata=parameter(Optional(EFFORTS), **EFFORT))

@@ -18,7 +18,7 @@ import numpy as np
 
 from shoal._core.facts import Fact
 from shoal._core.validation import Integer, parameter
-from shoal.algorithms.base import Algorithm, Guarantee, Partition
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.common.row_types import RowTypes, counted_groups, one_value
 from shoal.algorithms.exact.subsets import SubsetProgram
@@ -76,6 +76,9 @@ class Exact(Algorithm):
         default=_MAX_STEPS,
         metadata=parameter(Integer(low=1), "Tables that take more steps (of about 1 ns) are refused."),
     )
+    capabilities: ClassVar[Capabilities] = Capabilities(sums_columns=True)
+    """Capabilities of the algorithm."""
+
     name: ClassVar[str] = "exact"
     """Name of the algorithm in requests and certificates."""
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from shoal._core.facts import Fact
 from shoal._core.validation import Optional, RationalIn, parameter
-from shoal.algorithms.base import TIME_LIMIT, Algorithm, Guarantee, Partition
+from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.m_approximation.m_approximation import MApproximation
 from shoal.algorithms.matching.bipartite import cheapest_pairs
 from shoal.algorithms.matching.cover_problem import MAX_ATTRIBUTES, Cover, CoverProblem, GroupPrices, split_cover
@@ -78,6 +78,9 @@ class Matching(Algorithm):
     time_limit: Real | float | None = field(
         default=60, metadata=parameter(Optional(RationalIn(low=Fraction(0))), **TIME_LIMIT)
     )
+    capabilities: ClassVar[Capabilities] = Capabilities(sums_columns=True)
+    """Capabilities of the algorithm."""
+
     name: ClassVar[str] = "matching"
     """Name of the algorithm in requests and certificates."""
 

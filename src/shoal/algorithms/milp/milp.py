@@ -17,7 +17,7 @@ import numpy as np
 
 from shoal._core.facts import Fact
 from shoal._core.validation import RationalIn, parameter
-from shoal.algorithms.base import TIME_LIMIT, Algorithm, Guarantee, Partition
+from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.bounds.stars import lower_bound
 from shoal.algorithms.cluster.cluster import Cluster
 from shoal.algorithms.common.compiled import populations_of
@@ -103,6 +103,9 @@ class GeneralizationVectors(Algorithm):
             "Stop as soon as no release can have fewer stars by more than this share of them.",
         ),
     )
+    capabilities: ClassVar[Capabilities] = Capabilities(sums_columns=True)
+    """Capabilities of the algorithm."""
+
     name: ClassVar[str] = "milp"
     """Name of the algorithm in requests and certificates."""
 

@@ -129,7 +129,9 @@ class Sabre(Algorithm):
     'sabre'
     """
 
-    capabilities: ClassVar[Capabilities] = Capabilities(divisible=True, bytes_per_row=400, stand_in=Mondrian())
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        divisible=True, sums_columns=True, bytes_per_row=400, stand_in=Mondrian()
+    )
     """Capabilities of the algorithm."""
 
     effort: int = field(default=_DEFAULT_EFFORT, metadata=parameter(EFFORTS, **EFFORT))
