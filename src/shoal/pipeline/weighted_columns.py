@@ -17,7 +17,7 @@ __all__ = ["partition_with_weights"]
 def partition_with_weights(problem: Problem, algorithm: Algorithm) -> Partition:
     """Run an algorithm on a problem; weights that it does not serve itself are served by repeated columns.
 
-    A column with weight 2 beside columns with weight 1 is given twice, so that a sum over columns counts it twice.
+    A column with weight 2 is given twice if the others have weight 1, so that a sum over columns counts it twice.
     Groups are sets of rows, so the partition needs no conversion.
     """
     capabilities, copies = algorithm.capabilities, problem.preferences.copies
