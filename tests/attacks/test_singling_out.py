@@ -107,6 +107,22 @@ def test_exact_ends_single_out_people_and_shared_ones_hardly() -> None:
     assert singled[1] < singled[0] / 10
 
 
+def test_controls_show_what_columns_that_go_together_do() -> None:
+    """Columns that determine each other make predicates too light: as many are true of one person outside."""
+    rng = np.random.default_rng(5)
+    first = rng.integers(0, 4_000, 800)
+    people = pl.DataFrame({"a": first, "b": first + rng.integers(0, 2, 800), "c": first + rng.integers(0, 2, 800)})
+    inside, outside = people[:400], people[400:]
+    release = shoal.anonymize(
+        inside, quasi_identifiers=people.columns, k=3, algorithm="mondrian", recoding="generalization", seed=1
+    )
+    found = singling_out_attack(release, inside, controls=outside)
+    assert found.control is not None
+    assert found.successes > 5 * found.baseline.successes
+    assert found.control.successes > 5 * found.baseline.successes
+    assert "who are not in the release" in " ".join(found.sentences())
+
+
 def test_what_is_no_weight_or_no_column_is_refused() -> None:
     people, release, _ = make_case(1)
     with pytest.raises(ParameterError, match="weight"):

@@ -343,6 +343,9 @@ def _describe_singling_out(facts: Facts) -> list[str]:
         ),
         f"Of random predicates of equal weight, {number(round(by_chance, 1))} would.",
     ]
+    if facts["control"] is not None and facts["control"]["rate"] is not None:
+        single = round(facts["control"]["rate"] * facts["attempts"])
+        lines.append(f"Of people who are not in the release, {number(single)} of them are true of exactly one.")
     for one in facts["by_kind"]:
         if one["attempts"]:
             lines.append(

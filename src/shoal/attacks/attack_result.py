@@ -101,8 +101,8 @@ class AttackResult:
         from shoal.attacks.attack_list import ATTACKS, describe_columns
 
         facts = self.to_dict()
-        # Whom linking claims outside, it claims wrongly; the control of refinement is no person.
-        compared = [] if self.attack in ("linking", "refinement") else _compare_with_control(facts)
+        # Whom linking claims outside, it claims wrongly; the controls of the others say it themselves.
+        compared = [] if self.attack in ("linking", "refinement", "singling-out") else _compare_with_control(facts)
         return [*ATTACKS[self.attack].sentences(facts), *compared, *describe_columns(facts)]
 
     def __getitem__(self, name: str) -> Any:

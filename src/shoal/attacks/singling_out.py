@@ -49,6 +49,7 @@ def singling_out_attack(
     release: Any,
     targets: Any,
     *,
+    controls: Any = None,
     weight: float | None = None,
     progress: Progress = silent,
     **reading: Unpack[Reading],
@@ -73,6 +74,9 @@ def singling_out_attack(
         The published table of any tool: a frame, a file, or the folder of a release.
     targets : frame or path
         The original: all people in the release, with true quasi-identifiers.
+    controls : frame or path, optional
+        People who are not in the release, best as many: of how many of the light predicates exactly one of them
+        satisfies.
     weight : float, optional
         Largest weight of a predicate that counts; by default 1 / (100 n).
     progress : callable
@@ -114,25 +118,33 @@ def singling_out_attack(
     person = without.pop("person", None)
     table = open_published(release, without, sensitive=False)
     refuse_linked(table, "singling-out")
-    people = _open_people(table, targets)
+    people = _open_people(table, targets, "targets")
+    others = None if controls is None else _open_people(table, controls, "controls")
     names = (person,) if isinstance(person, str) else tuple(person or ())
     owners = number_owners(people, names, "the targets") if names else np.arange(people.height)
     count = int(owners.max()) + 1
     bound = weight if weight is not None else 1 / (100 * count)
     predicates = list(_make_predicates(table, table.read(people)))
     progress("predicates", 0, len(predicates))
+    light = np.array([one.weight for one in predicates]) <= bound
+    control = None
+    if others is not None:
+        outside = number_owners(others, names, "the controls") if names else np.arange(others.height)
+        single = _count_matches(table, others, outside, predicates, progress) >= 0
+        control = Rate(successes=int((single & light).sum()), attempts=len(predicates))
     found = _count_matches(table, people, owners, predicates, progress)
     by_kind = []
     people_found: set[int] = set()
     for kind in _KINDS:
         at = [number for number, one in enumerate(predicates) if one.kind == kind]
         by_kind.append(_summarize(kind, [predicates[one].weight for one in at], found[at] >= 0, bound, count))
-        people_found |= {int(found[one]) for one in at if found[one] >= 0 and predicates[one].weight <= bound}
+        people_found |= {int(found[one]) for one in at if found[one] >= 0 and light[one]}
     total = {name: sum(one[name] for one in by_kind) for name in ("attempts", "successes", "by_chance")}
     return AttackResult(
         attack="singling-out",
         outcome=Rate(successes=total["successes"], attempts=total["attempts"]),
         baseline=Rate(successes=total["by_chance"], attempts=total["attempts"]),
+        control=control,
         figures={
             "columns": list(table.names),
             "people": count,
@@ -144,15 +156,15 @@ def singling_out_attack(
     )
 
 
-def _open_people(table: PublishedTable, targets: Any) -> pl.DataFrame:
-    """Open the original, in the form of the release."""
-    people = open_table(targets)
-    check_columns(people, table.names, "the targets")
+def _open_people(table: PublishedTable, given: Any, which: str) -> pl.DataFrame:
+    """Open the original, or controls, in the form of the release."""
+    people = open_table(given)
+    check_columns(people, table.names, f"the {which}")
     if not people.height:
-        raise NoRowsError("There is nobody among the targets.")
-    # The cells must be readable as values of the targets.
+        raise NoRowsError(f"There is nobody among the {which}.")
+    # The cells must be readable as values of these people.
     people = table.convert_people(people)
-    problems = find_unmatched_columns(table.read(people), people, "members")
+    problems = find_unmatched_columns(table.read(people), people, "members" if which == "targets" else "some")
     if problems:
         raise not_understood_error(problems)
     return people

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from shoal.cli.attack_release import Controls
 from shoal.cli.command import option
 from shoal.request.texts import as_number
 
@@ -61,7 +62,9 @@ def refinement(
     )
 
 
-def singling_out(asked: AskedRelease, *, targets: Original, weight: Weight = None) -> AttackResult:
+def singling_out(
+    asked: AskedRelease, *, targets: Original, controls: Controls = None, weight: Weight = None
+) -> AttackResult:
     """Single people out with predicates that are made of the public table alone.
 
     Example: shoal attack singling-out out/ --targets original.csv
@@ -74,6 +77,7 @@ def singling_out(asked: AskedRelease, *, targets: Original, weight: Weight = Non
     return singling_out_attack(
         asked.frame,
         asked.table(targets),
+        controls=asked.table(controls),
         weight=None if weight is None else float(as_number("--weight", weight)),
         progress=asked.progress,
         **asked.reading,
