@@ -78,8 +78,8 @@ def measure(settings: Settings) -> Part:
     part.show(Grid(title="Singling out:", header=(*header, *figures), rows=singled))
     part.say(
         "Releases of half of the records of each table, with the other half as controls, shared ends: of how many of "
-        "the predicates exactly one person of the release, and exactly one control. What both have is no disclosure, but "
-        "weights that are estimated too small, because columns go together."
+        "the predicates exactly one person of the release, and exactly one control. What both have is no disclosure: "
+        "weights are estimated too small if columns go together."
     )
     tasks = [one for one in _tasks(settings) if (one.algorithm, one.recoding, one.exact) in _COMPARED]
     rows = side_by_side(_compare, tasks, settings.workers)

@@ -107,3 +107,24 @@ def test_attacks_need_the_publishers_report(out: Path) -> None:
     with pytest.raises(DataError, match="publisher's report only"):
         render_again(out, attacks=[result])
     assert text(out / "report.html") == before
+
+
+def test_attacks_on_the_public_table_are_shown_with_what_they_are_compared_with(out: Path) -> None:
+    private = out.with_name("out.private")
+    for name, given, compared in (
+        ("refinement", (), "baseline: without the method"),
+        (
+            "singling-out",
+            ("--targets", str(out.with_name("people.csv"))),
+            "baseline: random predicates of equal weight",
+        ),
+    ):
+        folder = out.with_name(name)
+        ran("attack", name, str(out), *given, "-o", str(folder))
+        ran("report", str(out), "--attack", str(folder))
+        shown = text(private / "report.html").partition(HEADING)[2].partition("</section>")[0]
+        facts = json.loads(text(folder / "result.json"))
+        assert f"{facts['attempts']:,} attempts" in shown
+        assert "The adversary knows" not in shown
+        assert compared in shown if facts["rate"] is not None else "Not measured" in shown
+        assert compared in text(folder / "report.html") or facts["rate"] is None
