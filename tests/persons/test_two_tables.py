@@ -149,7 +149,7 @@ def test_command_and_spec_file(tmp_path: Path) -> None:
     for said in (" ".join(run.output.split()), report):
         assert "records left out, so that enough persons publish equally many" in said
         assert "age and sex: constant in all records of each person" in said
-        assert "1 persons without records left out" in said
+        assert "persons without records, left out: 1" in said
         assert "29 (patient) with" in said
     spec = tmp_path / "spec.toml"
     spec.write_text(

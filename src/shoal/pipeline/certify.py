@@ -270,10 +270,15 @@ def _describe_names(tree: Hierarchy) -> dict[str, str]:
 def _find_constant(whole: PreparedTable) -> dict[str, list[str]]:
     """Find the quasi-identifiers that are the same in all rows of each person: they are columns of persons."""
     assert whole.opened.linked is not None
-    _, persons = np.unique(whole.opened.linked.persons[whole.rows], return_inverse=True)
-    columns = whole.original.quasi_identifiers
-    pairs = {column.name: len(np.unique(persons * column.size + column.codes)) for column in columns}
-    return {"constant": [name for name, count in pairs.items() if count == persons.max() + 1]}
+    persons = whole.opened.linked.persons[whole.rows]
+    found = []
+    for column in whole.original.quasi_identifiers:
+        # Any code of each person must be that of all rows.
+        of_persons = np.zeros(persons.max() + 1, dtype=column.codes.dtype)
+        of_persons[persons] = column.codes
+        if np.array_equal(of_persons[persons], column.codes):
+            found.append(column.name)
+    return {"constant": found}
 
 
 def _describe_input(recoded: RecodedTable, digest: str, lost: int | None) -> dict[str, Any]:

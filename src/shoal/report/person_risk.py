@@ -99,5 +99,5 @@ def describe_persons(certificate: Mapping[str, Any]) -> list[str]:
         said.append(_("{count} records left out, because values would be too frequent").format(count=number(more)))
     without = certificate["input"].get("persons_without_rows")
     if without:
-        said.append(_("{count} persons without records left out").format(count=number(without)))
+        said.append(_("persons without records, left out: {count}").format(count=number(without)))
     return said
