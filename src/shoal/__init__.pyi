@@ -79,6 +79,7 @@ from .verbs.anonymize import anonymize as anonymize
 from .verbs.apply import apply as apply
 from .verbs.audit import Audit as Audit
 from .verbs.audit import audit as audit
+from .verbs.check import check_release as check_release
 from .verbs.compare import Comparison as Comparison
 from .verbs.compare import compare as compare
 from .verbs.inspect import Inspection as Inspection

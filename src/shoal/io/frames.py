@@ -101,8 +101,9 @@ def open_frame(data: Any) -> OpenedFrame:
     Parameters
     ----------
     data : frame
-        A pandas or Polars `DataFrame`, a Polars `LazyFrame` (collected), an Arrow `Table`, or another eager frame that
-        narwhals takes. It is not changed. The index of a pandas frame is ignored.
+        A pandas or Polars `DataFrame`, a Polars `LazyFrame` (collected), an Arrow `Table`, another eager frame that
+        narwhals takes, or an object that exports Arrow, such as a DuckDB relation (an Arrow table comes back). It is
+        not changed. The index of a pandas frame is ignored.
 
     Raises
     ------
@@ -357,6 +358,11 @@ def _open_with_narwhals(data: Any) -> OpenedFrame:
         raise ColumnError("Column names are repeated. Rename them.") from None
     except TypeError:
         kind = f"{type(data).__module__}.{type(data).__name__}"
+        # Other tables, such as relations of DuckDB, export their rows in the format of Arrow. Series have no columns.
+        if hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns") and not kind.startswith("pyspark."):
+            import pyarrow as pa
+
+            return _open_arrow(pa.table(data))
         # Fetching a frame of Spark could exhaust the memory, so the caller must request it.
         if kind.startswith("pyspark."):
             raise DataError(

@@ -1,0 +1,103 @@
+"""The check of a pipeline, in the places that its recipes name, and the methods of frames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.accessors import Accessor
+from shoal.errors import ColumnError, ParameterError, ReleaseUnsafeError
+
+REQUEST = shoal.Request(
+    quasi_identifiers=["age", "sex"], sensitive="ill", direct_identifiers=["name"], k=3, l=2, recoding="generalization"
+)
+
+
+def people() -> pl.DataFrame:
+    rows = range(40)
+    return pl.DataFrame(
+        {
+            "name": [f"n{row}" for row in rows],
+            "age": [20 + row * 7 % 30 for row in rows],
+            "sex": ["fm"[row % 2] for row in rows],
+            "ill": [["flu", "cold", "cough"][row % 3] for row in rows],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def released() -> pl.DataFrame:
+    return shoal.anonymize(people(), REQUEST, seed=1).data
+
+
+def test_a_release_passes_and_stays_the_same_object(released: pl.DataFrame, tmp_path: Path) -> None:
+    (tmp_path / "release.toml").write_text(REQUEST.to_toml())
+    assert shoal.check_release(released, REQUEST) is released
+    assert released.pipe(shoal.check_release, tmp_path / "release.toml") is released
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda made: people(), "does not publish: 'name'"),
+        (lambda made: people().drop("name"), "fails k-anonymity"),
+        (lambda made: made.with_columns(note=pl.lit("x")), "does not publish: 'note'"),
+        (lambda made: made.with_columns(ill=pl.lit("flu")), "fails l-diversity"),
+    ],
+)
+def test_what_is_not_as_requested_stops(released: pl.DataFrame, change: Any, said: str) -> None:
+    with pytest.raises(ReleaseUnsafeError, match=said):
+        shoal.check_release(change(released), REQUEST)
+
+
+def test_missing_columns_and_models_are_errors(released: pl.DataFrame) -> None:
+    with pytest.raises(ColumnError):
+        shoal.check_release(released.drop("sex"), REQUEST)
+    with pytest.raises(ParameterError, match="no model"):
+        shoal.check_release(released, shoal.Request(quasi_identifiers=["age"]))
+
+
+def test_linked_records_are_judged_as_persons() -> None:
+    visits = pl.DataFrame({"id": [row // 2 for row in range(40)], "age": [20 + row // 10 for row in range(40)]})
+    request = shoal.Request(quasi_identifiers=["age"], person="id", link=True, k=3)
+    made = shoal.anonymize(visits, request, seed=1).data
+    assert shoal.check_release(made, request) is made
+
+
+def test_pandera_checks_a_release(released: pl.DataFrame) -> None:
+    pandera = pytest.importorskip("pandera.polars")
+
+    def safe(data: Any) -> bool:
+        return shoal.check_release(data.lazyframe.collect(), REQUEST) is not None
+
+    schema = pandera.DataFrameSchema({"ill": pandera.Column(str)}, checks=pandera.Check(safe))
+    assert schema.validate(released).equals(released)
+    with pytest.raises((pandera.errors.SchemaError, ReleaseUnsafeError)):
+        schema.validate(people())
+
+
+def test_relations_of_duckdb_are_tables() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    visits = people()
+    relation = duckdb.sql("SELECT age, sex, ill FROM visits")
+    options: dict[str, Any] = {"quasi_identifiers": ["age", "sex"], "sensitive": "ill", "k": 3, "seed": 1}
+    release = shoal.anonymize(relation, **options)
+    expected = shoal.anonymize(visits.drop("name").to_arrow(), **options).data
+    assert pl.from_arrow(release.data).equals(pl.from_arrow(expected))
+    assert shoal.audit(duckdb.arrow(release.data), quasi_identifiers=["age", "sex"]).achieved.k >= 3
+
+
+@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas"])
+def test_frames_have_the_verbs(kind: str) -> None:
+    frame = {"polars": people(), "lazy": people().lazy(), "pandas": people().to_pandas()}[kind]
+    made = frame.shoal.anonymize(REQUEST, seed=1)
+    assert made.certificate.achieved["k"] >= 3
+    roles: dict[str, Any] = {"quasi_identifiers": ["age", "sex"], "sensitive": "ill"}
+    assert frame.shoal.audit(**roles) == shoal.audit(frame, **roles)
+    assert frame.shoal.risk(quasi_identifiers=["age", "sex"]).to_dict()
+    assert repr(frame.shoal.inspect()) == repr(shoal.inspect(frame))
+    assert isinstance(frame.shoal, Accessor)
