@@ -5,14 +5,16 @@ from __future__ import annotations
 import errno
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 import shoal
-from shoal._core.threads import run_alongside, start_in_thread
+from shoal._core import threads
+from shoal._core.threads import map_in_threads, run_alongside, start_in_thread
+from shoal.algorithms.local_search import neighbourhood
 from shoal.errors import OutputError
 
 if TYPE_CHECKING:
@@ -93,3 +95,49 @@ def test_a_disk_that_fails_while_the_file_is_verified_leaves_nothing(
     with pytest.raises(OutputError, match="Nothing was published"):
         release.save(tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("cores", [1, 2, 4])
+def test_results_are_in_the_order_of_the_items(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
+    monkeypatch.setattr(threads, "usable_cores", lambda: cores)
+    done: list[int] = []
+    found = map_in_threads(lambda item: (time.sleep(0.02 / item), item)[1], range(1, 6), finished=done.append)
+    assert found == done == [1, 2, 3, 4, 5]
+
+
+def test_items_that_wait_are_left_out_if_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "usable_cores", lambda: 1)
+    begun: list[int] = []
+
+    def work(item: int) -> None:
+        begun.append(item)
+        time.sleep(0.02)
+        if item == 1:
+            raise LookupError("none")
+
+    with pytest.raises(LookupError, match="none"):
+        map_in_threads(work, range(100))
+    assert len(begun) < 10
+
+
+def test_releases_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Small parts: near classes, columns that are encoded, and columns that are verified are shared by threads.
+    monkeypatch.setattr(neighbourhood, "_STRETCH", 50)
+    monkeypatch.setattr(neighbourhood, "_ALONE", 1)
+    monkeypatch.setattr("shoal.table.encoding._SMALL_RANGE", 1)
+    monkeypatch.setattr("shoal.verification.faithfulness._MIN_ROWS_FOR_THREADS", 1)
+    people = shoal.datasets.census(1500, quasi_identifiers=5, seed=3).with_columns(pl.all().cast(pl.String))
+    roles = {"quasi_identifiers": people.columns[:-1], "sensitive": people.columns[-1], "seed": 1}
+    models: tuple[dict[str, Any], ...] = ({"k": 5}, {"l": 3}, {"t": 0.4})
+    found = []
+    for cores in (1, 2, 4):
+        monkeypatch.setattr(threads, "usable_cores", lambda cores=cores: cores)
+        releases = [
+            shoal.anonymize(people, **roles, **model, algorithm="cluster", recoding="generalization")
+            for model in models
+        ]
+        found.append([(one.data, one.certificate.cost) for one in releases])
+    for other in found[1:]:
+        for (data, cost), (expected, known) in zip(other, found[0], strict=True):
+            assert data.equals(expected)
+            assert cost == known

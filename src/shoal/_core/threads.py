@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TypeVar
 
-__all__ = ["ProgressCallback", "run_alongside", "start_in_thread"]
+__all__ = ["ProgressCallback", "map_in_threads", "run_alongside", "start_in_thread", "usable_cores"]
 
+S = TypeVar("S")
 T = TypeVar("T")
 ProgressCallback = Callable[[str, int, int], None]
 """A callback for progress, like `shoal._core.progress.Progress`."""
@@ -18,6 +20,40 @@ ProgressCallback = Callable[[str, int, int], None]
 
 class _LeftError(BaseException):
     """Raised in the work when its result is no longer needed."""
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def map_in_threads(
+    work: Callable[[S], T], items: Iterable[S], *, finished: Callable[[int], None] = lambda done: None
+) -> list[T]:
+    """Apply work to items that do not depend on each other, by as many threads as there are cores.
+
+    Parameters
+    ----------
+    work : callable
+    items : iterable
+        The division into items must not depend on the number of threads, so that results do not either.
+    finished : callable
+        Called with the number of results so far, after each one. If it fails, items that wait are left out.
+
+    Returns
+    -------
+    list
+        The results in the order of the items.
+    """
+    found: list[T] = []
+    pool = ThreadPoolExecutor(max_workers=usable_cores())
+    try:
+        for result in pool.map(work, items):
+            found.append(result)
+            finished(len(found))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return found
 
 
 def start_in_thread(work: Callable[[], T]) -> Callable[[], T]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Annotated, Any
 
 import click
 
+from shoal._core.threads import usable_cores
 from shoal.cli import options
 from shoal.cli.command import argument, option
 from shoal.cli.console import Terminal, plain
@@ -64,7 +64,7 @@ def warm_up(
             raise ParameterError(f"There is no algorithm '{plain(name)}' to compile. {did_you_mean(name, known)}")
     # Start with the longest tasks, so that the processes end at about the same time.
     chosen = sorted(names or known, key=(*_LONGEST_FIRST, *known).index)
-    workers = min(processes or _cores(), len(chosen))
+    workers = min(processes or usable_cores(), len(chosen))
     start = time.perf_counter()
     with (
         terminal.progress() as progress,
@@ -80,11 +80,6 @@ def warm_up(
         terminal.result({"compiled": sorted(chosen), "seconds": round(seconds, 2)})
     else:
         terminal.say(f"Compiled or found compiled in {seconds:.1f} s: {', '.join(sorted(chosen))}.")
-
-
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _run(name: str) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from shoal._core.threads import map_in_threads
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ParameterError, ReleaseUnsafeError
 from shoal.io import collect_in_memory, iterate_batches, repeat_rows, without_categories, write_repeated
@@ -143,21 +143,16 @@ class StreamedRows(Unpicklable):
         """Write all published rows to a new folder of Parquet files."""
         path.mkdir()
 
-        def write(number: int, cells: slice, times: NDArray[np.int64]) -> tuple[str, dict[str, Any]]:
+        def write(numbered: tuple[int, tuple[slice, NDArray[np.int64]]]) -> tuple[str, dict[str, Any]]:
+            number, (cells, times) = numbered
             part, rows = path / f"part-{number:05d}.parquet", int(times.sum())
             values = None if self.beside is None else self.beside.slice(number * _FILE_ROWS, rows)
             write_repeated(shown[cells], times, part, values)
             return f"{path.name}/{part.name}", {"sha256": sha256_of(part), "rows": rows}
 
         # Files are independent: compression of one overlaps with hashing of another.
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            try:
-                windowed = enumerate(windows(self.counts, _FILE_ROWS))
-                written = [pool.submit(write, number, *window) for number, window in windowed]
-                return dict(one.result() for one in written)
-            except BaseException:  # wait for the writing threads before the folder is removed
-                pool.shutdown(cancel_futures=True)
-                raise
+        # If one fails, the others end before the folder is removed.
+        return dict(map_in_threads(write, enumerate(windows(self.counts, _FILE_ROWS))))
 
     def verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame, check: WrittenCheck) -> None:
         """Verify the files by counting their cells again; see `RowStore`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import numpy as np
 
 from shoal._core.on_demand import OnDemand
+from shoal._core.threads import map_in_threads
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import DataError
 from shoal.table.classes import EquivalenceClasses
@@ -238,13 +238,12 @@ def encode(frame: pl.DataFrame, schema: Schema, *, of_intervals: Container[str] 
 
 
 def _encode_all(columns: list[pl.Series]) -> list[Column]:
-    # Integers take a millisecond each; hashing text is slow enough to be worth a second core.
+    # Integers take a millisecond each; hashing text is slow enough to be worth all cores.
     slow = [at for at, column in enumerate(columns) if not column.dtype.is_integer() and len(column) > _SMALL_RANGE]
     if len(slow) < 2:
         return [_encode_column(column) for column in columns]
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        started = {at: pool.submit(_encode_column, columns[at]) for at in slow}
-        return [started[at].result() if at in started else _encode_column(column) for at, column in enumerate(columns)]
+    encoded = dict(zip(slow, map_in_threads(_encode_column, [columns[at] for at in slow]), strict=True))
+    return [encoded[at] if at in encoded else _encode_column(column) for at, column in enumerate(columns)]
 
 
 def _encode_column(column: pl.Series) -> Column:

@@ -8,13 +8,13 @@ is checked once; rows are only counted into these pairs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
+from shoal._core.threads import map_in_threads
 from shoal.errors import ReleaseUnsafeError
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.placing import place_cells
@@ -92,13 +92,12 @@ def check_faithful(
             return _count_different(shown, true, places)
         return _count_uncovered(shown, _encode(true, encodings.get(name)), places, meanings[name], star)
 
-    # Columns are independent; in large tables two threads share them.
+    # Columns are independent; in large tables several threads share them.
     names = [*meanings, *unchanged]
     if published.height < _MIN_ROWS_FOR_THREADS:
         found = [count_wrong(name) for name in names]
     else:
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            found = list(pool.map(count_wrong, names))
+        found = map_in_threads(count_wrong, names)
     # The message has names and counts, because cells must not reach a log.
     failed = [f"{count} of '{name}'" for name, count in zip(names, found, strict=True) if count]
     if failed:

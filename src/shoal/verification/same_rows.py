@@ -7,12 +7,12 @@ its source table, and those of the written files with those of the release.
 from __future__ import annotations
 
 import secrets
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._core.threads import map_in_threads
 from shoal.errors import ReleaseUnsafeError
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class RowSums:
         if len(places) != rows:
             return len(places), -1  # no rows have this sum
 
-        # A block may begin and end within the rows of a cell; two threads share the blocks.
+        # A block may begin and end within the rows of a cell; threads share the blocks.
         def summed(first: int) -> int:
             last = min(first + _ROWS_PER_BLOCK, rows)
             low, high = np.searchsorted(ends, [first, last - 1], side="right")
@@ -119,8 +119,7 @@ class RowSums:
             beside = pl.DataFrame({"place": held}) if values is None else values[held]
             return self._sum(np.repeat(hashes[some], here), self._hashed(beside, self.keys[1]))
 
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            return len(places), sum(pool.map(summed, range(0, rows, _ROWS_PER_BLOCK))) % 2**64
+        return len(places), sum(map_in_threads(summed, range(0, rows, _ROWS_PER_BLOCK))) % 2**64
 
     def of_rows(self, pieces: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> tuple[int, int]:
         """Sum the hashes of rows given in chunks of cells and values; return the number of rows and the sum."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from shoal._core.threads import map_in_threads
 from shoal.algorithms.local_search.losses_kernel import Losses
 from shoal.algorithms.local_search.neighbours_kernel import nearest_classes, stretches_of
 
@@ -33,8 +33,6 @@ _STRETCH = 10_000
 """Number of classes between two progress reports."""
 _ALONE = 64
 """Number of classes that are searched before threads are started."""
-_THREADS = 2
-"""Number of threads that search in parallel."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -146,21 +144,17 @@ def near_classes(
     unseen = np.empty(len(queries))
     budget = _BUDGET * width if stretches is None else stretches
 
-    def search(first: int, end: int) -> None:
+    def search(part: slice) -> None:
         """Find the neighbours of a part of the classes."""
-        part = slice(first, end)
         nearest_classes(losses, begins, ends, queries[part], window, budget, found[part], distances[part], unseen[part])
 
-    search(0, _ALONE)  # loads the kernel before the threads start
-    firsts = range(_ALONE, len(queries), _STRETCH)
-    ends_of = [first + _STRETCH for first in firsts]
+    search(slice(_ALONE))  # loads the kernel before the threads start
     # Each class is searched on its own: the result does not depend on the threads.
-    pool = ThreadPoolExecutor(max_workers=_THREADS)
-    try:
-        for first, _ in zip(firsts, pool.map(search, firsts, ends_of), strict=True):
-            progress(first, len(queries))
-    finally:
-        pool.shutdown(cancel_futures=True)
+    map_in_threads(
+        search,
+        [slice(first, first + _STRETCH) for first in range(_ALONE, len(queries), _STRETCH)],
+        finished=lambda done: progress(min(_ALONE + done * _STRETCH, len(queries)), len(queries)),
+    )
     # From places in the order back to numbers of classes.
     near[numbers[queries]] = numbers[found]
     lost[numbers[queries]] = distances

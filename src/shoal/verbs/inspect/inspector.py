@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import polars as pl
 
 from shoal._core.facts import Fact
 from shoal._core.progress import Progress, silent
+from shoal._core.threads import map_in_threads
 from shoal._core.validation import Boolean, Integer, validate
 from shoal._messages import Suggestion
 from shoal.disclosure_risk import (
@@ -117,13 +117,10 @@ def inspect(
     # Parse dates and numbers of all columns, with the detected formats.
     meant = understand(frame, frame.columns, dates=dates, decimal=decimal)
     # Count the values of each column, and compare them with known identifiers.
-    columns: list[CountedColumn] = []
-    found: dict[str, PossibleIdentifier | None] = {}
-    with ThreadPoolExecutor(max_workers=2) as pool:  # hashing text is slow enough to be worth a second core
-        for place, column in enumerate(pool.map(counted, meant.frame.get_columns())):
-            told("columns", place, frame.width)
-            columns.append(column)
-            found[column.name] = _looks_like(column)
+    columns = map_in_threads(
+        counted, meant.frame.get_columns(), finished=lambda done: told("columns", done, frame.width)
+    )
+    found = {column.name: _looks_like(column) for column in columns}
     told("persons", 0, 1)
     # Persons are detected before roles, because their column gets a role of its own.
     persons = _persons(meant.frame, columns, found)
