@@ -97,6 +97,7 @@ MODULES = (
     "rivals",
     "rows",
     "same_releases",
+    "sets",
     "settings",
     "speed",
     "stars",
@@ -906,6 +907,16 @@ def test_linked_rows_are_measured_beside_their_neighbours(benchmarks, settings):
         assert 0 < lost <= whole_persons
         assert 0 < one_row < 100
         assert lost <= one_cell + 5, "wide records are grouped by the columns of all rows together, too"
+
+
+def test_sets_lose_less_than_all_columns_together(benchmarks, settings):
+    part = benchmarks.sets.measure(settings)
+    (rows,) = (figure["rows"] for figure in part.figures.values())
+    for _, sets, stars, share, bound, gap, together, _ in rows:
+        assert sets > 1
+        assert 0 < bound <= stars < together
+        assert gap == pytest.approx(stars / bound)
+        assert 0 < share < 100
 
 
 def test_an_effort_never_leaves_more_stars_and_no_fewer_than_the_bound(benchmarks, settings):
