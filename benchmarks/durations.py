@@ -27,6 +27,7 @@ MINUTES: dict[str, float] = {
     "emd": 0.5,
     "ends": 2,
     "linked": 2,
+    "sets": 4,
     "closeness": 3,
     "local": 4,
     "exact": 3,

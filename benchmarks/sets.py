@@ -42,7 +42,7 @@ def measure(settings: Settings) -> Part:
     """Protect each table against adversaries who know any two or three columns."""
     part = Part(name="sets", title="Sets of quasi-identifiers")
     part.say(
-        f"`shoal.anonymize(..., k={_K}, knows=2)` and 3, verification and bound included. `stars` are suppressed cells, "
+        f"`shoal.anonymize(..., k={_K}, knows=2)` and 3, verification and bound included. `stars` are suppressed, "
         "`%` their share of all cells, `bound` is the certificate's lower bound of any release with the same request, "
         "`gap` the stars over it. `together` are the stars of the default algorithm if all columns are protected "
         "together, which protects every set. Seconds are of one run, after a warm-up."
