@@ -73,7 +73,7 @@ def _tables(settings: Settings) -> Iterator[_Table]:
 
     if settings.adult.exists():
         source = adult(settings)
-        frame = source.frame.select(source.quasi_identifiers).head(2_000 if settings.quick else None)
+        frame = source.frame.select(source.quasi_identifiers).head(2_000 if settings.quick else source.frame.height)
         yield _Table(name=f"Adult, {frame.height:,} x {frame.width}", frame=frame, knows=(2, 3))
     excerpts = settings.adult.parent.parent / "sdnist_acs_2018_2019.parquet"
     if excerpts.exists() and not settings.quick:
