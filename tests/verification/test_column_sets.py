@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations
 from random import Random
 
@@ -57,3 +58,25 @@ def test_an_audit_reads_the_sets_of_a_release(tmp_path: object) -> None:
     worse = shoal.audit(f"{tmp_path}/out", k=3, knows=3)
     assert [one.columns for one in worse.failures] == [("a", "b", "c")]
     assert "for 'a', 'b' and 'c' in" in worse.violations[0]
+
+
+def test_risk_counts_rows_that_are_unique_in_some_set() -> None:
+    random = Random(5)
+    for _ in range(20):
+        rows = [[random.choice("uvwxyz"[: 3 + a]) for a in range(3)] for _ in range(25)]
+        frame = pl.DataFrame(rows, schema=NAMES, orient="row")
+        known = shoal.risk(frame, quasi_identifiers=NAMES, knows=2, threshold=0.5).known_sets
+        assert known is not None
+        unique, above, sizes = set(), set(), {}
+        for columns in combinations(range(3), 2):
+            groups = Counter(tuple(row[a] for a in columns) for row in rows)
+            own = [groups[tuple(row[a] for a in columns)] for row in rows]
+            unique |= {row for row, size in enumerate(own) if size == 1}
+            above |= {row for row, size in enumerate(own) if size < 2}
+            sizes[tuple(NAMES[a] for a in columns)] = own
+        assert (known.uniques, known.records_above) == (len(unique) / 25, len(above) / 25)
+        assert known.smallest_class == min(map(min, sizes.values()))
+        assert (
+            known.most_uniques == sizes[known.columns].count(1) / 25 == max(own.count(1) for own in sizes.values()) / 25
+        )
+        assert known.sets == 3

@@ -154,7 +154,7 @@ Force = Annotated[
 ]
 
 
-@takes("quasi_identifiers", "sensitive", "person", "units", "star", "reading", "spec", "json")
+@takes("quasi_identifiers", "sensitive", "person", "units", "qi_sets", "knows", "star", "reading", "spec", "json")
 def risk(
     terminal: Terminal,
     words: Words,
@@ -261,6 +261,9 @@ def _list_figures(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("unique in the file", percent(facts["sample_uniques"])),
         ("prosecutor risk", probabilities(facts["prosecutor"])),
     ]
+    if facts["known_sets"] is not None:
+        sets = facts["known_sets"]
+        lines.append(("unique in some set", f"{percent(sets['uniques'])} (of {number(sets['sets'])} sets)"))
     if facts["journalist"] is not None:
         lines.append(("journalist risk", probabilities(facts["journalist"])))
         lines.append(("marketer risk", percent(facts["marketer"]["average"])))

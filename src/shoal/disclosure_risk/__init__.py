@@ -12,6 +12,7 @@ from shoal.disclosure_risk.figures import Threshold
 from shoal.disclosure_risk.frequencies import Frequencies, count_frequencies
 from shoal.disclosure_risk.identifiers import PossibleIdentifier, detect_identifiers
 from shoal.disclosure_risk.individual import Household, Individual
+from shoal.disclosure_risk.known_sets import KnownSets, measure_known_sets
 from shoal.disclosure_risk.log_linear import LOG_LINEAR_MODELS, LogLinear, log_linear_risk
 from shoal.disclosure_risk.measures import MEASURES, Measure
 from shoal.disclosure_risk.persons import (
@@ -44,6 +45,7 @@ from shoal.disclosure_risk.reidentification import (
 from shoal.disclosure_risk.suda import SpecialUniques, find_minimal_uniques, summarize_special_uniques
 
 __all__ = [
+    "measure_known_sets",
     "measure_persons",
     "LOG_LINEAR_MODELS",
     "MEASURES",
@@ -54,6 +56,7 @@ __all__ = [
     "Household",
     "Individual",
     "KMapFigures",
+    "KnownSets",
     "LogLinear",
     "Marketer",
     "Measure",

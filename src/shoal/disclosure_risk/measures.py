@@ -328,6 +328,17 @@ def _combinations(facts: Facts) -> str | None:
     )
 
 
+def _known_sets(facts: Facts) -> str | None:
+    sets = facts["known_sets"]
+    if sets is None:
+        return None
+    return (
+        f"Of {number(sets['sets'])} set(s) of quasi-identifiers, {listed(sets['columns'])} find most records: "
+        f"{_share(sets['most_uniques'])} are alone with their values of these. {_share(sets['uniques'])} are alone in "
+        "some set, so that somebody who knows just that set finds them."
+    )
+
+
 def _units(facts: Facts) -> str | None:
     if facts["unit"] is None:
         return None
@@ -393,6 +404,17 @@ MEASURES: tuple[Measure, ...] = (
         reference="K. El Emam, Guide to the De-Identification of Personal Health Information, CRC Press 2013, chapter "
         "15",
         sentence=_sample_uniques,
+    ),
+    Measure(
+        name="known_sets",
+        title="Sets of quasi-identifiers",
+        meaning="How many rows are unique in at least one of several sets of quasi-identifiers (`knows`, `qi_sets`).",
+        assumptions="The adversary knows the columns of one set of a person who is in the table, and nothing else. A "
+        "star matches only itself.",
+        formula="rows with f = 1 in some set / n; rows with 1 / f above the threshold in some set / n",
+        reference="A. Hundepool and L. Willenborg, mu- and tau-ARGUS: software for statistical disclosure control, "
+        "1996: combinations of identifying variables",
+        sentence=_known_sets,
     ),
     Measure(
         name="small_classes",

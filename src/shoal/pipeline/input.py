@@ -16,6 +16,8 @@ from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError, NoRowsError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import Restorer, open_frame, read_table, reads_alike, understand
+from shoal.models.column_sets import all_sets
+from shoal.request.texts import read_set, set_texts
 from shoal.table import Schema, normalize_columns
 from shoal.verification.published_folder import columns_with_role, find_published
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from shoal._core.facts import Fact
     from shoal.io import Forms
     from shoal.models import Requirement
+    from shoal.models.column_sets import ColumnSet
     from shoal.pipeline.linked_rows import LinkedRows
     from shoal.table import Column
 
@@ -183,6 +186,24 @@ class AssessedTable(Unpicklable):
     """The text of a suppressed cell."""
     certificate: Mapping[str, Any]
     """The public certificate of the table; empty if there is none or if it was not needed."""
+
+    def find_sets(
+        self, named: Sequence[str | Sequence[str]], knows: int | None, *, declared: bool
+    ) -> tuple[tuple[ColumnSet, ...], int | None]:
+        """Find the sets of quasi-identifiers to assess, and the number of columns of those that are not named.
+
+        Parameters
+        ----------
+        named, knows
+            The sets that the caller names; see `Request`.
+        declared : bool
+            Whether the sets of the certificate are assessed if the caller names none.
+        """
+        texts = set_texts(named)
+        if declared and not texts and knows is None:
+            stated = self.certificate.get("parameters") or {}
+            texts, knows = tuple(stated.get("qi_sets", ())), stated.get("knows")
+        return all_sets([*map(read_set, texts)], knows, self.quasi_identifiers), knows
 
 
 def open_assessed(

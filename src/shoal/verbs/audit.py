@@ -19,11 +19,10 @@ from shoal.errors import ColumnError, DataError, ParameterError, UnsupportedErro
 from shoal.findings import alike_warnings, persons_beside, repeated_person, sure_of_persons
 from shoal.metrics import published_star_counts
 from shoal.models import KAnonymity, Requirement, collect_models
-from shoal.models.column_sets import all_sets
 from shoal.pipeline.input import AssessedTable, convert_text, open_assessed, open_data, open_population
 from shoal.request.hierarchies import trees_of
 from shoal.request.request_fields import ENGINES
-from shoal.request.texts import columns_of_sets, read_set, set_texts
+from shoal.request.texts import columns_of_sets, set_texts
 from shoal.table import PSEUDONYM, Schema, roles
 from shoal.table.counts import multiplicities
 from shoal.verification import Achieved, Failure, collect_meanings, find_failures, measure, number_units
@@ -224,14 +223,10 @@ def audit(
     (1, 1)
     """
     validate("audit", {"engine": engine, "knows": knows}, {"engine": OneOf(ENGINES), "knows": Optional(Integer(low=1))})
-    texts = set_texts(qi_sets)
-    if texts and quasi_identifiers is None:
-        quasi_identifiers = columns_of_sets(texts)
+    if qi_sets and quasi_identifiers is None:
+        quasi_identifiers = columns_of_sets(set_texts(qi_sets))
     table = open_assessed(data, quasi_identifiers, sensitive, star)
-    if quasi_identifiers is None and knows is None:
-        declared = table.certificate.get("parameters") or {}
-        texts, knows = tuple(declared.get("qi_sets", ())), declared.get("knows")
-    sets = all_sets([*map(read_set, texts)], knows, table.quasi_identifiers)
+    sets, knows = table.find_sets(qi_sets, knows, declared=quasi_identifiers is None)
     data, star = table.data, table.star
     by, places = chosen_engine(engine, memory, data), None
     linked = link if link is not None else person is None and _is_linked(table.certificate)

@@ -32,6 +32,7 @@ from shoal.findings import persons_beside
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import open_assessed, open_data, open_population
 from shoal.request.hierarchies import trees_of
+from shoal.request.texts import columns_of_sets, set_texts
 from shoal.table import PSEUDONYM, Schema, encode, roles
 from shoal.verbs.risk_result import Risk
 from shoal.verbs.survey_columns import read_households, read_weights
@@ -79,6 +80,8 @@ def risk(
     suda: int | None = None,
     log_linear: Literal["independence", "two-way"] | None = None,
     combinations: int | None = None,
+    qi_sets: Sequence[str | Sequence[str]] = (),
+    knows: int | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
@@ -140,6 +143,9 @@ def risk(
         fraction.
     combinations : int, optional
         The maximum number of columns of ranked combinations; 3 by default, fewer if there are very many columns.
+    qi_sets, knows
+        Sets of quasi-identifiers that different adversaries know, as for `anonymize`: for `known_sets`. By default as
+        the certificate of a release declares.
     delimiter, encoding : str, optional
         Of CSV files; detected by default.
     sheet : str, optional
@@ -165,7 +171,11 @@ def risk(
     (4, 1.0, 0.6)
     """
     # Validate the options before the table is read.
+    validate("risk", {"knows": knows}, {"knows": Optional(Integer(low=1))})
+    if qi_sets and quasi_identifiers is None:
+        quasi_identifiers = columns_of_sets(set_texts(qi_sets))
     judge = open_assessed(data, quasi_identifiers, sensitive, star)
+    sets = judge.find_sets(qi_sets, knows, declared=quasi_identifiers is None)[0]
     if person is None and any(one.get("of") == "linked_persons" for one in judge.certificate.get("requested", ())):
         raise ParameterError(
             "The rows of this release are linked, and measures of single rows would understate the risk of persons. "
@@ -199,6 +209,12 @@ def risk(
     by_unit = [
         _measure(_Input(opened, schema, owners, others, meanings, weight, homes), options, clock) for owners in each
     ]
+    if sets and not kinds:
+        columns = encode(
+            opened.frame[list(schema.quasi_identifiers)], Schema(quasi_identifiers=schema.quasi_identifiers)
+        ).quasi_identifiers
+        known = measures.measure_known_sets(columns, sets, options.threshold)
+        return replace(by_unit[0], known_sets=known)
     return replace(by_unit[0], further=tuple(by_unit[1:]))
 
 
@@ -289,6 +305,7 @@ def _measure(given: _Input, options: _RiskOptions, clock: Clock) -> Risk:
         unit=unit,
         units=None if persons is None else persons.persons,
         largest_share=None if persons is None else float(persons.largest_share),
+        known_sets=None,
         further=(),
         by_row=lambda: opened.restore(_records(frequencies, class_of, of_rows)),
     )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Household,
         Individual,
         KMapFigures,
+        KnownSets,
         LogLinear,
         Marketer,
         PersonEvidence,
@@ -72,6 +73,8 @@ class Risk:
     """Marketer risk: the expected share of rows matched correctly with the population; None without a population."""
     sample_uniques: float
     """Share of the rows that are unique in their quasi-identifiers."""
+    known_sets: KnownSets | None
+    """Rows that are unique in sets of quasi-identifiers; None if no sets are named, or if persons are counted."""
     small_classes: dict[int, float]
     """For several k, the share of the rows in classes of fewer than k rows."""
     k_map: KMapFigures | None
