@@ -329,13 +329,11 @@ def _combinations(facts: Facts) -> str | None:
 
 
 def _known_sets(facts: Facts) -> str | None:
-    sets = facts["known_sets"]
-    if sets is None:
+    if (sets := facts["known_sets"]) is None:
         return None
     return (
         f"Of {number(sets['sets'])} set(s) of quasi-identifiers, {listed(sets['columns'])} find most records: "
-        f"{_share(sets['most_uniques'])} are alone with their values of these. {_share(sets['uniques'])} are alone in "
-        "some set, so that somebody who knows just that set finds them."
+        f"{_share(sets['most_uniques'])} are alone in it, and {_share(sets['uniques'])} in some set."
     )
 
 
@@ -412,8 +410,7 @@ MEASURES: tuple[Measure, ...] = (
         assumptions="The adversary knows the columns of one set of a person who is in the table, and nothing else. A "
         "star matches only itself.",
         formula="rows with f = 1 in some set / n; rows with 1 / f above the threshold in some set / n",
-        reference="A. Hundepool and L. Willenborg, mu- and tau-ARGUS: software for statistical disclosure control, "
-        "1996: combinations of identifying variables",
+        reference="A. Hundepool and L. Willenborg, mu- and tau-ARGUS, 1996: combinations of identifying variables",
         sentence=_known_sets,
     ),
     Measure(
