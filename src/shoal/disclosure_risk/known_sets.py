@@ -50,10 +50,12 @@ def measure_known_sets(columns: Sequence[Column], sets: Sequence[ColumnSet], thr
     threshold : Fraction
         The acceptable probability of finding a row.
     """
+    # Rows that some set finds so far.
     rows, by_name = len(columns[0].codes), {column.name: column for column in columns}
     unique, above = np.zeros(rows, dtype=np.bool_), np.zeros(rows, dtype=np.bool_)
     smallest, most, worst = rows, -1, sets[0].columns
     for one in sets:
+        # The size of the class of each row.
         keys, _ = mixed_radix_keys([(by_name[name].codes, by_name[name].size) for name in one.columns], rows)
         _, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
         sizes = counts[place]
@@ -61,6 +63,7 @@ def measure_known_sets(columns: Sequence[Column], sets: Sequence[ColumnSet], thr
         unique |= alone
         # 1 / size is above the threshold, in integers.
         above |= sizes * threshold.numerator < threshold.denominator
+        # The set that finds most rows.
         smallest = min(smallest, int(counts.min()))
         if int(alone.sum()) > most:
             most, worst = int(alone.sum()), one.columns
