@@ -28,7 +28,7 @@ __all__ = ["all_exact", "suppress_by_counts"]
 
 _WORK = 400_000_000
 """Groups that the search at the end looks up: some ten seconds."""
-_TRIAL_WORK = 200_000_000
+_TRIAL_WORK = 100_000_000
 """Rows times sets that all trials of prices take together: they look up some ten times as many groups."""
 _MAX_TRIALS = 150
 """Largest number of trials: later ones gained less than 1 % of the stars on Adult."""
