@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -17,10 +17,12 @@ from shoal.io.compression import ENDINGS, unpack
 from shoal.io.databases import database_source, read_database
 from shoal.io.delimited import read_delimited
 from shoal.io.frames import without_pandas_index
+from shoal.io.patterns import files_of_pattern
+from shoal.io.stat_files import STAT_FILES, read_stat_file
 from shoal.io.workbooks import WORKBOOKS, read_workbook
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -32,9 +34,9 @@ STANDARD_INPUT = "-"
 _TEXT = (".csv", ".tsv", ".txt")
 _DELIMITED = (*_TEXT, *(text + compressed for compressed in ENDINGS for text in _TEXT))
 _PARQUET = (".parquet", ".pq")
-_ARROW = (".arrow", ".feather", ".ipc")
-_ENDINGS = {"text": _DELIMITED, "binary": (*_PARQUET, *_ARROW), "workbook": WORKBOOKS}
-_LISTED_ENDINGS = (*_TEXT, ".csv.gz", ".csv.zst", *_PARQUET, *_ARROW, *WORKBOOKS)
+_ARROW = (".arrow", ".feather", ".ipc", ".orc")
+_ENDINGS = {"text": _DELIMITED, "binary": (*_PARQUET, *_ARROW), "workbook": WORKBOOKS, "stat": STAT_FILES}
+_LISTED_ENDINGS = (*_TEXT, ".csv.gz", ".csv.zst", *_PARQUET, *_ARROW, *WORKBOOKS, *STAT_FILES)
 _TAB_NAMES = ("tab", "\\t")
 _MAX_SOURCE_LENGTH = 4096
 
@@ -73,9 +75,10 @@ def read_table(
     ----------
     source : str or Path
         A path that ends in `.csv`, `.tsv`, `.txt` (each also with `.gz` or `.zst`), `.parquet`, `.arrow`, `.feather`,
-        `.ipc`, `.xlsx`, `.xls` or `.ods`; `-` for standard input, which may be any of these; or a database and a table
-        or query: `sqlite:///file.db::table`, or any SQLAlchemy URL followed by `::table` or `::SELECT ...` (with the
-        database's driver).
+        `.ipc`, `.orc`, `.xlsx`, `.xls`, `.ods`, `.dta`, `.sav`, `.zsav`, `.por`, `.sas7bdat` or `.xpt`; a pattern of
+        such files with the same columns, `data/2023-*.csv`, in the order of their names; `-` for standard input, which
+        may be any of these but the last six; or a database and a table or query: `sqlite:///file.db::table`, or any
+        SQLAlchemy URL followed by `::table` or `::SELECT ...` (with the database's driver).
     delimiter : str, optional
         For delimited text: one ASCII character, or "tab". None detects one of `,` `;` tab `|`.
     encoding : str, optional
@@ -110,9 +113,16 @@ def read_table(
         return _parse_content(content, "standard input", kind=_detect_kind(content), text=text, sheet=sheet)
     # The kind of a file follows from its name, that of standard input from its first bytes.
     path = Path(os.fspath(source)).expanduser()
+    several = files_of_pattern(path)
+    if several:
+        return _join([read_table(one, **text, sheet=sheet) for one in several], several)
     _check_file(path)
     kind = next(kind for kind, endings in _ENDINGS.items() if path.name.lower().endswith(endings))
     with _name_file_in_errors(path):
+        if kind == "stat":
+            _refuse_options(text, "delimited text")
+            _refuse_options({"sheet": sheet}, "workbooks")
+            return _check_not_empty(OpenedTable(frame=read_stat_file(path)), f"'{path.name}'")
         if kind == "binary":  # which Polars reads without holding the file in memory
             _refuse_options(text, "delimited text")
             _refuse_options({"sheet": sheet}, "workbooks")
@@ -123,9 +133,23 @@ def read_table(
     return _parse_content(content, f"'{path.name}'", kind=kind, text=text, sheet=sheet)
 
 
+def _join(tables: Sequence[OpenedTable], files: Sequence[Path]) -> OpenedTable:
+    """Append tables of several files, which have the same columns and types."""
+    import polars as pl
+
+    first = tables[0]
+    # Nothing is guessed: another column, order, type or format may be another table.
+    for table, file in zip(tables, files, strict=True):
+        if table.frame.schema != first.frame.schema or table.frame.columns != first.frame.columns:
+            raise DataError(f"'{file}' does not have the columns and types of '{files[0]}'. Name files of one table.")
+        if table.format != first.format:
+            raise DataError(f"'{file}' does not have the format of '{files[0]}'. Name files of one format.")
+    return replace(first, frame=pl.concat([table.frame for table in tables]))
+
+
 def _detect_kind(content: bytes) -> str:
     """Detect the kind of unnamed content by its first bytes."""
-    if content.startswith((b"PAR1", b"ARROW1")):
+    if content.startswith((b"PAR1", b"ARROW1", b"ORC")):
         return "binary"
     return "workbook" if content.startswith(b"PK") else "text"
 
@@ -231,6 +255,8 @@ def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
         if name.lower().endswith(_PARQUET) or start.startswith(b"PAR1"):
             whole = io.BytesIO(source) if isinstance(source, bytes) else source
             return without_pandas_index(pl.read_parquet(whole, hive_partitioning=False, glob=False))
+        if start.startswith(b"ORC"):
+            return _read_orc(source if isinstance(source, Path) else io.BytesIO(source))
         with open_source() as file:
             frame = pl.read_ipc(file) if start == b"ARROW1" else pl.read_ipc_stream(file)
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -242,3 +268,16 @@ def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
         return without_pandas_index(frame)
     ending = Path(name).suffix[1:] or "Parquet or Arrow"
     raise DataError(f"'{name}' is not a {ending} file that can be read ({kind}). It may be damaged; write it again.")
+
+
+def _read_orc(source: Path | IO[bytes]) -> pl.DataFrame:
+    """Read ORC, which Polars does not."""
+    import polars as pl
+    import pyarrow as pa
+    from pyarrow import orc
+
+    try:
+        return without_pandas_index(pl.DataFrame(orc.read_table(source)))
+    except pa.ArrowException as error:
+        # The caller knows the errors of Polars, and names the file.
+        raise pl.exceptions.ComputeError(type(error).__name__) from None

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from shoal.errors import DataError
 from shoal.io.delimited import check_delimited
 from shoal.io.frames import PANDAS_INDEX, open_frame
+from shoal.io.patterns import files_of_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -89,6 +90,11 @@ def scan_table(data: Any, *, delimiter: str | None = None, encoding: str | None 
         return _scanned(open_frame(data).frame.lazy())
     # Only formats that can be read in batches are accepted.
     path = Path(data).expanduser()
+    several = files_of_pattern(path)
+    if several and all(_is_part(file) and file.parent == path.parent for file in several):
+        return _scan_parquet(several, path)
+    if several:
+        raise DataError(f"'{path.name}' cannot be read in pieces: its files are not all Parquet in one folder.")
     if not path.exists():
         raise DataError(f"There is no file or folder '{path}'.")
     if path.is_dir() or path.name.lower().endswith(_PARQUET):
@@ -217,6 +223,9 @@ def bytes_to_read(data: Any) -> int | None:
     path = _path_of(data)
     if path is None:
         return None
+    several = files_of_pattern(path)
+    if several:
+        return sum(bytes_to_read(file) or 0 for file in several)
     if os.path.isdir(path):
         return sum(map(_unpacked_size, filter(_is_part, _files_below(path))))
     if not os.path.isfile(path):

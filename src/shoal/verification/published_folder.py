@@ -110,7 +110,7 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
 
 def _empty_is_missing(name: str) -> bool:
     """Check whether an empty text in a file or a database table is a missing value."""
-    return "://" not in name and not name.lower().endswith((".parquet", ".pq", ".arrow", ".feather", ".ipc"))
+    return "://" not in name and not name.lower().endswith((".parquet", ".pq", ".arrow", ".feather", ".ipc", ".orc"))
 
 
 def columns_with_role(certificate: Mapping[str, Any], role: str) -> tuple[str, ...]:

@@ -1,0 +1,113 @@
+"""Files of Stata, SPSS and SAS, ORC, and several files by a pattern."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import shoal
+from shoal.errors import DataError, MissingExtraError, ParameterError
+from shoal.io import bytes_to_read, read, scan_table
+
+TABLE = pl.DataFrame(
+    {
+        "sex": [1.0, 2.0, 1.0, None],
+        "age": [20.0, 30.0, 99.0, 41.0],
+        "weight": [61.5, 70.0, 80.0, None],
+        "name": ["a", "b", "", "d"],
+        "day": [dt.date(2020, 1, 2)] * 3 + [None],
+    }
+)
+LABELS = {"sex": {1: "male", 2: "female"}, "age": {99: "refused"}}
+SHOWN = TABLE.with_columns(
+    sex=pl.Series(["male", "female", "male", None]),
+    age=pl.Series([20, 30, 99, 41]),
+    name=pl.Series(["a", "b", None, "d"]),
+)
+
+
+@pytest.mark.parametrize("ending", [".sav", ".zsav", ".por", ".dta", ".xpt"])
+def test_labels_stand_for_codes_that_all_have_one(ending: str, tmp_path: Path) -> None:
+    pyreadstat = pytest.importorskip("pyreadstat")
+    path, expected, options = tmp_path / f"survey{ending.upper()}", SHOWN, {}
+    writer = {".xpt": "xport", ".dta": "dta", ".por": "por"}.get(ending, "sav")
+    if writer in ("sav", "dta"):
+        options = {"variable_value_labels": LABELS}
+    else:  # these have no labels
+        expected = SHOWN.with_columns(sex=pl.Series([1, 2, 1, None]))
+    if writer == "sav":  # 99 is declared missing
+        options |= {"missing_ranges": {"age": [99]}, "compress": ending == ".zsav"}
+        expected = expected.with_columns(age=pl.Series([20, 30, None, 41]))
+    getattr(pyreadstat, f"write_{writer}")(TABLE, str(path), **options)
+    assert_frame_equal(read(path).rename(str.lower), expected)
+    with pytest.raises(ParameterError, match="delimited text"):
+        read(path, delimiter=",")
+
+
+def test_two_codes_of_one_label_stay_codes(tmp_path: Path) -> None:
+    pyreadstat = pytest.importorskip("pyreadstat")
+    pyreadstat.write_dta(TABLE[["sex"]], str(tmp_path / "x.dta"), variable_value_labels={"sex": {1: "m", 2: "m"}})
+    assert read(tmp_path / "x.dta")["sex"].to_list() == [1, 2, 1, None]
+
+
+def test_a_damaged_file_and_a_missing_extra_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyreadstat")
+    (tmp_path / "x.sav").write_bytes(b"Zyzzyva" * 50)
+    with pytest.raises(DataError, match=r"'x.sav' cannot be read \(\w+\)") as caught:
+        read(tmp_path / "x.sav")
+    assert caught.value.__context__ is None
+    monkeypatch.setitem(__import__("sys").modules, "pyreadstat", None)
+    with pytest.raises(MissingExtraError, match=r"shoal-privacy\[stat\]"):
+        read(tmp_path / "x.sav")
+
+
+def test_orc_is_read(tmp_path: Path) -> None:
+    from pyarrow import orc
+
+    orc.write_table(SHOWN.to_arrow(compat_level=pl.CompatLevel.oldest()), tmp_path / "x.orc")
+    assert_frame_equal(read(tmp_path / "x.orc"), SHOWN)
+    (tmp_path / "y.orc").write_bytes(b"ORC no")
+    with pytest.raises(DataError, match="not a orc file"):
+        read(tmp_path / "y.orc")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_pattern_is_one_table(ending: str, tmp_path: Path) -> None:
+    parts = {"2023-2": SHOWN[:1], "2023-1": SHOWN[1:], "2024-1": SHOWN[:3]}
+    for name, part in parts.items():
+        write: Any = part.write_csv if ending == "csv" else part.write_parquet
+        write(tmp_path / f"{name}.{ending}")
+    found = read(tmp_path / f"2023-*.{ending}")
+    assert found["name"].to_list() == ["b", None, "d", "a"]
+    assert bytes_to_read(tmp_path / f"2023-*.{ending}") == sum(
+        bytes_to_read(tmp_path / f"{name}.{ending}") or 0 for name in ("2023-1", "2023-2")
+    )
+    if ending == "parquet":
+        assert scan_table(tmp_path / "2023-*.parquet").lazy.collect().equals(found)
+    else:
+        with pytest.raises(DataError, match="not all Parquet"):
+            scan_table(tmp_path / "2023-*.csv")
+    release = shoal.anonymize(
+        str(tmp_path / f"20*.{ending}"), quasi_identifiers=["sex"], k=2, insensitive="rest", seed=1
+    )
+    assert release.data.height == 7
+
+
+def test_files_of_different_tables_are_refused(tmp_path: Path) -> None:
+    SHOWN.write_csv(tmp_path / "a.csv")
+    SHOWN.drop("sex").write_csv(tmp_path / "b.csv")
+    SHOWN.cast(pl.String).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="does not have the columns"):
+        read(tmp_path / "?.csv")
+    with pytest.raises(DataError, match="does not have the format"):
+        read(tmp_path / "a.*")
+    with pytest.raises(DataError, match="No file matches"):
+        read(tmp_path / "c*.csv")
+    # A file of that very name is no pattern.
+    SHOWN[:2].write_csv(tmp_path / "[ab].csv")
+    assert read(tmp_path / "[ab].csv").height == 2
