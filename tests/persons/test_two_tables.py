@@ -62,6 +62,8 @@ def test_both_tables_are_published_and_read_as_one(recoding: Any, format: str, t
     assert audit.violations == ()
     assert audit.achieved.to_dict() == release.certificate.achieved
     assert homogeneity_attack(tmp_path / "out").to_dict()["attempts"] == persons.height
+    with pytest.raises(DataError, match="one of the two tables of a release"):
+        shoal.audit(tmp_path / "out" / f"rows.{format}", k=3)
     assert "two tables" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 

@@ -148,7 +148,13 @@ def find_published(path: str | Path) -> tuple[str | Path | pl.DataFrame, Mapping
 
 
 def _beside(path: Path) -> Mapping[str, Any]:
-    """Read the certificate in the folder of a file, if it has the hash of this file."""
+    """Read the certificate in the folder of a file, if it has the hash of this file.
+
+    Raises
+    ------
+    DataError
+        If the file is one of two tables of a release.
+    """
     certificate = path.with_name("certificate.json")
     if not path.is_file() or not certificate.is_file():
         return {}
@@ -157,7 +163,13 @@ def _beside(path: Path) -> Mapping[str, Any]:
         facts = read_certificate(certificate)
     except DataError:
         return {}
-    return facts if _is_named(path, _named_files(facts)) else {}
+    named = _named_files(facts)
+    if not _is_named(path, named):
+        return {}
+    # The certificate is about both tables of a release of two.
+    if all(part.name in named for part in part_files(path)):
+        raise DataError(f"'{path.name}' is one of the two tables of a release. Name their folder, '{path.parent}'.")
+    return facts
 
 
 def _named_files(certificate: Mapping[str, Any]) -> dict[str, Any]:
