@@ -126,7 +126,8 @@ def _may_begin(end: Any, least_value: Any, places: list[Any], least: int) -> boo
     if places.count(end) >= least:
         return True
     for start, after, next_after in _cells_from(end, places):
-        stop = next_after if start <= min(places) else after
+        one_value = isinstance(start, Fraction) and after - start == 1 and all(at.denominator == 1 for at in places)
+        stop = next_after if start <= min(places) and not one_value else after
         if start <= least_value < stop and sum(start <= one < stop for one in places) >= least:
             return True
     if isinstance(end, Fraction) and end < 0 and -end in _widths(places):

@@ -43,8 +43,9 @@ WIDE = 2**62
         # A value that enough records have stays; others go to the end of the first cell that has enough.
         ([20, 20, 20, 21, 23, 60], 3, "20 20 20 0", "20 21 24 99"),
         ([31, 34, 35, 38, 50, 50], 2, "30 34 34 35 50", "34 35 35 39 50"),
-        # Below zero cells end just below it, and the first one is joined with the next.
-        ([-7, -6, -6, -1, 3, 4], 2, "-7 -6 -10 0 0", "-6 -6 -1 4 4"),
+        # Below zero cells end just below it; the outermost are joined with the next, not if of one value.
+        ([-7, -6, -6, -1, 3, 4], 2, "-8 -6 -10 0 0", "-6 -6 -1 4 5"),
+        ([41, 42, 42, 42, 43, 43, 43, 46], 3, "40 42 43 40", "44 42 43 49"),
         ([-300, 1, 2, 3], 3, "-500 0 0 0", "499 4 3 3"),
         # All others are on the other side of zero.
         ([-3, -2, 8, 9, 11], 3, "-10 -10 0 0 0", "9 9 19 19 11"),
@@ -250,13 +251,28 @@ def test_people_at_the_ends_of_classes_are_counted() -> None:
     assert "3 of 22 records are singled out" in warning.text, "two people have 150"
 
 
+def test_the_exact_age_of_the_oldest_person_is_no_end() -> None:
+    ages = [17, *[18] * 6, *[20] * 6, *[21] * 9, 22]
+    table = pl.DataFrame({"age": ages, "disease": ["abcd"[row % 4] for row in range(len(ages))]})
+    release = shoal.anonymize(
+        table, quasi_identifiers=["age"], sensitive="disease", k=5, recoding="generalization", seed=1
+    )
+    shown = " ".join(release.data["age"].cast(pl.String).unique())
+    assert "[" in shown
+    assert "17" not in shown
+    assert "22" not in shown
+    cells = pl.DataFrame({"age": ["[17, 18]"] * 7 + ["[20, 22]"] * 16})
+    with pytest.raises(ReleaseUnsafeError, match="2 of 'age'"):
+        check_shown_values(cells, table, np.arange(23), meanings={"age": Meaning(kind="values")}, least=5)
+
+
 def test_a_class_with_an_exact_end_is_not_written() -> None:
     table = pl.DataFrame({"age": [21, 22, 22, 23, 28, 30, 30, 31, 35]})
     meanings = {"age": Meaning.of(shoal.Ordered(k=4))}
     for cells, fails in ((["[20, 23]", "[20, 39]"], False), (["[21, 23]", "[28, 35]"], True)):
         made = pl.DataFrame({"age": [cells[0]] * 4 + [cells[1]] * 5})
         if fails:
-            with pytest.raises(ReleaseUnsafeError, match="2 of 'age'"):
+            with pytest.raises(ReleaseUnsafeError, match="3 of 'age'"):
                 check_shown_values(made, table, np.arange(9), meanings=meanings, least=3)
         else:
             check_shown_values(made, table, np.arange(9), meanings=meanings, least=3)

@@ -12,6 +12,7 @@ such a value, the end is moved to the boundary of a grid cell: the first cell th
 
 If the first or the last cell of a table contains too few records, it is merged with the next cell: the end is that of
 the first cell, and the records of both are counted. Otherwise the end for one very old person would be the year 2999.
+Cells of one value are not merged: their end would be the exact value of the youngest or oldest person.
 
 Lower and upper ends both belong to their cells. Cells of integers and of days end at their last value (`[20, 29]`,
 `[1990-01-01, 1990-12-31]`). Other cells end at the start of the next cell. As an upper end, this point belongs to the
@@ -163,14 +164,14 @@ class _Records:
 def _towards_others(
     step: Step, first: Positions, last: Positions, places: Positions, *, upper: bool
 ) -> tuple[Positions, Positions]:
-    """Merge cells beyond the outermost values with their inner neighbours."""
+    """Merge cells of several values beyond the outermost values with their inner neighbours."""
     # Upper ends merge with the cell before, lower ends with the cell after.
     if upper:
         start, stop = step(first - 1, upper)
-        joined = (last >= places[-1]) & (first <= last) & (start <= stop)
+        joined = (last >= places[-1]) & (first < last) & (start <= stop)
         return np.where(joined, start, first), last
     start, stop = step(last + 1, upper)
-    joined = (first <= places[0]) & (first <= last) & (start <= stop)
+    joined = (first <= places[0]) & (first < last) & (start <= stop)
     return first, np.where(joined, stop, last)
 
 

@@ -3,9 +3,9 @@
 An end may be a value that enough records share. Otherwise it must be an end of a cell of the public grid that contains
 enough records, among them the lowest (or highest) row of the interval: a month, a quarter, a year, 10, 20, 50, ...
 years, or 1, 2, 5, 10, ... units of a number. The first and the last cell of a table may be joined with the next one,
-and cells of numbers with too few records on their side of zero extend to both sides of it. Between ordered values
-without a grid, enough records must lie from the end to the lowest (or highest) row. Cells with a common end are nested,
-so the widest decides.
+unless it is a single whole number, and cells of numbers with too few records on their side of zero extend to both sides
+of it. Between ordered values without a grid, enough records must lie from the end to the lowest (or highest) row. Cells
+with a common end are nested, so the widest decides.
 
 The module shares no code with recoding: neither the grid nor the counts.
 """
@@ -270,10 +270,13 @@ class _Numbers:
         width = _widest_divisor(bound)
         if width is None:  # at zero: all numbers on one side
             yield _Cell(before=None, start=None if upper else bound, stop=bound if upper else None, after=None)
-        elif upper:
-            yield _Cell(before=bound - 2 * width, start=bound - width, stop=bound, after=None)
         else:
-            yield _Cell(before=None, start=bound, stop=bound + width, after=bound + 2 * width)
+            # A cell of one whole number is joined with no other: its end would be an exact value.
+            more = 0 if self.whole and width == 1 else width
+            if upper:
+                yield _Cell(before=bound - width - more, start=bound - width, stop=bound, after=None)
+            else:
+                yield _Cell(before=None, start=bound, stop=bound + width, after=bound + width + more)
 
     def around_zero(self, end: Position, *, upper: bool) -> _Cell | None:
         """Compute the cell with this end that extends equally far to the other side of zero."""
