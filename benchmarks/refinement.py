@@ -30,6 +30,8 @@ _WAYS = (
         (name, "suppression")
         for name in ("mondrian", "mondrian-relaxed", "hilbert", "cluster", "sabre", "tp", "tp+", "m-approximation")
     ),
+    ("transparent", "generalization"),
+    ("transparent", "suppression"),
     ("tds", "generalization"),
     ("full-domain", "generalization"),
     ("full-domain, no star", "generalization"),
