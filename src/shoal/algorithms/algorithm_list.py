@@ -169,6 +169,7 @@ CATALOGUE = (
     # Adversaries who know the algorithm.
     Entry(
         algorithm=Transparent(),
+        refinement=Refinement(recoding="generalization", known=0.43548, by_chance=0.29917, singled_out=0.00928),
         help="l-diversity by frequency that also holds for an adversary who knows the algorithm.",
     ),
     # Differential privacy.
