@@ -12,18 +12,21 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from shoal._core.facts import Fact
+from shoal._core.progress import silent
 from shoal.algorithms.base import Algorithm, Guarantee, Partition
 from shoal.algorithms.column_sets.counted import all_exact, suppress_by_counts
 from shoal.algorithms.column_sets.cover import Cells, KnownSet, cover_failing_rows
 from shoal.algorithms.column_sets.program import find_fewest_stars, is_small
 from shoal.algorithms.common.compiled import populations_of
-from shoal.recoding import STAR_LEVEL, rank
+from shoal.algorithms.m_approximation import MApproximation
+from shoal.models import KAnonymity, Requirement
+from shoal.recoding import STAR_LEVEL, group_extents, rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
-    from shoal.models import Requirement
     from shoal.table import Table
 
 __all__ = ["SetSuppression"]
@@ -67,12 +69,29 @@ class SetSuppression(Algorithm):
         # Rows of a class are alike for k-anonymity, and may differ for other models.
         rows, of_row = _distinct_rows(table) if all(one.k is not None for one in sets) else (None, None)
         cells = _copy_cells(table, rows)
-        details = {} if rows is None else suppress_by_counts(cells, sets, problem.rng, problem.progress, self.name)
+        details: dict[str, int] = {}
+        if rows is not None:
+            start = _protect_together(problem, sets)[rows]
+            details = suppress_by_counts(cells, sets, start, problem.rng, problem.progress, self.name)
         if rows is None or not all_exact(cells, sets):
             details["general_rounds"] = cover_failing_rows(cells, sets)
         if of_row is not None and is_small(table.rows, sets):
             return _improve_exactly(problem, sets, cells.stars[of_row], details, self.name)
         return _group_equal_cells(cells, of_row, Guarantee(promise=_HEURISTIC), details)
+
+
+def _protect_together(problem: Problem, sets: Sequence[KnownSet]) -> NDArray[np.bool_]:
+    """Find the stars of each row if all columns together are protected, which protects every set of them."""
+    table, k = problem.table, max(one.k or 1 for one in sets)
+    whole = Requirement.of(KAnonymity(k), problem.requirement.sensitive)
+    found = MApproximation().group_rows(replace(problem, requirement=whole, progress=silent))
+    return np.column_stack(
+        [
+            (low != high)[found.groups]
+            for column in table.quasi_identifiers
+            for low, high in [group_extents(column.codes.astype(np.int32), found.groups, found.count)]
+        ]
+    )
 
 
 def _improve_exactly(

@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
 __all__ = ["all_exact", "suppress_by_counts"]
 
-_WORK = 400_000_000
+_WORK = 300_000_000
 """Groups that the search at the end looks up: some ten seconds."""
 _TRIAL_WORK = 100_000_000
 """Rows times sets that all trials of prices take together: they look up some ten times as many groups."""
-_MAX_TRIALS = 150
+_MAX_TRIALS = 60
 """Largest number of trials: later ones gained less than 1 % of the stars on Adult."""
+_START_WORK = 60_000_000
+"""Rows times sets above which no trial starts with the stars of all columns together, which takes a minute then."""
 _SPREAD_OF_PRICES = 0.4
 """Standard deviation of the binary logarithm by which a trial changes prices; best of 0.2, 0.4 and 1 on Adult."""
 _HOPE = 0.6
@@ -108,7 +110,12 @@ class _Counts:
 
 
 def suppress_by_counts(
-    cells: Cells, sets: Sequence[KnownSet], rng: np.random.Generator, progress: Progress, name: str
+    cells: Cells,
+    sets: Sequence[KnownSet],
+    start: NDArray[np.bool_],
+    rng: np.random.Generator,
+    progress: Progress,
+    name: str,
 ) -> dict[str, int]:
     """Star cells until the groups of all sets have enough rows, then take back stars that are not needed.
 
@@ -118,6 +125,8 @@ def suppress_by_counts(
         Changed in place.
     sets : sequence of KnownSet
         Sets with a k and nothing else.
+    start : bool array of shape (rows, d)
+        Stars with which all columns together are protected, about as well as the strictest set asks.
     rng : numpy.random.Generator
         Order of the rows, and prices of the columns.
     progress : callable
@@ -133,27 +142,27 @@ def suppress_by_counts(
     counts = _Counts(cells, sets, rng)
     trials = min(_MAX_TRIALS, max(1, _TRIAL_WORK // (len(cells.codes) * len(sets))))
     best: tuple[int, NDArray[np.int32], NDArray[np.float64]] | None = None
-    # Which column a row stars depends on prices, which are varied around the best ones so far.
-    for trial in range(trials):
+    # Which column a row stars depends on prices, which are varied around the best ones so far. The first trial starts
+    # with the stars of all columns together, which is best if sets have many columns.
+    for trial in range(int(len(cells.codes) * len(sets) > _START_WORK), trials + 1):
         prices = np.ones(len(cells.sizes))
-        if best is not None:
+        cells.codes[:] = np.where(start, cells.sizes, original) if trial == 0 else original
+        if trial > 1 and best is not None:
             prices = best[2] * 2.0 ** rng.normal(0, _SPREAD_OF_PRICES, len(prices))
-            cells.codes[:] = original
-            counts.count()
+        counts.count()
         _cover(cells, sets, counts, prices, rng)
-        # Of several trials each is improved a little, so that they can be compared.
-        if trials > 1:
-            _improve(cells, original, counts, rng, 1, _TRIAL_WORK)
+        # Each trial is improved a little, so that they can be compared.
+        _improve(cells, original, counts, rng, 1, _TRIAL_WORK)
         stars = _count_stars(cells)
         if best is None or stars < best[0]:
             best = stars, cells.codes.copy(order="F"), prices
-        progress(name, trial + 1, trials + 1)
+        progress(name, trial + 1, trials + 2)
     # The best trial is improved thoroughly.
     assert best is not None
     cells.codes[:] = best[1]
     counts.count()
     passes = _improve(cells, original, counts, rng, _MAX_PASSES, _WORK)
-    progress(name, trials + 1, trials + 1)
+    progress(name, trials + 2, trials + 2)
     return {"sets": len(sets), "trials": trials, "stars_of_cover": best[0], "passes": passes}
 
 
