@@ -12,6 +12,7 @@ from shoal.io import FORMATS
 from shoal.release.analysis import (
     bounds_of,
     computable,
+    measure_analyst_utility,
     measure_utility,
     midpoints_of,
     plot_distributions,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from shoal.release.analysis import Utility
+    from shoal.release.analysis import AnalystUtility, Utility
     from shoal.release.certificate import Certificate
 
 __all__ = ["Release"]
@@ -224,6 +225,29 @@ class Release(VerifiedTable):
         # The facts of the private report, so that figure and report agree.
         facts = facts_for_publisher(self, self.certificate, None, drawn=False)
         return plot_risk(risk_rows(facts), size_rows(facts))
+
+    def analyst_utility(self) -> AnalystUtility:
+        """Measure what analysts lose, in their own terms: propensity score, marginals, correlations and a regression.
+
+        A published cell counts as each of its values with the same probability, independently of the other cells of its
+        record; a star as each value of the column. The result needs no further package, and works for every engine that
+        has the cells with their counts.
+
+        Returns
+        -------
+        AnalystUtility
+            A table of measures; a measure that cannot be computed states why. Private, because it depends on the
+            original table.
+
+        Examples
+        --------
+        >>> import polars as pl, shoal
+        >>> people = pl.DataFrame({"age": [30, 31, 40, 41] * 5, "sex": ["f", "m"] * 10, "pay": [2, 3, 4, 5] * 5})
+        >>> release = shoal.anonymize(people, quasi_identifiers=["age", "sex"], sensitive="pay", k=5, seed=1)
+        >>> release.analyst_utility()["margins"]
+        0.0
+        """
+        return measure_analyst_utility(self.metrics)
 
     def utility(
         self,

@@ -1,0 +1,176 @@
+"""The columns of a release for statistics: expected values and memberships of its cells, from cells with counts.
+
+A published cell stands for each of its values with the same probability, independently of the other cells of its
+record; a star stands for each value of the column. This is an assumption of an analyst, not a fact about the records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.metrics import Metrics
+    from shoal.recoding import RecodedColumn
+    from shoal.table import Column
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["ExpectedColumn", "columns_of", "cross_moments"]
+
+MAX_BINS = 20
+"""Largest number of categories of a column; ordered values are divided at quantiles, rare values share a category."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ExpectedColumn:
+    """One column before or after, as labels with expected memberships in categories."""
+
+    name: str
+    labels: NDArray[np.int64]
+    """Index of the published value of each row."""
+    memberships: Floats
+    """Probability of each category for each label, shape (labels, categories)."""
+    numbers: Floats
+    """Expected number of each label and its expected square, shape (labels, 2); of shape (labels, 0) if the column has no
+    numbers, or misses some."""
+    counts: NDArray[np.int64]
+    """Number of records that each row represents."""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the column has numbers."""
+        return bool(self.numbers.shape[1])
+
+    @property
+    def values(self) -> Floats:
+        """Expected number of each label."""
+        return self.numbers[:, 0]
+
+    @property
+    def squares(self) -> Floats:
+        """Expected square of the number of each label."""
+        return self.numbers[:, 1]
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Number of records with each label."""
+        found = np.bincount(self.labels, weights=self.counts, minlength=len(self.memberships))
+        return np.asarray(found, dtype=np.float64)
+
+    @property
+    def margin(self) -> Floats:
+        """Expected share of the records in each category."""
+        total: Floats = self.weights @ self.memberships / self.counts.sum()
+        return total
+
+    @cached_property
+    def design(self) -> Floats:
+        """Explanatory variables of each label: the number, or the categories without the first."""
+        return self.numbers[:, :1] if self.numeric else self.memberships[:, 1:]
+
+    @property
+    def own_moments(self) -> Floats:
+        """Expected sum over the records of the products of the variables of this column."""
+        if self.numeric:
+            return np.array([[self.weights @ self.squares]])
+        return np.diag(self.weights @ self.design)
+
+
+def cross_moments(one: ExpectedColumn, other: ExpectedColumn, left: Floats, right: Floats) -> Floats:
+    """Sum the products of facts of the labels of two columns over all records.
+
+    Parameters
+    ----------
+    one, other : ExpectedColumn
+        Columns of the same rows.
+    left, right : float64 arrays
+        Facts of their labels, shape (labels, ...).
+    """
+    # Pairs of labels are counted once, so the cost does not depend on the number of records.
+    shape = len(one.memberships), len(other.memberships)
+    pairs = sparse.coo_array((one.counts.astype(np.float64), (one.labels, other.labels)), shape=shape).tocsr()
+    product: Floats = left.T @ (pairs @ right)
+    return product
+
+
+def columns_of(metrics: Metrics) -> tuple[list[ExpectedColumn], list[ExpectedColumn]]:
+    """Return the quasi-identifiers and the sensitive columns, before and after.
+
+    Parameters
+    ----------
+    metrics : Metrics
+        The original table, its groups, and the published cells of every group.
+    """
+    table, counts = metrics.table, metrics.table.multiplicities
+    before, after = [], []
+    for column, recoded in zip(table.quasi_identifiers, metrics.recoding.columns, strict=True):
+        original = _unchanged(column, counts)
+        before.append(original)
+        after.append(_published(original, column, recoded, recoded.group_codes[metrics.groups]))
+    # Sensitive columns are published unchanged.
+    for column in table.sensitive:
+        before.append(_unchanged(column, counts))
+        after.append(before[-1])
+    return before, after
+
+
+def _unchanged(column: Column, counts: NDArray[np.int64]) -> ExpectedColumn:
+    """Return a column whose labels are its values."""
+    places = _categories(column, counts)
+    memberships = np.zeros((column.size, int(places.max(initial=0)) + 1))
+    memberships[np.arange(column.size), places] = 1.0
+    numbers = np.empty((column.size, 0))
+    if column.numbers is not None and not column.has_missing:
+        values = np.array([float(number) for number in column.numbers])
+        numbers = np.column_stack((values, values**2))
+    return ExpectedColumn(
+        name=column.name,
+        labels=column.codes.astype(np.int64),
+        memberships=memberships,
+        numbers=numbers,
+        counts=counts,
+    )
+
+
+def _categories(column: Column, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Assign each value to a category; the original table alone decides."""
+    if column.size <= MAX_BINS:
+        return np.arange(column.size)
+    frequencies = np.bincount(column.codes, weights=counts, minlength=column.size)
+    if column.ordered:
+        # Quantiles of the records: a value belongs to the category of the records below it.
+        below = np.cumsum(frequencies) - frequencies
+        return np.unique((below * MAX_BINS / frequencies.sum()).astype(np.int64), return_inverse=True)[1]
+    # The most frequent values have a category each.
+    places = np.full(column.size, MAX_BINS - 1, dtype=np.int64)
+    places[np.argsort(-frequencies, kind="stable")[: MAX_BINS - 1]] = np.arange(MAX_BINS - 1)
+    return places
+
+
+def _published(
+    original: ExpectedColumn, column: Column, recoded: RecodedColumn, labels: NDArray[np.int32]
+) -> ExpectedColumn:
+    """Return a column as it is published: each label is the mean over its values."""
+
+    def mean_of(facts: Floats) -> Floats:
+        # Sums over runs of values are differences of prefix sums.
+        runs = recoded.sub_domains
+        sums = np.concatenate((np.zeros((1, facts.shape[1])), np.cumsum(facts, axis=0)))
+        of_run = sums[runs.last.astype(np.int64) + 1] - sums[runs.first]
+        means: Floats = np.add.reduceat(of_run, runs.starts[:-1], axis=0) / runs.sizes[:, None]
+        return means
+
+    return ExpectedColumn(
+        name=column.name,
+        labels=labels.astype(np.int64),
+        memberships=mean_of(original.memberships),
+        numbers=mean_of(original.numbers),
+        counts=original.counts,
+    )
