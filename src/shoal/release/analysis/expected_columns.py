@@ -38,8 +38,9 @@ class ExpectedColumn:
     memberships: Floats
     """Probability of each category for each label, shape (labels, categories)."""
     numbers: Floats
-    """Expected number of each label and its expected square, shape (labels, 2); (labels, 0) if the column has no numbers,
-    or misses some."""
+    """Expected number of each label and its expected square, shape (labels, 2).
+
+    The shape is (labels, 0) if the column has no numbers, or misses some."""
     counts: NDArray[np.int64]
     """Number of records that each row represents."""
 
