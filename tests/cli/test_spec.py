@@ -273,6 +273,7 @@ def test_each_command_takes_what_its_function_does() -> None:
         **{name: flag for name, flag in whole.items() if name not in LEFT_BY_COMPARE},
         "algorithms": "--algorithms",
         "loss": "--loss",
+        "utility": "--utility",
         "chart": "--chart",
     }
     judged = {

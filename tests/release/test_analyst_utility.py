@@ -100,3 +100,11 @@ def test_what_a_measure_cannot_use_it_says():
     assert "overlap" not in repr(found)
     assert "What analysts lose" in found._repr_html_()
     assert set(found.to_dict()) == {"measures", "margins", "overlaps"}
+
+
+def test_comparisons_measure_what_analysts_lose_if_asked():
+    options = {**ROLES, "k": 20, "algorithms": ["mondrian", "hilbert"], "recoding": "generalization"}
+    found = shoal.compare(draw(), **options, utility=True)
+    assert all(row["utility"]["pmse"] >= 0 for row in found.rows)
+    assert len(found.columns()["marginals"]) == 2
+    assert "utility" not in shoal.compare(draw(), **options).rows[0]

@@ -33,6 +33,7 @@ def compare(
     *,
     algorithms: options.Algorithms = None,
     loss: options.ComparedLoss = None,
+    utility: options.ComparedUtility = None,
     chart: options.Chart = None,
 ) -> None:
     """Anonymize a table with several algorithms and compare their losses. No release is written.
@@ -57,6 +58,8 @@ def compare(
     arguments: dict[str, Any] = {"algorithms": words.algorithms(*names)}
     if loss is not None:
         arguments["loss"] = loss
+    if utility:
+        arguments["utility"] = True
     if chart is not None:
         check_picture_name(chart)
     with terminal.progress() as progress:

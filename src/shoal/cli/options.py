@@ -11,6 +11,7 @@ __all__ = [
     "Algorithms",
     "Chart",
     "ComparedLoss",
+    "ComparedUtility",
     "Delimiter",
     "DemoOutput",
     "Encoding",
@@ -83,6 +84,14 @@ ComparedLoss = Annotated[
         "--loss",
         metavar="NAME",
         help="The metric that the chart shows against the time; gcp by default. See `shoal list metrics`.",
+        panel=METHOD_PANEL,
+    ),
+]
+ComparedUtility = Annotated[
+    bool | None,
+    option(
+        "--utility",
+        help="Also measure what analysts lose: propensity score, marginals, correlations, a regression.",
         panel=METHOD_PANEL,
     ),
 ]

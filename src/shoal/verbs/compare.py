@@ -105,6 +105,11 @@ class Comparison:
             title: ["-" if row.get(name) is None else number(row[name]) for row in self.rows]
             for name, title in titles.items()
         }
+        # The measures of analysts, if they were requested.
+        measured: dict[str, Any] = next((row["utility"] for row in self.rows if "utility" in row), {})
+        for name in measured:
+            values = [row.get("utility", {}).get(name) for row in self.rows]
+            cells[name] = ["-" if value is None else number(value) for value in values]
         return {"algorithm": [row["algorithm"] for row in self.rows], **cells}
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -158,6 +163,7 @@ def compare(
     *,
     algorithms: Sequence[str | Algorithm] | None = None,
     loss: str = "gcp",
+    utility: bool = False,
     progress: Progress | None = None,
     **options: Unpack[ComparedOptions],
 ) -> Comparison:
@@ -174,6 +180,9 @@ def compare(
     loss : str
         The metric on the vertical axis of the chart, a name of `shoal.metrics.METRICS`. All metrics are computed,
         against the table before any coarsening.
+    utility : bool
+        Whether to measure what analysts lose as well (`Release.analyst_utility`); each row then has `utility`, with the
+        values by key.
     progress : callable, optional
         Called regularly with (algorithm, done, total).
 
@@ -229,7 +238,9 @@ def compare(
     # The table is parsed already, so the options of reading are cleared.
     read: dict[str, Any] = dict.fromkeys(fields_in("forms", "reading"))
     base = replace(request, engine="auto", memory=None, output=None, **read)
-    found = [_measure(opened.frame, replace(base, algorithm=one), progress or silent) for one in algorithms]
+    found = [
+        _measure(opened.frame, replace(base, algorithm=one), progress or silent, utility=utility) for one in algorithms
+    ]
     rows = [row for row, _ in found]
     # If no algorithm has a release, the comparison fails like `anonymize` does.
     infeasible = [error for _, error in found if isinstance(error, InfeasibleError)]
@@ -253,7 +264,9 @@ def fitting_algorithms(request: Request) -> list[str]:
     return [name for name in quick if unsupported(ALGORITHMS[name], request.requirement, request.preferences) is None]
 
 
-def _measure(frame: pl.DataFrame, request: Request, progress: Progress) -> tuple[dict[str, Any], ShoalError | None]:
+def _measure(
+    frame: pl.DataFrame, request: Request, progress: Progress, *, utility: bool
+) -> tuple[dict[str, Any], ShoalError | None]:
     """Run one algorithm, and return its row and the error if it failed."""
     name = request.algorithm if isinstance(request.algorithm, str) else request.algorithm.name
 
@@ -278,6 +291,8 @@ def _measure(frame: pl.DataFrame, request: Request, progress: Progress) -> tuple
         "groups": certificate.achieved["groups"],
         "guarantee": english(certificate.guarantee.promise),
     }
+    if utility:
+        measures["utility"] = {one.name: one.value for one in release.analyst_utility().measures}
     return {"algorithm": name, "seconds": round(seconds, 4), **measures, "error": None}, None
 
 

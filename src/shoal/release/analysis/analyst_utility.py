@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["AnalystMeasure", "AnalystUtility", "measure_analyst_utility"]
+__all__ = ["AnalystUtility", "measure_analyst_utility"]
 
 _MAX_CELLS_OF_DESIGN = 30_000_000
 """Largest number of numbers in the design of the propensity model."""
