@@ -121,6 +121,7 @@ def measure_analyst_utility(metrics: Metrics) -> AnalystUtility:
     # A measure without a value states why.
     no_pairs = None if pairs else "there is a single column"
     marginal = None if no_pairs else 1000 * (1 - _mean([_pair_distance(before, after, *pair) for pair in pairs]))
+    # Correlations need two columns of numbers that vary.
     numeric = [place for place, one in enumerate(before) if _varies(one)]
     correlations = [
         abs(_correlation(before[i], before[j]) - _correlation(after[i], after[j])) for i, j in combinations(numeric, 2)
@@ -170,6 +171,7 @@ def _varies(column: ExpectedColumn) -> bool:
 
 def _correlation(one: ExpectedColumn, other: ExpectedColumn) -> float:
     """Compute Pearson's correlation of two columns of numbers from expected moments; 0 if one is constant."""
+    # Variances include those within cells, so that a wide cell weakens the correlation.
     total = float(one.counts.sum())
     means = [float(column.weights @ column.values) / total for column in (one, other)]
     spreads = [
@@ -211,6 +213,7 @@ def _logistic(design: Floats, outcomes: Floats, counts: Floats) -> Floats:
     """Fit a logistic regression by Newton's method."""
     coefficients = np.zeros(design.shape[1])
     for _ in range(_ROUNDS):
+        # One step: solve the linear system of the second derivatives.
         scores = 1 / (1 + np.exp(-design @ coefficients))
         slopes = counts * scores * (1 - scores)
         curvature = design.T @ (design * slopes[:, None]) + _RIDGE * np.eye(design.shape[1])
@@ -232,6 +235,7 @@ def _overlaps(before: list[ExpectedColumn], after: list[ExpectedColumn]) -> tupl
     intervals = [_regression(columns, numeric[-1]) for columns in (before, after)]
     if intervals[0] is None or intervals[1] is None:
         return {}, "the regression has no unique solution"
+    # A column of categories has a coefficient for each one but the first.
     names = [
         one.name if one.numeric else f"{one.name} {number}"
         for place, one in enumerate(before)
@@ -260,6 +264,7 @@ def _regression(columns: list[ExpectedColumn], target: int) -> list[tuple[float,
             theirs = slice(sizes[later], sizes[later + 1])
             moments[mine, theirs] = cross_moments(one, others[later], one.design, others[later].design)
             moments[theirs, mine] = moments[mine, theirs].T
+    # Variables of very different scales are compared on a common one.
     degrees = total - len(moments)
     scale = np.sqrt(np.maximum(np.diag(moments), 1e-300))
     if degrees <= 0 or np.linalg.matrix_rank(moments / np.outer(scale, scale), tol=1e-10) < len(moments):
@@ -273,6 +278,7 @@ def _regression(columns: list[ExpectedColumn], target: int) -> list[tuple[float,
 
 def _overlap(one: tuple[float, float], other: tuple[float, float]) -> float:
     """Compute the mean share of two intervals that they have in common; negative if they are apart."""
+    # The common part may be negative.
     common = min(one[1], other[1]) - max(one[0], other[0])
     widths = [high - low for low, high in (one, other)]
     if min(widths) <= 0:

@@ -124,9 +124,11 @@ def columns_of(metrics: Metrics) -> tuple[list[ExpectedColumn], list[ExpectedCol
 
 def _unchanged(column: Column, counts: NDArray[np.int64]) -> ExpectedColumn:
     """Return a column whose labels are its values."""
+    # Each value belongs to exactly one category.
     places = _categories(column, counts)
     memberships = np.zeros((column.size, int(places.max(initial=0)) + 1))
     memberships[np.arange(column.size), places] = 1.0
+    # A missing number has no expectation, so the column counts as categories.
     numbers = np.empty((column.size, 0))
     if column.numbers is not None and not column.has_missing:
         values = np.array([float(number) for number in column.numbers])
