@@ -157,6 +157,7 @@ COMMANDS = [
     "group",
     "inspect",
     "list",
+    "metadata",
     "provenance",
     "query",
     "report",
