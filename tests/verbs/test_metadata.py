@@ -21,8 +21,8 @@ VISITS = pl.DataFrame({"id": [row // 2 for row in range(40)], "age": [20 + row /
 COUNTS = ("healthdcatap:numberOfRecords", "healthdcatap:numberOfUniqueIndividuals")
 
 
-def saved(folder: Path, **options: Any) -> Path:
-    release = shoal.anonymize(VISITS, quasi_identifiers=["age"], k=3, seed=1, **options)
+def saved(folder: Path, table: Any = VISITS, **options: Any) -> Path:
+    release = shoal.anonymize(table, quasi_identifiers=["age"], k=3, seed=1, **options)
     release.save(folder, about=shoal.About(title="Visits", institution="St. Mary's", date="2025-01-02"))
     shutil.rmtree(folder.with_name(f"{folder.name}.private"))
     return folder
@@ -70,5 +70,13 @@ def test_what_is_no_release_or_was_changed_is_an_error(tmp_path: Path) -> None:
         metadata(tmp_path, "dcat")
     folder = saved(tmp_path / "out", direct_identifiers=["id"])
     (folder / "release.csv").write_text("age\n1\n")
-    with pytest.raises(DataError, match="changed after"):
+    with pytest.raises(DataError, match="not the one that the certificate names"):
         metadata(folder, "dcat")
+
+
+def test_a_table_in_several_files_is_counted(tmp_path: Path) -> None:
+    VISITS.write_parquet(tmp_path / "visits.parquet")
+    source = str(tmp_path / "visits.parquet")
+    found = metadata(saved(tmp_path / "out", source, engine="stream", direct_identifiers=["id"]), "dcat")
+    assert found[COUNTS[0]]["@value"] == "40"
+    assert found["dcat:distribution"][0]["dct:title"].startswith("release.parquet/")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import DataError
 from shoal.table import PSEUDONYM
-from shoal.verification.published_folder import read_certificate, read_published
+from shoal.verification.published_folder import COUNTERFEITS, file_digest, read_certificate, read_published
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from os import PathLike
 
-__all__ = ["VOCABULARIES", "metadata"]
+__all__ = ["metadata"]
 
 _MEDIA = {
     ".csv": "text/csv",
@@ -85,25 +85,32 @@ def metadata(folder: str | PathLike[str], vocabulary: str, *, url: str = "", lic
     folder = Path(folder)
     if not (folder / "certificate.json").is_file():
         raise DataError(f"'{folder}' has no certificate.json. Name the public folder of a release.")
-    read = read_published(folder)
     try:
         about = json.loads((folder / "report.json").read_text(encoding="utf-8"))["about"]
     except (OSError, ValueError, KeyError, TypeError):  # releases of a series have none
         about = {}
     certificate = read_certificate(folder / "certificate.json")
+    files = certificate["output"]["files"]
+    for name, facts in files.items():
+        if not (folder / name).is_file() or file_digest(folder / name) != facts["sha256"]:
+            raise DataError(f"The file '{folder / name}' is not the one that the certificate names.")
+    # Of two tables, that of the records counts; a table that was read in pieces has several files.
+    records = sum(
+        facts["rows"] for name, facts in files.items() if name != COUNTERFEITS and Path(name).stem != "persons"
+    )
     # Only pseudonyms, or one record each, show how many persons there are.
     parameters = certificate.get("parameters", {})
     linked, alone = parameters.get("link"), parameters.get("rows_per_person") == 1
-    individuals = read.frame[PSEUDONYM].n_unique() if linked else read.frame.height if alone else None
+    individuals = read_published(folder).frame[PSEUDONYM].n_unique() if linked else records if alone else None
     release = PublicRelease(
         certificate=certificate,
         about=about,
-        records=read.frame.height,
+        records=records,
         individuals=individuals,
         url=url,
         license=license,
     )
-    return VOCABULARIES[vocabulary](release)
+    return _VOCABULARIES[vocabulary](release)
 
 
 def _croissant(release: PublicRelease) -> dict[str, Any]:
@@ -234,7 +241,7 @@ def _organization(kind: str, term: str, release: PublicRelease) -> dict[str, str
     return {"@type": kind, term: release.about["institution"]}
 
 
-VOCABULARIES: Mapping[str, Callable[[PublicRelease], dict[str, Any]]] = {
+_VOCABULARIES: Mapping[str, Callable[[PublicRelease], dict[str, Any]]] = {
     "croissant": _croissant,
     "dcat": _dcat,
     "prov": _prov,
