@@ -56,6 +56,7 @@ def _as_shown(column: pl.Series, labels: Mapping[Any, str]) -> pl.Series:
     """Convert codes to labels, whole floats to integers, and empty text to missing values."""
     import polars as pl
 
+    # Labels of some values only, such as "refused" for 99, would mix text and numbers.
     values = column.drop_nulls().unique()
     # Two codes with the same label would become one value.
     if len(values) and set(values) <= labels.keys() and len(set(labels.values())) == len(labels):

@@ -51,6 +51,7 @@ def check_release(frame: _Frame, spec: Request | str | PathLike[str]) -> _Frame:
     Traceback (most recent call last):
     shoal.errors.ReleaseUnsafeError: The table fails k-anonymity with k = 2 in 1 of 2 groups, with 1 records.
     """
+    # A file is read again for each check, because it may have changed.
     request = spec if isinstance(spec, Request) else Request.from_toml(spec)
     if request.privacy is None and request.k is request.l is request.t is None:
         raise ParameterError("The spec requests no model, so there is nothing to check.")
@@ -63,6 +64,7 @@ def check_release(frame: _Frame, spec: Request | str | PathLike[str]) -> _Frame:
     if odd:
         listed = ", ".join(f"'{name}'" for name in odd)
         raise ReleaseUnsafeError(f"The table has columns that its spec does not publish: {listed}.")
+    # The same measurement as that of any table, with the models and the meaning of cells of the spec.
     found = audit(
         frame,
         quasi_identifiers=schema.quasi_identifiers,

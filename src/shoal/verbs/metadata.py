@@ -90,6 +90,7 @@ def metadata(folder: str | PathLike[str], vocabulary: str, *, url: str = "", lic
     except (OSError, ValueError, KeyError, TypeError):  # releases of a series have none
         about = {}
     certificate = read_certificate(folder / "certificate.json")
+    # Metadata of other files would be wrong, so the hashes are checked first.
     files = certificate["output"]["files"]
     for name, facts in files.items():
         if not (folder / name).is_file() or file_digest(folder / name) != facts["sha256"]:
@@ -115,6 +116,7 @@ def metadata(folder: str | PathLike[str], vocabulary: str, *, url: str = "", lic
 
 def _croissant(release: PublicRelease) -> dict[str, Any]:
     """Describe the files, and the columns of each as text, because cells may be stars and intervals."""
+    # The published columns are those with a role; only one table is described by column.
     roles = release.certificate["columns"]
     columns = [name for role in roles.values() for name in role]
     tables = [name for name in release.files if Path(name).stem == "release"]
@@ -171,6 +173,7 @@ def _croissant(release: PublicRelease) -> dict[str, Any]:
 
 def _dcat(release: PublicRelease) -> dict[str, Any]:
     """Describe the dataset and its distributions, with the numbers of HealthDCAT-AP."""
+    # The number of individuals is left out if it is unknown.
     counts = {"numberOfRecords": release.records, "numberOfUniqueIndividuals": release.individuals}
     about = release.about
     return {
@@ -212,6 +215,7 @@ def _dcat(release: PublicRelease) -> dict[str, Any]:
 
 def _prov(release: PublicRelease) -> dict[str, Any]:
     """State that the files were made by shoal of a table that is not published."""
+    # The original is an entity without a name: its hash is private.
     made = {
         "@id": "#anonymization",
         "@type": "prov:Activity",
@@ -223,6 +227,7 @@ def _prov(release: PublicRelease) -> dict[str, Any]:
             "rdfs:label": f"shoal {release.certificate['shoal']}",
         },
     }
+    # Files are named by their hash, which holds wherever they are copied.
     files = [
         {
             "@id": f"urn:sha256:{facts['sha256']}",
