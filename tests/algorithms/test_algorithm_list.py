@@ -181,7 +181,10 @@ CAPABLE = {
     "hierarchical": {"tds", "full-domain"},
     "judges_releases": {"full-domain"},
     "weights": {"patterns", "patterns-optimal", "full-domain"},
+    "sums_columns": {"exact", "matching", "milp", "sabre", "cluster"},
     "limits": {"full-domain"},
+    "keeps_classes": {"safepub"},
+    "resists_minimality": {"transparent"},
     "divisible": {"tp", "tp+", "hilbert", "mondrian", "mondrian-relaxed", "m-approximation", "sabre", "cluster"},
     "stand_in": {"sabre", "cluster"},
 }
@@ -196,7 +199,7 @@ def test_capabilities_are_declared():
         (True, "requested")
     }
     bytes_of_row = {called: one.capabilities.bytes_of_row(7) for called, one in ALGORITHMS.items()}
-    expected = {"tp": 75, "tp+": 75, "m-approximation": 90, "sabre": 400, "cluster": 200}
+    expected = {"tp": 75, "tp+": 75, "m-approximation": 90, "sabre": 400, "cluster": 200, "safepub": 30}
     assert bytes_of_row == dict.fromkeys(ALGORITHMS, 150) | expected
 
 
