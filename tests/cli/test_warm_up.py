@@ -31,9 +31,11 @@ def test_all_algorithms_can_be_named_and_others_cannot(shoal: Any) -> None:
 
 
 RARE = {
+    "bounds": {"fewest_stars"},
+    "column_sets": {"count_groups_of_sets", "flag_failing_rows", "improve_rows", "star_rows"},
     "common": {"acceptable"},
     "disclosure_risk": {"compute_least_doubt"},
-    "linked": {"cheapest_runs", "failing_bundles", "join_round"},
+    "linked": {"cheapest_runs", "failing_bundles", "join_round", "least_losses_of_units", "raise_charges"},
     "exact": {"close_vectors"},
     "matching": {"pair_costs", "is_cheapest_assignment"},
     "joins": {"collect_covering", "count_meeting"},
@@ -44,7 +46,7 @@ RARE = {
 }
 """Loops of rare requests: distances between values proven optimal, matchings by another way than the solver's, cells
 that cover cells of a population, maps and labels that need a search, counting queries of the library, supply that runs
-out, sets of near values, insensitive columns in pieces, rows of unsorted tables, persons; other loops call `acceptable`
+out, sets of near values, sets of quasi-identifiers, insensitive columns in pieces, rows of unsorted tables, persons; other loops call `acceptable`
 themselves. Their first use compiles them."""
 
 
