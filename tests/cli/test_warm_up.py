@@ -46,8 +46,8 @@ RARE = {
 }
 """Loops of rare requests: distances between values proven optimal, matchings by another way than the solver's, cells
 that cover cells of a population, maps and labels that need a search, counting queries of the library, supply that runs
-out, sets of near values, sets of quasi-identifiers, insensitive columns in pieces, rows of unsorted tables, persons; other loops call `acceptable`
-themselves. Their first use compiles them."""
+out, sets of near values, sets of quasi-identifiers, insensitive columns in pieces, rows of unsorted tables, persons;
+other loops call `acceptable` themselves. Their first use compiles them."""
 
 
 def test_what_first_runs_need_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
