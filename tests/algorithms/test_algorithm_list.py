@@ -53,6 +53,8 @@ def test_every_name_is_its_algorithms():
         "cluster",
         "tds",
         "full-domain",
+        "transparent",
+        "safepub",
         "exact",
         "milp",
     ]
@@ -132,7 +134,7 @@ def test_the_alternatives_to_one_that_cannot():
     assert str(error.value) == (
         "The algorithm 'm-approximation' cannot serve this request: it serves k-anonymity alone. "
         "These can: tp, tp+, hilbert, mondrian, mondrian-relaxed, matching, sabre, cluster, tds, full-domain, "
-        "exact, milp."
+        "transparent, exact, milp."
     )
 
 

@@ -49,6 +49,7 @@ effort = 10
 recoding = "generalization"
 largest_set = 8
 exact_ends = true
+resist = "minimality"
 seed = 7
 keep_order = true
 engine = "spark"
@@ -128,6 +129,7 @@ alpha = "1/3"
 beta = 2
 beta_variant = "basic"
 delta = 1.5
+epsilon = 2
 average_risk = "1/20"
 sample_uniqueness = "1/50"
 population_uniqueness = 0.01
@@ -161,6 +163,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "recoding": "generalization",
     "largest_set": 8,
     "exact_ends": True,
+    "resist": "minimality",
     "seed": 7,
     "keep_order": True,
     "engine": "spark",
@@ -211,6 +214,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "beta": 2,
     "beta_variant": "basic",
     "delta": 1.5,
+    "epsilon": 2,
     "e": 100,
     "average_risk": "1/20",
     "sample_uniqueness": "1/50",
@@ -231,7 +235,7 @@ COLUMNS = {key for key, word in WORDS.items() if word.section == "columns"} - {"
 REPORT = {key for key, word in WORDS.items() if word.section == "report"}
 BY_COLUMN = ("weights", "limits", "coarsen", "hierarchies", "dates", "lists", "parameters")
 WRITTEN = {"output", "format", "spreadsheet_safe", "publish_proof", "strict", "force"}
-LEFT_BY_COMPARE = {"algorithm", "keep_order", "rows", "key", *ENGINE, *WRITTEN, *REPORT}
+LEFT_BY_COMPARE = {"algorithm", "resist", "keep_order", "rows", "key", *ENGINE, *WRITTEN, *REPORT}
 TOLD_BY_NAME = {("tp", "refine")}
 
 

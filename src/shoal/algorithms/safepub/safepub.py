@@ -27,6 +27,11 @@ __all__ = ["SafePub"]
 class SafePub(Algorithm):
     """Each class of equal records is a group: any other group would depend on the records.
 
+    Notes
+    -----
+    The paper also chooses the levels of hierarchies by an exponential mechanism; here they are fixed by the request. The
+    draw of the records and leaving out small classes come before this step (`shoal.pipeline.sampling`).
+
     Examples
     --------
     >>> import shoal
