@@ -29,8 +29,8 @@ class SafePub(Algorithm):
 
     Notes
     -----
-    The paper also chooses the levels of hierarchies by an exponential mechanism; here they are fixed by the request. The
-    draw of the records and leaving out small classes come before this step (`shoal.pipeline.sampling`).
+    The paper also chooses the levels of hierarchies by an exponential mechanism; here they are fixed by the request.
+    The draw of the records and leaving out small classes come before this step (`shoal.pipeline.sampling`).
 
     Examples
     --------
