@@ -25,7 +25,7 @@ def release():
 
 def test_a_table_that_is_its_own_release_loses_nothing():
     table = pl.concat([draw(60)] * 3)
-    same = shoal.anonymize(table, **ROLES, k=2, seed=1).analyst_utility()
+    same = shoal.anonymize(table, **ROLES, k=2, seed=1).utility()
     assert {one.name: one.value for one in same.measures} == pytest.approx(
         {one.name: one.best for one in same.measures}, abs=1e-9
     )
@@ -36,7 +36,7 @@ def test_margins_and_marginals_by_hand():
     table = pl.DataFrame({"age": [30, 30, 30, 31, 40, 40, 40, 40], "town": ["A"] * 8, "pay": [1, 2] * 4})
     found = shoal.anonymize(
         table, **ROLES, k=4, recoding="generalization", algorithm="mondrian", exact_ends=True, seed=1
-    ).analyst_utility()
+    ).utility()
     assert found.margins == {"age": pytest.approx(1 / 8), "town": 0.0}
     # Pairs: age and town differ by 1/8; age and pay: (2,1), (1,1)... become (1,1), (1,1); town and pay are the same.
     before = np.array([[2, 1], [0, 1]]) / 8
@@ -55,7 +55,7 @@ def test_the_propensity_score_is_that_of_statsmodels(release):
     released = np.repeat([0, 1], len(design) // 2)
     model = api.GLM(released, api.add_constant(design), family=api.families.Binomial(), freq_weights=counts).fit()
     error = float(counts @ (model.predict() - 0.5) ** 2 / counts.sum())
-    found = release.analyst_utility()
+    found = release.utility()
     assert found["pmse"] == pytest.approx(error, rel=1e-6, abs=1e-12)
     assert found["pmse_ratio"] == pytest.approx(error / (design.shape[1] / 8 / counts.sum()), rel=1e-6)
 
@@ -87,12 +87,12 @@ def test_correlations_are_those_of_numpy_before(release):
     assert _correlation(before[0], before[2]) == pytest.approx(whole)
     # Cells that stand for several ages make the correlation weaker.
     assert 0 < _correlation(after[0], after[2]) < whole
-    assert release.analyst_utility()["correlations"] == pytest.approx(whole - _correlation(after[0], after[2]))
+    assert release.utility()["correlations"] == pytest.approx(whole - _correlation(after[0], after[2]))
 
 
 def test_what_a_measure_cannot_use_it_says():
     table = pl.DataFrame({"town": ["A", "B"] * 6, "ill": ["flu", "cough", "flu"] * 4})
-    found = shoal.anonymize(table, quasi_identifiers=["town"], sensitive="ill", k=3, seed=1).analyst_utility()
+    found = shoal.anonymize(table, quasi_identifiers=["town"], sensitive="ill", k=3, seed=1).utility()
     reasons = {one.name: one.reason for one in found.measures}
     assert "numbers" in reasons["correlations"]
     assert "numbers" in reasons["overlap"]

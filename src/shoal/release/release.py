@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from shoal._core.validation import Boolean, Instance, OneOf, Optional, validate
 from shoal.io import FORMATS
@@ -226,50 +226,40 @@ class Release(VerifiedTable):
         facts = facts_for_publisher(self, self.certificate, None, drawn=False)
         return plot_risk(risk_rows(facts), size_rows(facts))
 
-    def analyst_utility(self) -> AnalystUtility:
-        """Measure what analysts lose, in their own terms: propensity score, marginals, correlations and a regression.
+    @overload
+    def utility(self) -> AnalystUtility: ...
 
-        A published cell counts as each of its values with the same probability, independently of the other cells of its
-        record; a star as each value of the column. The result needs no further package, and works for every engine that
-        has the cells with their counts.
-
-        Returns
-        -------
-        AnalystUtility
-            A table of measures; a measure that cannot be computed states why. Private, because it depends on the
-            original table.
-
-        Examples
-        --------
-        >>> import polars as pl, shoal
-        >>> people = pl.DataFrame({"age": [30, 31, 40, 41] * 5, "sex": ["f", "m"] * 10, "pay": [2, 3, 4, 5] * 5})
-        >>> release = shoal.anonymize(people, quasi_identifiers=["age", "sex"], sensitive="pay", k=5, seed=1)
-        >>> release.analyst_utility()["margins"]
-        0.0
-        """
-        return measure_analyst_utility(self.metrics)
+    @overload
+    def utility(
+        self, target: str, model: Any = None, *, folds: int = 5, scoring: str | None = None, seed: int | None = 0
+    ) -> Utility: ...
 
     def utility(
         self,
-        target: str,
+        target: str | None = None,
         model: Any = None,
         *,
         folds: int = 5,
         scoring: str | None = None,
         seed: int | None = 0,
-    ) -> Utility:
-        """Measure the loss of prediction quality by cross-validation on the original and on the published table.
+    ) -> AnalystUtility | Utility:
+        """Measure what analysts lose: a table of measures, or the loss of prediction quality for one column.
 
-        In each fold, one model is trained and evaluated on original values, and another one on the published cells of
-        the same records. Both are scored against the true target. Numbers and dates are encoded by their bounds (two
-        features each; a missing bound is replaced by the median, with an indicator), other columns by indicators of
-        their cells. Requires scikit-learn: `pip install 'shoal-privacy[learn]'`.
+        Without a target, the measures are the propensity score, marginals, correlations and a regression. A published
+        cell counts as each of its values with the same probability, independently of the other cells of its record; a
+        star as each value of the column. No further package is required.
+
+        With a target, the prediction is cross-validated on the original and on the published table. In each fold, one
+        model is trained and evaluated on original values, and another one on the published cells of the same records.
+        Both are scored against the true target. Numbers and dates are encoded by their bounds (two features each; a
+        missing bound is replaced by the median, with an indicator), other columns by indicators of their cells.
+        Requires scikit-learn: `pip install 'shoal-privacy[learn]'`.
 
         Parameters
         ----------
-        target : str
-            The column to predict. For a quasi-identifier, the training target is the midpoint of the bounds, or the
-            class if the cell shows one.
+        target : str, optional
+            The column to predict; the other parameters apply to this prediction alone. For a quasi-identifier, the
+            training target is the midpoint of the bounds, or the class if the cell shows one.
         model : estimator, optional
             A classifier or regressor of scikit-learn, which is cloned. The default is a random forest: a regressor for
             numbers, and a classifier for other columns and for integers with at most 20 distinct values.
@@ -282,17 +272,28 @@ class Release(VerifiedTable):
 
         Returns
         -------
-        Utility
-            The scores of each fold: `before`, `after`, and `baseline` of a model without features. Private, because it
-            depends on the original table.
+        AnalystUtility or Utility
+            Without a target, the table of measures; a measure that cannot be computed states why. With a target, the
+            scores of each fold: `before`, `after`, and `baseline` of a model without features. Private, because both
+            depend on the original table.
 
         Raises
         ------
         UsageError
             If the column does not exist, or there are too few rows to learn from.
         MissingExtraError
-            If scikit-learn is not installed.
+            If there is a target, and scikit-learn is not installed.
+
+        Examples
+        --------
+        >>> import polars as pl, shoal
+        >>> people = pl.DataFrame({"age": [30, 31, 40, 41] * 5, "sex": ["f", "m"] * 10, "pay": [2, 3, 4, 5] * 5})
+        >>> release = shoal.anonymize(people, quasi_identifiers=["age", "sex"], sensitive="pay", k=5, seed=1)
+        >>> release.utility()["margins"]
+        0.0
         """
+        if target is None:
+            return measure_analyst_utility(self.metrics)
         return measure_utility(self, target, model, folds=folds, scoring=scoring, seed=seed)
 
     def _repr_html_(self) -> str:

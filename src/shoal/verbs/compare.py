@@ -181,7 +181,7 @@ def compare(
         The metric on the vertical axis of the chart, a name of `shoal.metrics.METRICS`. All metrics are computed,
         against the table before any coarsening.
     utility : bool
-        Whether to measure what analysts lose as well (`Release.analyst_utility`); each row then has `utility`, with the
+        Whether to measure what analysts lose as well (`Release.utility`); each row then has `utility`, with the
         values by key.
     progress : callable, optional
         Called regularly with (algorithm, done, total).
@@ -292,7 +292,7 @@ def _measure(
         "guarantee": english(certificate.guarantee.promise),
     }
     if utility:
-        measures["utility"] = {one.name: one.value for one in release.analyst_utility().measures}
+        measures["utility"] = {one.name: one.value for one in release.utility().measures}
     return {"algorithm": name, "seconds": round(seconds, 4), **measures, "error": None}, None
 
 
