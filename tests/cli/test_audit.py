@@ -166,3 +166,24 @@ def test_lists_are_not_taken_for_one_value(shoal: Any, tmp_path: Path) -> None:
     refused = shoal("audit", tmp_path / "out", "-l", 2)
     assert refused.code == 2
     assert "checks no model" in " ".join(refused.err.split())
+
+
+def test_the_verdict_about_persons_is_that_of_the_failures(shoal: Any, tmp_path: Path) -> None:
+    file = tmp_path / "visits.csv"
+    file.write_text("pat,age,dx\n1,20,a\n2,20,a\n3,30,a\n4,30,b\n")
+    persons = ["audit", str(file), "--qi", "age", "--sensitive", "dx", "--person", "pat"]
+    for models in (
+        ["-l", "2"],
+        ["-l", "2", "--harmless", "b"],
+        ["-k", "3"],
+        ["-k", "3", "--alpha", "0.6"],
+        ["-t", "0.1"],
+    ):
+        for more in ([], ["--link"]) if "--harmless" not in models else ([],):
+            run = shoal(*persons, *models, *more)
+            assert run.code == 3
+            assert "It satisfies" not in " ".join(run.out.split())
+            assert "It does not satisfy" in " ".join(run.out.split())
+    run = shoal(*persons, "-k", "2", "-l", "2")
+    assert "It satisfies k-anonymity" in " ".join(run.out.split())
+    assert "It does not satisfy l-diversity" in " ".join(run.out.split())

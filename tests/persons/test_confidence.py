@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.persons import confidence_by_matchings
 
+import shoal
 from shoal.disclosure_risk.confidence import person_confidence, person_figures
 from shoal.disclosure_risk.confidence_kernel import compute_least_doubt
 from shoal.verification import count_groups
@@ -86,3 +88,22 @@ def test_the_figures() -> None:
         },
         "confidence": {"v": {"largest": 0.9445, "limit": "1/2", "units_above": 3}},
     }
+
+
+def test_harmless_values_are_known_and_the_others_still_bounded() -> None:
+    frame = pl.DataFrame(
+        {
+            "pid": [person for person in range(8) for _ in range(3)],
+            "age": [30] * 24,
+            "ill": ["no", "flu", "no", "no", "flu", "gout", "no", "no", "flu", "no", "cold", "no"] * 2,
+        }
+    )
+    given = {"quasi_identifiers": ["age"], "sensitive": "ill", "person": "pid", "k": 2, "l": 2, "harmless": "no"}
+    (figures,) = shoal.anonymize(frame, **given, seed=1).certificate.to_dict()["persons"]
+    stated = figures["confidence"]["ill"]
+    # Six of 24 rows have the most frequent other value, and each person has three rows.
+    expected = 1 - Fraction(math.comb(18, 3), math.comb(24, 3))
+    assert stated["limit"] == "1/2"
+    assert stated["largest"] == math.ceil(expected * 10_000) / 10_000
+    assert stated["units_above"] == 8
+    assert "sure_of_persons" in {one.code for one in shoal.anonymize(frame, **given, seed=1).warnings}

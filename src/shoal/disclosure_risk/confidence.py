@@ -19,6 +19,7 @@ import numpy as np
 from shoal.disclosure_risk.confidence_kernel import compute_least_doubt
 from shoal.disclosure_risk.figures import Threshold
 from shoal.disclosure_risk.reidentification import Reidentification, reidentification_of_persons
+from shoal.models.naming import places_of
 from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_up
 from shoal.verification import count_groups, name_units
 
@@ -101,6 +102,7 @@ def measure_persons(
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
     limit: Fraction | None = None,
+    harmless: Sequence[str] = (),
     k: int = 1,
     times: NDArray[np.int64] | None = None,
 ) -> list[dict[str, Any]]:
@@ -116,6 +118,8 @@ def measure_persons(
         Roles of the columns.
     limit : Fraction, optional
         The share that models allow one value to have of a group.
+    harmless : sequence of str
+        Sensitive values that may be known: each row that has one counts as if its value were its own.
     k : int
         Requirement of a model: a risk of 1 / k is acceptable, or 1 / 5 if there is no requirement (1).
     times : int64 array, optional
@@ -128,11 +132,29 @@ def measure_persons(
     """
     if units is None:
         return []
-    with_units, named = name_units(frame, units)
+    with_units, named = name_units(_with_own_values(frame, sensitive, harmless) if harmless else frame, units)
     found = count_groups(with_units, quasi_identifiers, [*named.values(), *sensitive], times=times)
     attributes = list(zip(sensitive, found[len(named) :], strict=True))
     kinds = zip(named, found, strict=False)
     return [person_figures(kind, counts, attributes, limit, k=k).to_dict() for kind, counts in kinds]
+
+
+def _with_own_values(frame: pl.DataFrame, sensitive: Sequence[str], harmless: Sequence[str]) -> pl.DataFrame:
+    """Number the values of sensitive columns, with a number of its own for each row of a harmless value."""
+    import polars as pl
+
+    for name in sensitive:
+        column = frame.get_column(name)
+        numbers = column.dtype.is_numeric()
+        column = column if numbers else column.cast(pl.String)
+        # Ranks begin with 1; missing values have 0.
+        codes = column.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
+        values = column.drop_nulls().unique().sort().to_list()
+        known = places_of([Fraction(str(value)) if numbers else value for value in values], harmless) >= 0
+        flags = np.append(places_of([None], harmless) >= 0, known)
+        own = np.arange(len(codes)) + len(flags)
+        frame = frame.with_columns(pl.Series(name, np.where(flags[codes], own, codes)))
+    return frame
 
 
 def person_figures(

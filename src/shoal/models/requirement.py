@@ -265,9 +265,20 @@ class Requirement:
         return max([self.k, *(model.least_rows() for model in self.group_models)])
 
     @property
+    def harmless(self) -> tuple[str, ...]:
+        """The sensitive values that need no protection, as they are named."""
+        named = (value for model in self.models if isinstance(model, LDiversity) for value in model.harmless)
+        return tuple(dict.fromkeys(named))
+
+    @property
     def value_share(self) -> Fraction | None:
         """The largest share of a group that one sensitive value may have, or None if no model bounds it."""
-        forms = [model.frequency_form() for model in self.group_models if _uses_values(model)]
+        models = [
+            model.with_own_values() if isinstance(model, LDiversity) else model
+            for model in self.group_models
+            if _uses_values(model)
+        ]
+        forms = [model.frequency_form() for model in models]
         l = max([Fraction(1), *(form[1] for form in forms if form is not None)])
         return 1 / l if l > 1 else None
 

@@ -91,6 +91,7 @@ def certify_release(
             # The linked rows of a person reveal no more together than the bundles allow.
             sensitive=() if request.schema.linked else request.schema.sensitive,
             limit=request.requirement.value_share,
+            harmless=request.requirement.harmless,
             k=request.requirement.k,
             times=prepared.counts[entries],
         )

@@ -86,11 +86,17 @@ def figures_of_sets(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> 
 
 
 def fails_model(request: Mapping[str, Any], failures: Sequence[Mapping[str, Any]]) -> bool:
-    """Check whether a requested model is among the failures of an audit, for one of its sets or as a whole."""
-    plain = without_sets(request)
+    """Check whether a requested model is among the failures of an audit, for one of its sets or as a whole.
+
+    Failures are of the parts of a model: a part that bounds the size of groups has its k, and no part states whom the
+    model is about.
+    """
+    plain = {name: value for name, value in without_sets(request).items() if name != "of"}
     for failure in failures:
+        part = {name: value for name, value in failure["model"].items() if name != "of"}
+        failed = part == plain or (part["model"] == "k-anonymity" and part["k"] == plain.get("k"))
         columns = failure.get("columns")
         of_set = columns is None or columns == request.get("columns") or len(columns) == request.get("knows")
-        if failure["model"] == plain and of_set:
+        if failed and of_set:
             return True
     return False

@@ -314,6 +314,7 @@ def _judge(
         # The rows of a person tell no more together than bundles allow if they are linked.
         sensitive=() if schema.linked else schema.sensitive,
         limit=None if requirement is None else requirement.value_share,
+        harmless=() if requirement is None else requirement.harmless,
         k=k,
         times=times,
     )
