@@ -140,7 +140,7 @@ def measure_persons(
 
 
 def _with_own_values(frame: pl.DataFrame, sensitive: Sequence[str], harmless: Sequence[str]) -> pl.DataFrame:
-    """Number the values of sensitive columns, with a number of its own for each row of a harmless value."""
+    """Replace the values of sensitive columns by numbers, each row of a harmless value by a number of its own."""
     import polars as pl
 
     for name in sensitive:
