@@ -439,3 +439,23 @@ def test_a_table_of_a_database_goes_the_whole_way(browser, home):
     assert "shoal risk sqlite:///hospital.db::patients" in risk.text
     assert "What was asked for is met" in browser.send("/publish", {"folder": "made"}).text
     assert (home / "made/release.csv").is_file()
+
+
+def test_what_analysts_lose_and_a_risk_of_one_are_no_calm_verdict(browser, home):
+    # Two unrelated columns, so groups of a third of the table show wide ranges; another release has groups of one.
+    lines = ["age,cost,disease", *(f"{row * 37 % 61},{row * row * 17 % 997},d{row % 5}" for row in range(60))]
+    (home / "wide.csv").write_text("\n".join(lines) + "\n")
+    browser.enter()
+    browser.send("/open", {"path": "wide.csv"})
+    roles = {"role-0": "quasi_identifier", "role-1": "quasi_identifier", "role-2": "sensitive"}
+    browser.send("/columns", {**roles, "do": "next"})
+    browser.send("/goal", {"k": "20", "recoding": "generalization"})
+    text = browser.send("/publish", {"folder": "wide"}).text
+    assert "before you publish it" in text
+    assert "What analysts lose" in text
+    assert "of its information." in text
+    assert "100%: somebody can be picked out" not in text
+    browser.send("/goal", {"k": "", "l": "1", "recoding": "generalization"})
+    text = browser.send("/publish", {"folder": "alone"}).text
+    assert "100%: somebody can be picked out with certainty" in text
+    assert '<dd class="high">! 100' in text

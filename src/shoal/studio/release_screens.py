@@ -21,6 +21,10 @@ __all__ = ["cancel", "publish", "publishing", "released"]
 
 _MANY_STARS = 0.5
 """Share of stars of a column from which its release is worth a look."""
+_MUCH_LOST = 0.5
+"""Loss of a column above which its release is worth a look."""
+_HIGH_RISK = 0.2
+"""Highest risk above which it is marked, as on the screen of the original table."""
 _BACK = ("/", "/columns", "/risk", "/goal", "/coarser", "/compare", "/publish", "/attack", "/series", "/release")
 
 
@@ -116,16 +120,18 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
     certificate = done.facts["certificate"]
     sensitive = made.plan.names_of("sensitive")
+    risk = risk_figures(certificate)[0]
     return page(
         "release.html.j2",
         studio,
         step="publish",
         made=made,
         facts=done.facts,
-        concerns=_rank_concerns(done.facts, made.plan),
+        concerns=_rank_concerns(done.facts, made.plan, risk),
         protects=_classify_protection(done.facts, made.plan),
         certificate=certificate,
-        risk=risk_figures(certificate)[0],
+        risk=risk,
+        high_risk=_HIGH_RISK,
         files=FILES,
         tables=[one for one in done.facts["files"] if one not in FILES],
         listed=[one for one in FILES if one in done.facts["files"]],
@@ -137,18 +143,25 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     )
 
 
-def _rank_concerns(facts: Mapping[str, Any], plan: Plan) -> list[tuple[str, list[list[str]]]]:
+def _rank_concerns(
+    facts: Mapping[str, Any], plan: Plan, risk: Mapping[str, Mapping[str, Any]]
+) -> list[tuple[str, list[list[str]]]]:
     """Group the warnings about a release by subject, the most serious first, and by kind."""
     found = [(one["code"], one["text"]) for one in facts["warnings"]]
     if plan.rows == RECORDS:
         found.append(("repeated_person", plan.whose))
+    if risk.get("after") and risk["after"]["highest"] >= 1:
+        found.append(("certain_match", "The highest risk is 100%: somebody can be picked out with certainty."))
     warned = {one["column"] for one in facts["warnings"] if one["code"] == "mostly_stars"}
-    # Below the threshold of a warning, many stars are still worth a look.
-    found += [
-        ("many_stars", f"{percent(one['stars'])} of the cells of '{visible(one['name'])}' are stars.")
-        for one in facts["columns"]
-        if one["stars"] >= _MANY_STARS and one["name"] not in warned
-    ]
+    # Below the threshold of a warning, many stars and wide ranges are still worth a look.
+    for one in facts["columns"]:
+        if one["name"] in warned:
+            continue
+        name = visible(one["name"])
+        if one["stars"] >= _MANY_STARS:
+            found.append(("many_stars", f"{percent(one['stars'])} of the cells of '{name}' are stars."))
+        elif one["loss"] > _MUCH_LOST:
+            found.append(("much_lost", f"'{name}' has lost {percent(one['loss'])} of its information."))
     # A subject without codes takes the kinds that no other subject lists.
     ranked: list[tuple[str, list[list[str]]]] = []
     for title, codes in CONCERNS:

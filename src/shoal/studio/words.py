@@ -209,12 +209,20 @@ CONCERNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "What may still be learned about persons",
         (
-            *("repeated_person", "published_person", "uncounted_persons", "sure_of_persons", "small_k", "small_l"),
+            *(
+                "certain_match",
+                "repeated_person",
+                "published_person",
+                "uncounted_persons",
+                "sure_of_persons",
+                "small_k",
+                "small_l",
+            ),
             *("near_unique_insensitive", "near_unique_sensitive", "exact_ends", "large_sets", "dominant_value"),
             "values_read_alike",
         ),
     ),
-    ("What analysts lose", ("mostly_stars", "many_stars")),
+    ("What analysts lose", ("mostly_stars", "many_stars", "much_lost")),
     ("How the table is read", ()),
 )
 """Groups of warnings about a release, the most serious first: title, and kinds of warnings; the last has all others."""
