@@ -5,11 +5,14 @@ from __future__ import annotations
 import html
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from shoal._core.words import percent
+from shoal.cli.main import app
 from shoal.report.person_risk import risk_figures
 
 from .conftest import ROWS, Browser
@@ -67,7 +70,8 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
-def test_a_release_protects_persons(asked, visits, home, kind):
+def test_a_release_protects_persons(asked, visits, home, kind, monkeypatch):
+    monkeypatch.chdir(home)
     form, standing = ANSWERS[kind]
     asked.send("/open", {"path": visits})
     columns = asked.send("/persons", {**form, "column": "1"})
@@ -93,7 +97,7 @@ def test_a_release_protects_persons(asked, visits, home, kind):
     assert certificate["persons"][0]["units"] == PEOPLE
     # The figures of risk are those of persons, before and after, or of bundles.
     figures = risk_figures(certificate)[0]
-    figure = r"{} risk of a person.*?<dd>([^<]*)<small>(?:before: ([^<]*))?</small>"
+    figure = r"{} risk of a person.*?<dd[^>]*>([^<]*)<small>(?:before: ([^<]*))?</small>"
     for name in ("average", "highest"):
         shown = re.search(figure.format(name.capitalize()), released.text, re.DOTALL)
         before = percent(figures["before"][name]) if "before" in figures else None
@@ -102,6 +106,16 @@ def test_a_release_protects_persons(asked, visits, home, kind):
     # With linked rows by bundles, else by what is known of each person: persons are counted.
     assert f"Of {PEOPLE} people in the release, the value of 'disease' is certain for" in attacked
     counted = "Records are counted here, not persons: the records are numbered"
+    # What is shown to do the same names the column, and gives the same sentence.
+    same = dict(re.findall(r'<code data-same="(command|python)">(.*?)</code>', asked.look("/attack").text, re.DOTALL))
+    assert ("targets=people, person='pcode'" in html.unescape(same["python"])) == (kind != "linked")
+    shown = html.unescape(same["command"]).replace("\\\n", "")
+    command = re.search(r"shoal attack homogeneity made.*", shown).group()
+    assert ("--person pcode" in command) == (kind != "linked")
+    outcome = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert f"Of {PEOPLE} people in the release, the value of 'disease' is certain for" in " ".join(
+        outcome.output.split()
+    )
     assert (counted in attacked, "cannot be run on linked rows" in attacked) == (kind != "linked", kind == "linked")
     assert certificate["persons"][0]["least_in_group"] >= 3
     least = {"counted": PEOPLE * VISITS, "one": PEOPLE, "linked": PEOPLE}[kind]

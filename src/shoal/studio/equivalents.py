@@ -148,6 +148,11 @@ def of_attacking(
     """
     sensitive = plan.names_of("sensitive")
     identifier, others = asked.get("identifier", ""), asked.get("others", "")
+    # As in the job: linked rows are attacked by bundles, all others by what is known of each person.
+    request = arguments_in(plan.work)
+    linked, person = bool(request.get("link")), request.get("person")
+    whose = [(flag("columns.person"), listed_names([plan.person]))] if person else []
+    of_persons = f", person={plan.person!r}" if person else ""
     commands = [] if made else [_asking("anonymize", plan.content(output=output))]
     lines = ["from shoal import attacks", "", *_people_in_python(plan)]
     # Linking: the command needs an identifier, whereas Python can number the rows.
@@ -159,17 +164,19 @@ def of_attacking(
     lines.append(f"found = attacks.linking_attack({output!r}, {population}, identifier={known})")
     lines.append("print(*found.sentences(), sep='\\n')")
     commands.append(_command(["shoal", "attack", "refinement", output], []))
-    commands.append(_command(["shoal", "attack", "singling-out", output], [(flag("attack.targets"), plan.shown)]))
+    known_people = [(flag("attack.targets"), plan.shown)]
+    commands.append(_command(["shoal", "attack", "singling-out", output], [*known_people, *whose]))
     lines.append(f"print(*attacks.refinement_attack({output!r}).sentences(), sep='\\n')")
-    lines.append(f"print(*attacks.singling_out_attack({output!r}, people).sentences(), sep='\\n')")
+    lines.append(f"print(*attacks.singling_out_attack({output!r}, people{of_persons}).sentences(), sep='\\n')")
     # Homogeneity and inference need a sensitive column.
     if sensitive:
-        known_people = [(flag("attack.targets"), plan.shown)]
-        commands.append(_command(["shoal", "attack", "homogeneity", output], known_people))
-        lines.append(f"found = attacks.homogeneity_attack({output!r}, targets=people)")
+        aimed = [] if linked else [*known_people, *whose]
+        commands.append(_command(["shoal", "attack", "homogeneity", output], aimed))
+        targets = "" if linked else f", targets=people{of_persons}"
+        lines.append(f"found = attacks.homogeneity_attack({output!r}{targets})")
         lines.append("print(*found.sentences(), sep='\\n')")
         if others:
-            both = [*known_people, (flag("attack.controls"), others)]
+            both = [*known_people, (flag("attack.controls"), others), *([] if linked else whose)]
             commands.append(_command(["shoal", "attack", "inference", output], both))
     # Intersection: the populations are listed in the order of the releases.
     if together is not None:
