@@ -21,7 +21,8 @@ _TEXT = (".csv", ".tsv", ".txt")
 _COMPRESSIONS = (".gz", ".zst", ".zstd")
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
 """File name endings of workbooks, which may have several sheets."""
-_OTHERS = (".parquet", ".pq", ".arrow", ".feather", ".ipc", *WORKBOOKS)
+_STATISTICS = (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt")
+_OTHERS = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".orc", *_STATISTICS, *WORKBOOKS)
 ENDINGS = (*_TEXT, *(text + packed for packed in _COMPRESSIONS for text in _TEXT), *_OTHERS)
 """File name endings of tables that the studio lists and opens."""
 _SHOWN_ENDINGS = ", ".join((*_TEXT, ".csv.gz", *_OTHERS))
