@@ -601,7 +601,9 @@ def test_the_studio_is_closed_from_its_page_and_leaves_nothing_of_what_was_dropp
     opened.screen("Which table do you want to publish?")
     opened.page.set_input_files("#file", opened.home / "hospital.csv")
     opened.screen("Who is a person here?")
-    opened.press("Close the studio")
+    opened.page.get_by_text("Close the studio", exact=True).click()
+    assert opened.process.poll() is None, "it asks first"
+    opened.press("Close it now")
     opened.screen("The studio is closed")
     end = time.monotonic() + 30
     while opened.process.poll() is None and time.monotonic() < end:

@@ -396,6 +396,11 @@ def test_closing_forgets_and_stops(browser, monkeypatch, tmp_path):
     browser.studio.stop = lambda: stopped.append(True)
     monkeypatch.setattr(browser.studio.worker, "close", lambda: stopped.append("work"))
     browser.enter()
+    # One click opens the question; the button is behind it.
+    asked = re.search(r"<details><summary>Close the studio</summary>(.*?)</details>", browser.look("/").text, re.S)
+    assert 'action="/close"' in asked.group(1)
+    assert "will be gone" in asked.group(1)
+    assert browser.look("/").text.count('action="/close"') == 1
     assert "The studio is closed" in browser.send("/close").text
     assert stopped == ["work", True]
 
