@@ -197,7 +197,8 @@ def test_the_commands_and_the_python_of_attacks_and_series_run(browser, home, mo
         assert words.pop(0) == "shoal"
         outcome = CliRunner().invoke(app, words)
         assert outcome.exit_code == 0, (command, outcome.stdout, outcome.stderr)
-    assert [words.split()[1] for words in attack["command"]] == ["attack", "attack"]
+    attacks = ["linking", "refinement", "singling-out", "homogeneity"]
+    assert [words.split()[2] for words in attack["command"]] == attacks
     assert [words.split()[2] for words in series["command"]] == ["init", "publish", "verify"]
     for one in home.glob("releases.db*"):
         one.unlink()
