@@ -167,6 +167,7 @@ COMMANDS = [
     "studio",
     "tradeoff",
     "tune",
+    "utility",
     "version",
     "warm-up",
 ]

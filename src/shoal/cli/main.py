@@ -27,7 +27,7 @@ __all__ = ["app", "run"]
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _PANELS: Mapping[str, str] = {
     **dict.fromkeys(("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "report"), _ONCE),
-    **dict.fromkeys(("provenance", "metadata", "demo", "studio"), _ONCE),
+    **dict.fromkeys(("utility", "provenance", "metadata", "demo", "studio"), _ONCE),
     **dict.fromkeys(("apply", "republish", "query", "attack"), _AGAIN),
     "group": _CLASSES,
     **dict.fromkeys(("datasets", "list", "schema", "warm-up", "version"), _ITSELF),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["AnalystUtility", "measure_analyst_utility"]
+__all__ = ["AnalystUtility", "compare_columns", "measure_analyst_utility"]
 
 _MAX_CELLS_OF_DESIGN = 30_000_000
 """Largest number of numbers in the design of the propensity model."""
@@ -110,8 +110,11 @@ def measure_analyst_utility(metrics: Metrics) -> AnalystUtility:
     metrics : Metrics
         The original table, its groups, and the published cells of every group.
     """
-    before, after = columns_of(metrics)
-    recoded = len(metrics.table.quasi_identifiers)
+    return compare_columns(*columns_of(metrics), recoded=len(metrics.table.quasi_identifiers))
+
+
+def compare_columns(before: list[ExpectedColumn], after: list[ExpectedColumn], *, recoded: int) -> AnalystUtility:
+    """Compute all measures from columns before and after, the first of which are the quasi-identifiers."""
     margins = {
         one.name: _distance(one.margin, other.margin) for one, other in zip(before, after[:recoded], strict=False)
     }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["ExpectedColumn", "columns_of", "cross_moments"]
+__all__ = ["ExpectedColumn", "columns_of", "cross_moments", "unchanged"]
 
 MAX_BINS = 20
 """Largest number of categories of a column; ordered values are divided at quantiles, rare values share a category."""
@@ -112,17 +112,17 @@ def columns_of(metrics: Metrics) -> tuple[list[ExpectedColumn], list[ExpectedCol
     table, counts = metrics.table, metrics.table.multiplicities
     before, after = [], []
     for column, recoded in zip(table.quasi_identifiers, metrics.recoding.columns, strict=True):
-        original = _unchanged(column, counts)
+        original = unchanged(column, counts)
         before.append(original)
         after.append(_published(original, column, recoded, recoded.group_codes[metrics.groups]))
     # Sensitive columns are published unchanged.
     for column in table.sensitive:
-        before.append(_unchanged(column, counts))
+        before.append(unchanged(column, counts))
         after.append(before[-1])
     return before, after
 
 
-def _unchanged(column: Column, counts: NDArray[np.int64]) -> ExpectedColumn:
+def unchanged(column: Column, counts: NDArray[np.int64]) -> ExpectedColumn:
     """Return a column whose labels are its values."""
     # Each value belongs to exactly one category.
     places = _categories(column, counts)
