@@ -70,10 +70,10 @@ def measure_published_utility(
             "the records that it was made of."
         )
     schema = Schema(quasi_identifiers=tuple(meanings), sensitive=sensitive)
-    table = encode(original.select(names), schema)
+    encoded = encode(original.select(names), schema)
     before, after = [], []
-    for column in (*table.quasi_identifiers, *table.sensitive):
-        one = unchanged(column, table.multiplicities)
+    for column in (*encoded.quasi_identifiers, *encoded.sensitive):
+        one = unchanged(column, encoded.multiplicities)
         cells = cell_text(published.get_column(column.name))
         labels = cells.unique(maintain_order=True)
         if column.name in meanings:
