@@ -35,6 +35,7 @@ def test_a_series_is_started_published_checked_and_taken_back(started, home):
     assert "Nothing is wrong: 2 of 2 releases were looked at again." in page
     with Ledger(home / LEDGER) as ledger:
         assert [one.state for one in ledger.series("admissions").history()] == ["published", "published"]
+        assert [one.parameters["min_real"] for one in ledger.series("admissions").history()] == [2, 2]
     refused = started.send("/series", {"series": "admissions", "do": "rollback"})
     assert refused.status_code == 422
     page = started.send("/series", {"series": "admissions", "do": "rollback", "unpublished": "yes"}).text

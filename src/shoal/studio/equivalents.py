@@ -246,7 +246,7 @@ def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, ou
     # A series is started only once.
     commands = [] if started else [_command(["shoal", "republish", "init", ledger], options)]
     table = plan.shown or "FILE.csv"
-    publish = [named, (flag("output"), output)]
+    publish = [named, (flag("output"), output), ("--min-real", "2")]
     commands.append(_command(["shoal", "republish", "publish", ledger, table], publish))
     commands.append(_command(["shoal", "republish", "verify", ledger], [named]))
     lines = ["import shoal", "", f"with shoal.Ledger({ledger!r}, create=True) as ledger:"]
@@ -263,7 +263,10 @@ def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, ou
             *((f"        direct_identifiers={direct[1:]!r},",) * bool(direct[1:])),
             "    )",
         ]
-    lines += [f"    series.publish({table!r}, {output!r})", "    print(*series.verify().problems, sep='\\n')"]
+    lines += [
+        f"    series.publish({table!r}, {output!r}, min_real=2)",
+        "    print(*series.verify().problems, sep='\\n')",
+    ]
     return Equivalents(
         command=_first(plan) + "\n".join(commands),
         spec="# Ledgers and series have no spec file: the ledger remembers what a series was started with.",

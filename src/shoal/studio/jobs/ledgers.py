@@ -84,7 +84,10 @@ def publish_next(
     # A series takes no other options of reading.
     given = {name: value for name, value in reading.items() if name in ("delimiter", "encoding")}
     with Ledger(ledger) as opened:
-        made = opened.series(series).publish(source, folder, missing_sensitive=how, progress=progress, **given)
+        # A group of one real person would show that person's exact quasi-identifiers.
+        made = opened.series(series).publish(
+            source, folder, missing_sensitive=how, min_real=2, progress=progress, **given
+        )
         certificate = made.certificate.to_dict()
     return {
         "said": [f"Release {made.number} of '{series}' is written.", certificate["guarantee"]["text"], *made.notes],
