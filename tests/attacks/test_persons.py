@@ -28,7 +28,7 @@ from shoal.attacks import (
     skewness_attack,
 )
 from shoal.cli.main import app
-from shoal.errors import ColumnError, ParameterError, UnsupportedError
+from shoal.errors import ColumnError, DataError, ParameterError, UnsupportedError
 
 ASKED: Reading = {"quasi_identifiers": ["age"], "sensitive": "s"}
 
@@ -252,3 +252,12 @@ def test_links_of_the_sixty() -> None:
     assert (found.attempts, found.successes, found["people"], found["values"]) == (60, 60, 60, None)
     with pytest.raises(ParameterError, match="same column"):
         linking_attack(release, sixty(), identifier="zip", person="patient", quasi_identifiers=QI)
+
+
+def test_targets_with_more_records_than_were_published_are_refused(tmp_path: Path) -> None:
+    once: Any = {"quasi_identifiers": ["age", "zip"], "sensitive": "disease"}
+    shoal.anonymize(sixty(), person="patient", rows_per_person=1, k=5, **once, seed=1).save(tmp_path / "out")
+    with pytest.raises(DataError, match=r"at most 1 record\(s\) of each person"):
+        homogeneity_attack(tmp_path / "out", targets=sixty(), person="patient", **once)
+    one = sixty().unique("patient", keep="first")
+    assert homogeneity_attack(tmp_path / "out", targets=one, person="patient", **once).attempts == 60

@@ -28,10 +28,11 @@ from shoal.attacks.persons import (
 )
 from shoal.attacks.published_table import check_columns, open_table, require_true_values
 from shoal.errors import DataError, NoRowsError, ParameterError
+from shoal.verification.meaning import parameters_of
 from shoal.verification.published_columns import not_understood_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import polars as pl
     from numpy.typing import NDArray
@@ -244,9 +245,21 @@ def open_people(table: PublishedTable, targets: Any, controls: Any, *, attack: s
         raise not_understood_error(problems)
     # The joins are computed once and shared by the attacks on all sensitive columns.
     frames = (people,) if others is None else (people, others)
-    whose = frames if table.person else ()
+    owners = tuple(number_owners(frame, table.person, "the targets and controls") for frame in frames if table.person)
+    _check_published_records(table, owners[:1])
     return People(
-        frames=frames,
-        joins=tuple(join_compatible(table.read(frame), frame) for frame in frames),
-        owners=tuple(number_owners(frame, table.person, "the targets and controls") for frame in whose),
+        frames=frames, joins=tuple(join_compatible(table.read(frame), frame) for frame in frames), owners=owners
     )
+
+
+def _check_published_records(table: PublishedTable, owners: Sequence[NDArray[np.int64]]) -> None:
+    """Refuse targets with more records of a person than the release has, because each would count as published."""
+    parameters = parameters_of(table.reading.get("certificate") or {}) or {}
+    most = parameters.get("rows_per_person")
+    if most is not None and any(np.bincount(one).max(initial=0) > most for one in owners):
+        raise DataError(
+            f"The release has at most {most} record(s) of each person, and the targets have more of some. Give the "
+            "records that were published, or leave out ",
+            Suggestion("person"),
+            ".",
+        )
