@@ -1136,3 +1136,20 @@ def test_a_full_run_ends_within_three_hours(benchmarks):
     parts = benchmarks.__main__._PARTS
     assert set(parts) <= set(benchmarks.durations.MINUTES), "every part has an estimate"
     assert sum(benchmarks.durations.MINUTES[name] for name in parts) <= 165
+
+
+def test_refinement_and_singling_out_are_measured_by_way(benchmarks, settings, monkeypatch):
+    monkeypatch.setattr(
+        benchmarks.refinement, "_WAYS", (("mondrian", "generalization"), ("transparent", "suppression"))
+    )
+    monkeypatch.setattr(benchmarks.refinement, "_COMPARED", [("mondrian", "generalization", False)])
+    tables = list(benchmarks.refinement._tables(settings))
+    small = [(name, frame.head(150), trees) for name, frame, trees in tables[:1]]
+    monkeypatch.setattr(benchmarks.refinement, "_tables", lambda _: iter(small))
+    part = benchmarks.refinement.measure(settings)
+    grids = list(part.figures.values())
+    assert [row[1:4] for row in grids[0]["rows"]] == [
+        ["mondrian", "generalization", "exact"], ["mondrian", "generalization", "shared"],
+        ["transparent", "suppression", "-"],
+    ]  # fmt: skip
+    assert all(len(grid["rows"]) in (1, 3) for grid in grids)

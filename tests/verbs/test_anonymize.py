@@ -533,6 +533,7 @@ class TestComparisons:
             "cluster",
             "tds",
             "full-domain",
+            "transparent",
         ]
 
 

@@ -12,6 +12,7 @@ from tests.oracles.oracles import optimal_partition, penalty_of_group, predicate
 from tests.oracles.strategies import code_tables, hierarchy_rows, requirements
 
 import shoal
+from shoal._core import threads as thread_pools
 from shoal.algorithms import Cluster, Problem, Sabre
 from shoal.algorithms.cluster import cluster
 from shoal.algorithms.local_search import neighbourhood
@@ -271,7 +272,7 @@ def test_groups_do_not_depend_on_the_threads_that_look_for_neighbours(monkeypatc
     columns, values = mixed(9, 400)
     found, told = [], []
     for threads, stretch in ((2, 10_000), (1, 7), (3, 7)):
-        monkeypatch.setattr(neighbourhood, "_THREADS", threads)
+        monkeypatch.setattr(thread_pools, "usable_cores", lambda threads=threads: threads)
         monkeypatch.setattr(neighbourhood, "_STRETCH", stretch)
         steps = []
         asked = problem(columns, values, KAnonymity(3), progress=lambda *step, steps=steps: steps.append(step))

@@ -222,7 +222,7 @@ def _choice_left(places, filled, node):
     return value
 
 
-@kernel_step
+@allocating_step
 def _carve(places, parts, rest, number, aim, tries, work, random):
     """Cut a part with a weight in a window off the rest; return its weight, -1 if none was found.
 
