@@ -761,7 +761,7 @@ def test_proven_optima_are_timed_and_the_heuristics_are_never_below(benchmarks, 
     found = part.figures["milp:"]
     assert len(found["rows"]) == 4
     heuristics = ["tp", "tp+", "hilbert", "mondrian", "mondrian-relaxed", "m-approximation", "patterns", "sabre"]
-    heuristics += ["cluster", "tds", "full-domain"]
+    heuristics += ["cluster", "tds", "full-domain", "transparent", "safepub"]
     assert found["header"][7:] == heuristics
     for _, _, _, stars, bound, gap, seconds, *others in found["rows"]:
         assert bound <= stars <= min(one for one in others if one is not None)
