@@ -35,9 +35,10 @@ warm-up: $(STAMP)
 	$(BIN)/shoal warm-up
 
 # One process more than there are cores: tests that wait for a browser, Spark or another process leave theirs idle.
+WORKERS = $$($(BIN)/python -c 'import os; print(1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))')
 # WARM=1: the loops are known to be compiled; to find that out takes ten seconds.
 test: $(if $(WARM),$(STAMP),warm-up)
-	$(BIN)/python -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --dist loadgroup -q
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -q
 	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
 	  command -v $$name >/dev/null && exit 0; done; \
 	  echo "NO CHROMIUM WAS FOUND: the studio was NOT tested in a browser. Install it: apt-get install chromium"
@@ -45,7 +46,7 @@ test: $(if $(WARM),$(STAMP),warm-up)
 	  echo "NO JAVA 17 WAS FOUND: the engine of Spark was NOT tested. Install it: apt-get install openjdk-17-jre-headless"
 
 test-fast: warm-up
-	$(BIN)/python -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --dist loadgroup -q -m fast
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -q -m fast
 
 mutants: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'cosmic-ray==8.7.0' coverage
