@@ -21,6 +21,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from statistics import NormalDist
 
+from shoal.models.rationals import round_fraction, round_power_of_e
+
 __all__ = ["estimate_k", "smallest_class", "tail_at_most"]
 
 _FIRST_DIGITS = 40
@@ -54,11 +56,11 @@ def tail_at_most(count: int, mean: Fraction, limit: Fraction, *, with_zero: bool
         down, up = Context(prec=digits, rounding=ROUND_FLOOR), Context(prec=digits, rounding=ROUND_CEILING)
         below, above = _partial_sum(count, mean, down), _partial_sum(count, mean, up)
         if not with_zero:
-            below = down.subtract(below, _round(limit, up))
-            above = up.subtract(above, _round(limit, down))
+            below = down.subtract(below, round_fraction(limit, up))
+            above = up.subtract(above, round_fraction(limit, down))
         # Both sides enclosed by bounds; overlapping enclosures call for more digits.
-        least = down.multiply(_round(1 - limit, down), _exponential(mean, down))
-        greatest = up.multiply(_round(1 - limit, up), _exponential(mean, up))
+        least = down.multiply(round_fraction(1 - limit, down), round_power_of_e(mean, down))
+        greatest = up.multiply(round_fraction(1 - limit, up), round_power_of_e(mean, up))
         if below >= greatest:
             return True
         if above < least:
@@ -149,20 +151,9 @@ def _find_first(holds: Callable[[int], bool], guess: int) -> int:
 
 def _partial_sum(count: int, mean: Fraction, context: Context) -> Decimal:
     """Sum mean**j / j! over j < count, rounded in the direction of the context."""
-    step = _round(mean, context)
+    step = round_fraction(mean, context)
     term = total = Decimal(1)
     for j in range(1, count):
         term = context.divide(context.multiply(term, step), Decimal(j))
         total = context.add(total, term)
     return total
-
-
-def _round(number: Fraction, context: Context) -> Decimal:
-    return context.divide(Decimal(number.numerator), Decimal(number.denominator))
-
-
-def _exponential(exponent: Fraction, context: Context) -> Decimal:
-    """Return e**exponent, rounded in the direction of the context."""
-    # Decimal.exp always rounds to nearest, so one unit in the last place turns it into a bound.
-    nearest = context.exp(_round(exponent, context))
-    return context.next_minus(nearest) if context.rounding == ROUND_FLOOR else context.next_plus(nearest)

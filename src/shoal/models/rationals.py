@@ -8,7 +8,7 @@ replaced by a neighbour with a denominator of at most `n` without changing a dec
 from __future__ import annotations
 
 import math
-from decimal import Context, Decimal
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from numbers import Rational
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,8 @@ __all__ = [
     "logarithm",
     "neighbours",
     "round_down",
+    "round_fraction",
+    "round_power_of_e",
     "round_up",
 ]
 
@@ -158,6 +160,18 @@ def exponential(base: int, exponent: Fraction) -> tuple[Fraction, Fraction]:
     power = Fraction(_DIGITS.power(Decimal(base), rounded))
     error = power * Fraction(_MARGIN)
     return power - error, power + error
+
+
+def round_fraction(number: Fraction, context: Context) -> Decimal:
+    """Round a fraction to the digits of a context, in its direction."""
+    return context.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+def round_power_of_e(exponent: Fraction, context: Context) -> Decimal:
+    """Compute e**exponent, for an exponent of at least 0, rounded down or up as the context says."""
+    # Decimal.exp always rounds to nearest, so one unit in the last place turns it into a bound.
+    nearest = context.exp(round_fraction(exponent, context))
+    return context.next_minus(nearest) if context.rounding == ROUND_FLOOR else context.next_plus(nearest)
 
 
 def round_down(number: Fraction, digits: int) -> float:

@@ -19,6 +19,8 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
+from shoal.models.rationals import logarithm, round_fraction, round_power_of_e
+
 __all__ = ["SAMPLING_SCALE", "least_class", "sampling_threshold"]
 
 SAMPLING_SCALE = 2**64
@@ -62,8 +64,9 @@ def least_class(epsilon: Fraction, delta: Fraction) -> int:
     beta = Fraction(sampling_threshold(epsilon), SAMPLING_SCALE)
     least, greatest = (1 - (1 - beta) / power for power in _bound_exponential(epsilon))
     # A bound for all n (Chernoff): P[Bin(n, beta) > gamma n] <= e^(-n D), D the divergence of gamma from beta.
-    divergence = least * (_ln(least) - _ln(beta)) + (1 - least) * (_ln(1 - least) - _ln(1 - beta)) - Fraction(1, 10**50)
-    n = math.ceil(-_ln(delta) / divergence) + 1
+    divergence = least * (logarithm(least)[0] - logarithm(beta)[1])
+    divergence += (1 - least) * (logarithm(1 - least)[0] - logarithm(1 - beta)[1])
+    n = math.ceil(-logarithm(delta)[0] / divergence) + 1
     # The tails of all larger n are at most delta; the last larger one decides.
     while n > 0 and Fraction(_bound_tail(n, beta, math.floor(least * n) + 1)) <= delta:
         n -= 1
@@ -73,16 +76,7 @@ def least_class(epsilon: Fraction, delta: Fraction) -> int:
 
 def _bound_exponential(exponent: Fraction) -> tuple[Fraction, Fraction]:
     """Bound e^exponent from below and above."""
-    numerator, denominator = Decimal(exponent.numerator), Decimal(exponent.denominator)
-    # Decimal rounds powers to half a unit of the last digit in any context.
-    least = _DOWN.next_minus(_DOWN.exp(_DOWN.divide(numerator, denominator)))
-    greatest = _UP.next_plus(_UP.exp(_UP.divide(numerator, denominator)))
-    return Fraction(least), Fraction(greatest)
-
-
-def _ln(number: Fraction) -> Fraction:
-    """Compute a natural logarithm to more than fifty digits."""
-    return Fraction(_UP.ln(Decimal(number.numerator))) - Fraction(_UP.ln(Decimal(number.denominator)))
+    return Fraction(round_power_of_e(exponent, _DOWN)), Fraction(round_power_of_e(exponent, _UP))
 
 
 def _bound_tail(n: int, beta: Fraction, first: int) -> Decimal:
@@ -90,8 +84,7 @@ def _bound_tail(n: int, beta: Fraction, first: int) -> Decimal:
     if first > n:
         return Decimal(0)
     up = _UP
-    stays, leaves = (up.divide(Decimal(one.numerator), Decimal(one.denominator)) for one in (beta, 1 - beta))
-    odds = up.divide(Decimal((beta / (1 - beta)).numerator), Decimal((beta / (1 - beta)).denominator))
+    stays, leaves, odds = (round_fraction(one, up) for one in (beta, 1 - beta, beta / (1 - beta)))
     # The first term, rounded up in every step.
     term = up.multiply(
         up.multiply(Decimal(math.comb(n, first)), up.next_plus(up.power(stays, first))),
