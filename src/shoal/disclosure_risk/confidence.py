@@ -9,7 +9,7 @@ independently, so the probabilities of several groups are multiplied.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import comb
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ import numpy as np
 from shoal.disclosure_risk.confidence_kernel import compute_least_doubt
 from shoal.disclosure_risk.figures import Threshold
 from shoal.disclosure_risk.reidentification import Reidentification, reidentification_of_persons
-from shoal.models.naming import places_of
+from shoal.models.diversity import count_harmless_once
 from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_up
 from shoal.verification import count_groups, name_units
 
@@ -132,29 +132,14 @@ def measure_persons(
     """
     if units is None:
         return []
-    with_units, named = name_units(_with_own_values(frame, sensitive, harmless) if harmless else frame, units)
+    with_units, named = name_units(frame, units)
     found = count_groups(with_units, quasi_identifiers, [*named.values(), *sensitive], times=times)
-    attributes = list(zip(sensitive, found[len(named) :], strict=True))
+    values = found[len(named) :] if sensitive else ()
+    if harmless:
+        values = tuple(replace(one, counts=count_harmless_once(one, harmless)) for one in values)
+    attributes = list(zip(sensitive, values, strict=True))
     kinds = zip(named, found, strict=False)
     return [person_figures(kind, counts, attributes, limit, k=k).to_dict() for kind, counts in kinds]
-
-
-def _with_own_values(frame: pl.DataFrame, sensitive: Sequence[str], harmless: Sequence[str]) -> pl.DataFrame:
-    """Replace the values of sensitive columns by numbers, each row of a harmless value by a number of its own."""
-    import polars as pl
-
-    for name in sensitive:
-        column = frame.get_column(name)
-        numbers = column.dtype.is_numeric()
-        column = column if numbers else column.cast(pl.String)
-        # Ranks begin with 1; missing values have 0.
-        codes = column.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
-        values = column.drop_nulls().unique().sort().to_list()
-        known = places_of([Fraction(str(value)) if numbers else value for value in values], harmless) >= 0
-        flags = np.append(places_of([None], harmless) >= 0, known)
-        own = np.arange(len(codes)) + len(flags)
-        frame = frame.with_columns(pl.Series(name, np.where(flags[codes], own, codes)))
-    return frame
 
 
 def person_figures(

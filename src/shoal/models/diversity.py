@@ -179,8 +179,7 @@ class LDiversity(GroupModel):
 
     def find_harmless(self, table: Population) -> NDArray[np.bool_]:
         """Flag the codes of the harmless values of an attribute; none if its values are unknown."""
-        labels = table.domain.labels
-        return np.zeros(len(table.totals), dtype=np.bool_) if labels is None else places_of(labels, self.harmless) >= 0
+        return _flag_named(table, self.harmless)
 
     @property
     def _l(self) -> Fraction:
@@ -207,7 +206,7 @@ class LDiversity(GroupModel):
         """Count the rows with the most frequent value of each group; each row with a harmless value counts once."""
         if not self.harmless or not len(groups.sizes):
             return groups.heights
-        counts = np.where(self.find_harmless(groups.population)[groups.values], 1, groups.counts)
+        counts = count_harmless_once(groups, self.harmless)
         heights: NDArray[np.int64] = np.maximum.reduceat(counts, groups.starts[:-1])
         return heights
 
@@ -352,6 +351,17 @@ def _recursive(groups: GroupCounts, l: int, c: Fraction) -> NDArray[np.bool_]:
     remains = place >= l - 1
     np.add.at(tails, group[remains], descending[remains])
     return ~at_most(tails, c.numerator, groups.heights, c.denominator)
+
+
+def count_harmless_once(groups: GroupCounts, harmless: Sequence[str]) -> NDArray[np.int64]:
+    """Count the rows of each value in each group as if each row with a harmless value had a value of its own."""
+    return np.where(_flag_named(groups.population, harmless)[groups.values], 1, groups.counts)
+
+
+def _flag_named(table: Population, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Flag the codes of the named values of an attribute; none if its values are unknown."""
+    labels = table.domain.labels
+    return np.zeros(len(table.totals), dtype=np.bool_) if labels is None else places_of(labels, names) >= 0
 
 
 def _entropy_at_least(groups: GroupCounts, l: Fraction) -> NDArray[np.bool_]:
