@@ -35,7 +35,7 @@ warm-up: $(STAMP)
 	$(BIN)/shoal warm-up
 
 # One process more than there are cores: tests that wait for a browser, Spark or another process leave theirs idle.
-WORKERS = $$($(BIN)/python -c 'import os; print(1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))')
+WORKERS = $$($(BIN)/python -c 'from shoal._core.threads import usable_cores; print(1 + usable_cores())')
 # WARM=1: the loops are known to be compiled; to find that out takes ten seconds.
 test: $(if $(WARM),$(STAMP),warm-up)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -q

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from benchmarks.settings import ROOT, usable_cores
+from benchmarks.settings import ROOT
+from shoal._core.threads import usable_cores
 
 __all__ = ["describe_load", "describe_machine"]
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["ROOT", "Settings", "usable_cores"]
+from shoal._core.threads import usable_cores
+
+__all__ = ["ROOT", "Settings"]
 
 ROOT = Path(__file__).resolve().parent.parent
 """The checkout."""
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True, kw_only=True)
