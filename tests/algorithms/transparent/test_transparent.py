@@ -46,7 +46,7 @@ def runs(algorithm):
 
 
 def transparent(values, points, l, rng):
-    labels = _number_groups(_group_values(values, points, np.bincount(values), l, 1, rng), 1, len(values))
+    labels = _number_groups(_group_values(values, points, l, 1, rng), 1, len(values))
     return [np.flatnonzero(labels == one).tolist() for one in np.unique(labels)]
 
 

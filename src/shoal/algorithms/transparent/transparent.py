@@ -78,7 +78,7 @@ class Transparent(Algorithm):
         problem.progress(self.name, 1, 2)
         if form.l > 1:
             values = table.sensitive[form.sensitive or 0].codes[places].astype(np.int64)
-            groups = _group_values(values, points, np.bincount(values), ceil(form.l), form.k, problem.rng)
+            groups = _group_values(values, points, ceil(form.l), form.k, problem.rng)
         else:  # without values to protect: rows along the curve
             groups = list(np.arange(table.rows)[:, None])
         # Groups of too few rows are joined with the next ones along the curve.
@@ -103,13 +103,12 @@ def _order_along_curve(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.
 def _group_values(
     values: NDArray[np.int64],
     points: NDArray[np.int64],
-    counts: NDArray[np.int64],
     l: int,
     k: int,
     rng: np.random.Generator,
 ) -> list[NDArray[np.int64]]:
     """Group rows, numbered along the curve, by their sensitive values and points."""
-    rows = len(values)
+    rows, counts = len(values), np.bincount(values)
     if int(counts.max()) * l > rows:
         return [np.arange(rows)]  # only with a fraction l: all rows are one group
     # The number of colors is the least power of two that allows groups of k rows, else of l.
