@@ -92,6 +92,14 @@ def test_keys_may_have_different_types() -> None:
     assert release.tables["persons"].height == persons.height
 
 
+def test_large_integers_of_different_types_stay_different() -> None:
+    persons, rows = tables()
+    # Neighbors above 2^53 are one number as floats.
+    moved = (pl.col("patient").cast(pl.UInt64) + 2**60).alias("patient")
+    kept = shoal.anonymize(persons.with_columns(moved), rows=rows.with_columns(moved.cast(pl.Int64)), **ASKED, seed=1)
+    assert kept.tables["persons"].height == persons.height
+
+
 def test_persons_without_rows_are_counted_and_left_out() -> None:
     persons, rows = tables()
     release = shoal.anonymize(persons, rows=rows.filter(pl.col("patient") > 4), **ASKED, seed=1)

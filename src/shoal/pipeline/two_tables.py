@@ -100,14 +100,16 @@ def _check_columns(left: pl.DataFrame, right: pl.DataFrame, key: Sequence[str]) 
 
 
 def _stack_keys(left: pl.DataFrame, right: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
-    """Stack the keys of both tables: numbers as numbers, everything else that differs in type as text."""
+    """Stack the keys of both tables: numbers as numbers, integers and everything else that differ in type as text."""
     import polars as pl
 
     stacked = []
     for name in key:
         columns = [frame.get_column(name) for frame in (left, right)]
         if columns[0].dtype != columns[1].dtype:
-            plain = all(column.dtype.is_numeric() for column in columns)
+            # Floats would make large integers of two persons equal.
+            whole = all(column.dtype.is_integer() for column in columns)
+            plain = not whole and all(column.dtype.is_numeric() for column in columns)
             columns = [column.cast(pl.Float64 if plain else pl.String) for column in columns]
         stacked.append(pl.concat(columns))
     return pl.DataFrame(stacked)
