@@ -21,6 +21,7 @@ import numpy as np
 from shoal._core.facts import Fact
 from shoal.disclosure_risk.agreement import Agreement, encode_values, measure_agreement, share_between
 from shoal.disclosure_risk.figures import Figures
+from shoal.table.classes import mixed_radix_keys
 from shoal.table.counts import multiplicities
 from shoal.table.names import (
     suggests_individual,
@@ -215,13 +216,17 @@ def informative_columns(peek: pl.DataFrame) -> list[str]:
     return sorted((name for name in able if distinct[name] > 1), key=rank)[:_INFORMANTS]
 
 
-def detect_persons(frame: pl.DataFrame, *, limit: int = SAMPLED_ROWS) -> tuple[PersonEvidence, ...]:
+def detect_persons(
+    frame: pl.DataFrame, *, distinct: pl.DataFrame | None = None, limit: int = SAMPLED_ROWS
+) -> tuple[PersonEvidence, ...]:
     """Detect the columns of a table whose values repeat like persons, the most likely persons first.
 
     Parameters
     ----------
     frame : polars.DataFrame
         All columns of the table, including direct identifiers. The order of the rows does not matter.
+    distinct : polars.DataFrame, optional
+        The distinct rows of some of the columns, if they are known.
     limit : int
         Largest number of rows that are compared for each column; of longer tables, all rows of some values are
         compared.
@@ -248,6 +253,10 @@ def detect_persons(frame: pl.DataFrame, *, limit: int = SAMPLED_ROWS) -> tuple[P
     parts = max(1, rows // limit)
     found = []
     for name in person_candidates(peek, rows):
+        # All rows show that values are too few for persons, which the first look could not.
+        values = frame[name] if distinct is None or name not in distinct.columns else distinct[name]
+        if parts > 1 and may_be_code(values.n_unique(), rows):
+            continue
         some = frame if parts == 1 else frame.filter(frame[name].alias("").hash(seed=0) % parts == 0)
         found.append(_find_evidence(some[_put_first(name, informants)], name, sampled=parts > 1))
     return tuple(_count_whole(one, frame[str(one.column)]) for one in _likeliest_first(found))
@@ -348,31 +357,26 @@ def repeated_combinations(
     limit : int
         Largest number of rows that are compared; of longer tables, all rows of some combinations are compared.
     """
-    import polars as pl
-
     stable = [name for name in frame.columns if _is_stable(name)]
     individual = [name for name in stable if suggests_individual(name) and frame[name].n_unique() > 1]
     if len(individual) < _LEAST_INDIVIDUAL or len(stable) < _LEAST_COLUMNS:
         return None
-    # Name columns by number, because Polars interprets the name "*" as all columns.
-    plain = pl.DataFrame([frame[name].alias(str(at)) for at, name in enumerate(stable)])
-    times = pl.Series("times", multiplicities(frame.height, counts))
+    times = multiplicities(frame.height, counts)
     parts = max(1, frame.height // limit)
     # Each individual column must be constant within the combinations of all others; columns in which nearly all rows
     # of the table agree are no evidence.
     constant = []
     for name in individual:
-        at = str(stable.index(name))
-        rows = _sample_combinations(plain.with_columns(times), [one for one in plain.columns if one != at], parts)
-        agreement = _measure_present(encode_values(rows["combination"]), rows[at], rows["times"].to_numpy())
+        rows, combinations = _number_combinations(frame.select(one for one in stable if one != name), parts)
+        agreement = _measure_present(combinations, frame[name].gather(rows), times[rows])
         if agreement is None or not (agreement.constant or agreement.rarely_differs):
             return None
         if agreement.constant:
             constant.append(name)
     if len(constant) < _LEAST_INDIVIDUAL:
         return None
-    rows = _sample_combinations(plain.with_columns(times), plain.columns, parts)
-    combined = np.bincount(encode_values(rows["combination"]), weights=rows["times"].to_numpy())
+    rows, combinations = _number_combinations(frame.select(stable), parts)
+    combined = np.bincount(combinations, weights=times[rows])
     return PersonEvidence(
         column=None,
         records=int(combined.sum()),
@@ -384,14 +388,15 @@ def repeated_combinations(
     )
 
 
-def _sample_combinations(plain: pl.DataFrame, names: Sequence[str], parts: int) -> pl.DataFrame:
-    """Select the rows of one in `parts` combinations of columns, with the combination as a column."""
-    import polars as pl
-
-    combined = plain.with_columns(pl.struct(names).alias("combination"))
+def _number_combinations(frame: pl.DataFrame, parts: int) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
+    """Select the rows of one in `parts` combinations of columns; return them and their combinations, numbered."""
+    rows = np.arange(frame.height)
     if parts > 1:
-        combined = combined.filter(pl.col("combination").hash(seed=0) % parts == 0)
-    return combined
+        rows = np.flatnonzero((frame.hash_rows(seed=0) % parts == 0).to_numpy())
+        frame = frame[rows]
+    coded = [encode_values(column) for column in frame.get_columns()]
+    keys, _ = mixed_radix_keys([(codes, int(codes.max(initial=0)) + 1) for codes in coded], len(rows))
+    return rows, np.unique(keys, return_inverse=True)[1].astype(np.uint32)
 
 
 def _is_stable(name: str) -> bool:

@@ -262,7 +262,8 @@ def persons_of(
         The distinct rows of the quasi-identifiers (and perhaps of other columns) with their numbers, if known.
     """
     # Evidence in the data first, then names of columns, then repeated combinations.
-    found = detect_persons(frame) or _persons_by_name(frame, quasi_identifiers)
+    distinct = None if counted is None else counted[0]
+    found = detect_persons(frame, distinct=distinct) or _persons_by_name(frame, quasi_identifiers)
     if not found:
         rows, times = (frame, None) if counted is None else counted
         repeated = repeated_combinations(rows[list(quasi_identifiers)], times)

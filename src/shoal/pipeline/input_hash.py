@@ -54,8 +54,9 @@ def compute_input_hash(
     salt = new_salt() if salt is None else salt
     if table.rows != frame.height:
         table = encode_raw(frame, table.schema, counts)
-    # Units are not published, so the hash does not depend on them.
-    table = replace(table, units=())
+    # Units are not published, so the hash does not depend on them. Without units the table's classes are known.
+    if table.units:
+        table = replace(table, units=())
     # The canonical order matters only if rows of one cell may differ.
     order = canonical_order(table) if table.rows_may_differ or extra_columns is not None else None
     columns = {} if extra_columns is None or order is None else extra_columns(order)

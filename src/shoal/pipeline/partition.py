@@ -136,6 +136,8 @@ def _solve_part(
     except InfeasibleError as error:
         raise _add_row_numbers(error, prepared, of_row, source) from error
     found.check(rows.rows, len(rows.quasi_identifiers))
+    if np.all(of_row[1:] > of_row[:-1]):  # one row of each cell
+        return of_row.astype(np.int64), np.ones(len(of_row), dtype=np.int64), found
     # Rows of one cell and group are usually adjacent: count runs first, then add up the runs of each entry.
     starts = np.ones(len(of_row), dtype=np.bool_)
     starts[1:] = (of_row[1:] != of_row[:-1]) | (found.groups[1:] != found.groups[:-1])
