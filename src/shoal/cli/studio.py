@@ -23,6 +23,14 @@ Allowed = Annotated[
 ]
 Browser = Annotated[bool, option("--browser/--no-browser", help="Open the address in a browser.")]
 Port = Annotated[int, option("--port", metavar="NUMBER", min=0, max=65535, help="The port; 0 chooses a free one.")]
+Language = Annotated[
+    str,
+    option(
+        "--language",
+        metavar="CODE",
+        help="Language of the screens: en or de; in German the frame and the first screen only.",
+    ),
+]
 Upload = Annotated[
     int,
     option("--max-upload", metavar="MEGABYTES", min=1, help="The maximum size of a file dropped into the page."),
@@ -35,6 +43,7 @@ def studio(
     *,
     allow: Allowed = None,
     browser: Browser = True,
+    language: Language = "en",
     port: Port = 0,
     max_upload: Upload = 1000,
 ) -> None:
@@ -53,7 +62,14 @@ def studio(
     # Fail early if the optional dependencies are missing.
     for library in ("starlette", "uvicorn"):
         require(library, extra="studio", purpose="The studio")
+    from shoal._core.language import languages, use_language
     from shoal.studio import serve
+
+    if language not in languages():
+        raise click.BadParameter(f"Choose one of {', '.join(languages())}.", param_hint="--language")
+    # Fail early if the language needs a package that is missing.
+    with use_language(language):
+        pass
 
     terminal: Terminal = context.obj
 
@@ -67,6 +83,7 @@ def studio(
         port=port,
         max_upload=max_upload * 1_000_000,
         browser=browser,
+        language=language,
         opened=opened,
     )
     terminal.say(plain("The studio is closed."))

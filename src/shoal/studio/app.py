@@ -14,6 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from shoal._core.language import use_language
 from shoal.errors import ShoalError, place_of
 from shoal.studio import (
     attack_screen,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.requests import Request
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     Handler = Callable[[Request], Awaitable[Response]]
 
@@ -94,6 +96,7 @@ def application(studio: Studio) -> Starlette:
         "/series/open": series_screen.open_ledger,
         "/series/start": series_screen.start,
         "/history": screens.go_back,
+        "/language": screens.choose_language,
         "/cancel": release_screens.cancel,
     }
     # Each path of a screen answers GET; a form has the path of its screen, or one below it.
@@ -119,7 +122,22 @@ def application(studio: Studio) -> Starlette:
         Route("/close", _create_close_handler(studio), methods=["POST"]),
         Route("/assets/{name}", _send_asset, methods=["GET"]),
     ]
-    return Starlette(routes=routes, exception_handlers={404: _report_missing_page, 500: _report_bug})
+    made = Starlette(routes=routes, exception_handlers={404: _report_missing_page, 500: _report_bug})
+    made.add_middleware(_InLanguage, studio=studio)
+    return made
+
+
+class _InLanguage:
+    """ASGI middleware that answers each request in the language of the studio."""
+
+    def __init__(self, app: ASGIApp, studio: Studio) -> None:
+        self._app = app
+        self._studio = studio
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        with use_language(self._studio.language):
+            await self._app(scope, receive, send)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from shoal._core.language import marked
+
 __all__ = ["COMPARED", "EXPLAINED", "explained_of_persons"]
 
 
@@ -17,7 +19,7 @@ class Explained:
 
 
 EXPLAINED: Mapping[str, Explained] = {
-    "bytes": Explained(title="Size", meaning="How large the file is. Nothing of it was read yet."),
+    "bytes": Explained(title=marked("Size"), meaning=marked("How large the file is. Nothing of it was read yet.")),
     "rows": Explained(
         title="Records",
         meaning="The rows of the table. Whether a person has one of them or several is asked on the screen Persons.",

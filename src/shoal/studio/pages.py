@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.language import gettext, language, languages, ngettext
 from shoal._core.words import listed, number, percent
 from shoal.studio.explanations import EXPLAINED, explained_of_persons
 from shoal.studio.words import STEPS, coarsening_in_words, date_form_in_words, visible, work_in_words
@@ -45,6 +47,7 @@ def _environment() -> Environment:
     # Values of the table are escaped by default, and a misspelled variable is an error.
     environment = Environment(
         loader=PackageLoader("shoal.studio"),
+        extensions=["jinja2.ext.i18n"],
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -60,8 +63,14 @@ def _environment() -> Environment:
         work=work_in_words,
         size=_size,
         by_kind=_by_kind,
+        translated=gettext,
         as_sentence=lambda text: text[:1].upper() + text[1:],
     )
+    environment.globals["language"] = language
+    # Without Babel there is only English.
+    environment.globals["languages"] = languages() if find_spec("babel") else ()
+    environment.policies["ext.i18n.trimmed"] = True
+    environment.install_gettext_callables(gettext, ngettext, newstyle=True)  # type: ignore[attr-defined]
     return environment
 
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.language import languages
 from shoal.errors import UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
@@ -28,7 +29,7 @@ from shoal.studio.screen_inputs import (
     select_name,
 )
 from shoal.studio.state import Studio, Waiting
-from shoal.studio.words import GOALS, ROLES
+from shoal.studio.words import GOALS, ROLES, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "columns",
     "go_back",
+    "choose_language",
     "choose_sheet",
     "goal",
     "history",
@@ -369,6 +371,16 @@ def go_back(studio: Studio, form: Mapping[str, str]) -> str:
     if step.isdecimal() and len(step) < 6:
         studio.history.go_to(int(step))
     return "/columns" if studio.plan.source else "/"
+
+
+def choose_language(studio: Studio, form: Mapping[str, str]) -> str:
+    """Choose the language of the screens, and return to the screen of the form."""
+    chosen, back = form.get("language", ""), form.get("back", "")
+    if chosen not in languages():
+        raise UsageError("There is no such language.")
+    studio.language = chosen
+    # Only known screens, so that a form cannot redirect to another site.
+    return f"/{back}" if back in [name for name, _ in STEPS[1:]] + ["series", "history"] else "/"
 
 
 def spec_text(studio: Studio) -> str:

@@ -85,6 +85,8 @@ class Studio:
     """The worker that runs jobs."""
     stop: Callable[[], None] = lambda: None
     """Stops the server."""
+    language: str = ""
+    """Code of the language of the screens; English if empty."""
     max_upload: int = 0
     """Maximum size of an uploaded file in bytes."""
     history: History = field(default_factory=History)

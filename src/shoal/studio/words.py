@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from shoal._core.language import marked
+
 __all__ = [
     "CONCERNS",
     "FILES",
@@ -107,15 +109,15 @@ GOALS = (
 """The audiences, the strictest first."""
 
 STEPS = (
-    ("open", "Open"),
-    ("persons", "Persons"),
-    ("columns", "Columns"),
-    ("risk", "Risk now"),
-    ("goal", "Goal"),
-    ("coarser", "Coarser"),
-    ("compare", "Compare"),
-    ("attack", "Attack it"),
-    ("publish", "Publish"),
+    ("open", marked("Open")),
+    ("persons", marked("Persons")),
+    ("columns", marked("Columns")),
+    ("risk", marked("Risk now")),
+    ("goal", marked("Goal")),
+    ("coarser", marked("Coarser")),
+    ("compare", marked("Compare")),
+    ("attack", marked("Attack it")),
+    ("publish", marked("Publish")),
 )
 """The screens in order: path and title."""
 
