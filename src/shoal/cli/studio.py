@@ -28,7 +28,7 @@ Language = Annotated[
     option(
         "--language",
         metavar="CODE",
-        help="Language of the screens: en or de; in German the frame and the first screen only.",
+        help="Language of the screens: en or de; in German only some screens yet.",
     ),
 ]
 Upload = Annotated[
