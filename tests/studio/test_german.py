@@ -43,6 +43,7 @@ def test_the_switch_changes_the_frame_and_the_first_screen(browser: Browser) -> 
         re.findall(r">[^<]*\b(?:the|of|and|with|that|you|is)\b[^<]*<", main.replace(str(browser.studio.paths.home), ""))
         == []
     )
+    assert "Was Sie entschieden haben" in browser.client.get("/history").text
     english = browser.send("/language", {"language": "en", "back": "//elsewhere.example"})
     assert english.url.path == "/"
     assert "Which table do you want to publish?" in english.text
