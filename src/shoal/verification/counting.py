@@ -138,6 +138,8 @@ def _count(
     """Count the groups, and assign each row the code of its group; the groups are in the order of their codes."""
     if times is not None and not (times.shape == (frame.height,) and bool((times >= 1).all())):
         raise InternalError("each row needs a multiplicity of at least 1")
+    if times is not None and bool((times == 1).all()):
+        times = None  # single rows are counted without sorting their multiplicities
     for name in (*quasi_identifiers, *sensitive):
         if name not in frame.columns:
             raise ColumnError(f"There is no column '{name}'. {near_matches(name, frame.columns)}")
