@@ -473,16 +473,27 @@ def test_whole_processes_are_measured_against_another_tree(benchmarks, settings)
     (grid,) = part.figures.values()
     (row,) = grid["rows"]  # the census-like table: there is no copy of Adult
     found = dict(zip(grid["header"], row, strict=True))
-    assert found["run"] == "census-like, d = 4, l = 6, tp+, Parquet, 200 rows"
+    assert (found["run"], found["rows"]) == ("census-like, d = 4, l = 6, tp+, Parquet", 200)
     assert found["ratio"] == found["seconds"] / found["there"]
-    assert found["gcp %"] == found["at most"] > 0
+    assert found["CPU ratio"] == found["CPU"] / found["CPU there"]
+    assert found["gcp %"] == found["gcp % there"] > 0
     assert min(found["CPU"], found["CPU there"]) > 0.1
+    assert min(found["MB"], found["MB there"]) > 50
     assert not part.targets  # small tables are start-up
     frame = pl.DataFrame({"a": range(1000), "b": [row % 2 for row in range(1000)]})
     drawn = benchmarks.rows._drawn(frame, 5_000, 0)
     assert drawn.equals(benchmarks.rows._drawn(frame, 5_000, 0))
     changed = (drawn["a"] % 2 != drawn["b"]).mean()
     assert 0.1 < changed < 0.2  # half of 1 - 0.85**2
+
+
+def test_divided_work_is_planned_for_more_cores(benchmarks):
+    batches = []
+    with benchmarks.rows._timed_pieces(batches):
+        benchmarks.rows.neighbourhood.map_in_threads(lambda item: item, range(3), finished=lambda done: None)
+    assert [len(pieces) for pieces in batches] == [3]
+    pieces = [3.0, 1.0, 1.0, 1.0, 2.0]
+    assert [benchmarks.rows._makespan(pieces, cores) for cores in (1, 2, 5, 16)] == [8.0, 5.0, 3.0, 3.0]
 
 
 def test_what_a_process_takes_counts_those_that_it_started(benchmarks, monkeypatch):

@@ -120,6 +120,7 @@ def make_people_counter(
     *,
     star: str = "*",
     meanings: Mapping[str, Meaning] | None = None,
+    several_groups: bool = False,
     progress: Progress = silent,
 ) -> Fitting:
     """Make a counter of the people of a population who are compatible with the cells of groups.
@@ -135,6 +136,8 @@ def make_people_counter(
         The text of a suppressed cell.
     meanings : mapping of column to Meaning, optional
         Declared meanings of cells.
+    several_groups : bool
+        Whether a person may be in several groups.
     progress : Progress, optional
         Called from time to time.
     """
@@ -143,8 +146,9 @@ def make_people_counter(
         names = groups.columns
         read = read_table(groups, names, star=star, meanings=meanings, true_values=population[names])
         read.require()
-        if population.height < int(rows.sum()):
-            raise DataError(_describe_too_few(population.height, int(rows.sum())))
+        present = int(rows.max() if several_groups else rows.sum())
+        if population.height < present:
+            raise DataError(_describe_too_few(population.height, present))
         cells = [column.codes for column in read.columns.values()]
         # Count the people who fit each group, except groups of stars only.
         placed = _PlacedPopulation.of(read, cells, population)

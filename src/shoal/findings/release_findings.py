@@ -114,8 +114,8 @@ def uncounted_persons(requested: Sequence[Mapping[str, Any]]) -> Iterator[Remark
     requested : sequence of mapping
         The models, as a certificate describes them.
     """
-    # A model of sensitive values counts records, unless it is declared to count persons.
-    about = [(model.get("of"), model.get("k", 1)) for model in requested]
+    # A model of sensitive values counts records, unless it is declared to count persons. Without a k it bounds a risk.
+    about = [(model.get("of"), model.get("k", 2 if model.get("of") == "persons" else 1)) for model in requested]
     if any(of in ("persons", "records") for of, _ in about) and not any(of == "persons" and k > 1 for of, k in about):
         yield Remark(
             code="uncounted_persons",

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.validation import exact_fraction
 from shoal._core.words import quote_columns
 from shoal._messages import Suggestion
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models.anonymity import KAnonymity
+from shoal.models.average_risk import AverageRisk
 from shoal.models.base import GroupCounts, GroupModel, TableModel
 from shoal.models.differential_privacy import DifferentialPrivacy
 from shoal.models.diversity import LDiversity
 from shoal.models.feasible import SensitiveCounts
+from shoal.models.presence import DeltaPresence
 from shoal.models.rationals import neighbours
 from shoal.models.release_counts import ReleaseCounts
 from shoal.models.units import counts_units, models_of_units
@@ -145,6 +148,8 @@ class Requirement:
         populations = {model.people for model in listed if isinstance(model, TableModel)} - {None}
         if len(populations) > 1:
             raise ParameterError("All models that refer to a population must be given the same population table.")
+        if units and not linked:
+            _check_populations(listed, len(units))
         if sets or linked or lists:
             _check_harmless(listed)
         if sets:
@@ -232,6 +237,13 @@ class Requirement:
     def table_models(self) -> tuple[TableModel, ...]:
         """The models that the release must satisfy as a whole."""
         return tuple(part for part in self.parts if isinstance(part, TableModel))
+
+    @property
+    def measured(self) -> tuple[PrivacyModel, ...]:
+        """The models whose figures the published table shows: readers do not know the units that others count."""
+        # Their figures would show how many persons there are.
+        hidden = (AverageRisk, DeltaPresence) if self.units else ()
+        return tuple(model for model in self.models if not isinstance(model, hidden))
 
     @property
     def sampling(self) -> DifferentialPrivacy | None:
@@ -374,7 +386,19 @@ class Requirement:
 
     def release_rules(self, tables: Sequence[Population]) -> tuple[ReleaseRule, ...]:
         """Compile all models of the whole release into clauses; `tables` as for `rules`."""
-        return tuple(rule for model in self.table_models for rule in model.release_rules(tables[0]))
+        # All tables have the same rows. Of several kinds of units, the one with the fewest counts.
+        table = min(tables[: len(self.units)], key=lambda one: one.distinct) if self.counts_units else tables[0]
+        return tuple(rule for model in self.table_models for rule in model.release_rules(table))
+
+    def fewest_units(self, tables: Sequence[Population]) -> int | None:
+        """Count the units of the kind that has the fewest; None if no model counts units.
+
+        Parameters
+        ----------
+        tables : sequence of Population
+            As for `rules`.
+        """
+        return min(table.distinct for table in tables[: len(self.units)]) if self.counts_units else None
 
     def check_feasible(self, tables: Sequence[Population], people: int | None = None) -> None:
         """Check that the whole table, as one group, is acceptable; for monotone models, a release then exists."""
@@ -385,8 +409,11 @@ class Requirement:
             return
         # Models of the whole release: a single group is the best case of a monotone model.
         for whole in self.table_models:
-            if whole.monotone and not whole.satisfied(ReleaseCounts.whole(tables[0].rows, people)):
-                raise InfeasibleError("No release can satisfy ", whole, f": {whole.best_feasible(tables[0])}.")
+            # Of several kinds of units, the fewest units are the worst case.
+            single = ReleaseCounts.whole(tables[0].rows, people, self.fewest_units(tables))
+            if whole.monotone and not whole.satisfied(single):
+                table = min(tables, key=lambda one: one.distinct)
+                raise InfeasibleError("No release can satisfy ", whole, f": {whole.best_feasible(table)}.")
         # Models of groups, for each sensitive attribute.
         for model in self.group_models:
             positions = self.positions_of(model)
@@ -420,6 +447,29 @@ class Requirement:
             ]
         )
         return InfeasibleError("No release can satisfy ", model, f"{clauses}.", *([" ", advice] if advice else []))
+
+
+def _check_populations(models: Sequence[PrivacyModel], kinds: int) -> None:
+    """Check that models that compare with a population hold for units, which have one row each in the population.
+
+    Raises
+    ------
+    ParameterError
+        If several kinds of units are protected, or if a unit with several rows could have too small a presence.
+    """
+    for model in models:
+        if kinds > 1 and isinstance(model, TableModel) and model.people is not None:
+            raise ParameterError(
+                model, " compares with a population, whose rows are units of one kind. Name one kind of unit."
+            )
+        # Counting rows, presence can only be too large.
+        if isinstance(model, DeltaPresence) and exact_fraction(model.low) > 0:
+            raise ParameterError(
+                model,
+                " has a lower bound, for which persons with several records cannot be counted. Set it to 0, or give ",
+                Suggestion("rows_per_person", 1),
+                ".",
+            )
 
 
 def _check_harmless(models: Sequence[PrivacyModel]) -> None:

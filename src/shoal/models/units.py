@@ -1,4 +1,4 @@
-"""k-anonymity of units such as persons: no unit has more than one in k rows of a group."""
+"""Models that count units such as persons instead of rows: k-anonymity, k-map, average risk."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._core.validation import Integer, parameter, validate_declared
+from shoal.errors import InternalError
 from shoal.models.anonymity import KAnonymity, rare_rows
-from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
+from shoal.models.average_risk import AverageRisk
+from shoal.models.base import GroupCounts, GroupModel, ReleaseRule, Rule, RuleKind
 from shoal.models.linear import LinearForm
-from shoal.models.rationals import at_most
+from shoal.models.presence import DeltaPresence, KMap
+from shoal.models.rationals import at_most, round_up
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
     from shoal.models.base import PrivacyModel
     from shoal.models.population import Population
+    from shoal.models.release_counts import ReleaseCounts
 
 __all__ = ["counts_units", "models_of_units"]
 
@@ -70,6 +74,34 @@ class UnitAnonymity(GroupModel):
         return int(self.k)
 
 
+@dataclass(frozen=True, repr=False)
+class UnitAverageRisk(AverageRisk):
+    """Average risk of units: the number of groups over the number of units.
+
+    Choosing one row of a group at random finds a row of unit u with probability r(u, G) / |G|. Summed over all groups,
+    this bounds the probability of finding u at all, and the mean of these sums over the units is the number of groups
+    divided by that of units. `AverageRisk` is interpreted in this way if a table has a person column.
+    """
+
+    def ratio(self, release: ReleaseCounts) -> tuple[int, int]:
+        if release.units is None:
+            raise InternalError("a model that counts units needs their number")
+        return release.groups, release.units
+
+    def measure(self, release: ReleaseCounts) -> dict[str, Any]:
+        # Readers do not know the number of units, which certificates must not disclose.
+        return {}
+
+    def release_rules(self, table: Population) -> tuple[ReleaseRule, ...]:
+        # groups / units <= risk, rounded down.
+        return (ReleaseRule(max_groups=self.limit.numerator * table.distinct // self.limit.denominator),)
+
+    def best_feasible(self, table: Population) -> str:
+        return (
+            f"the smallest feasible risk is {round_up(Fraction(1, max(table.distinct, 1)), 4)}, all rows in one group"
+        )
+
+
 def models_of_units(model: PrivacyModel) -> tuple[PrivacyModel, ...]:
     """Replace a model by the models to check if units are protected: its k then counts units.
 
@@ -82,12 +114,24 @@ def models_of_units(model: PrivacyModel) -> tuple[PrivacyModel, ...]:
     (AlphaKAnonymity(alpha=0.5, k=5), UnitAnonymity(5))
     >>> models_of_units(LDiversity(2))
     (LDiversity(2),)
+    >>> models_of_units(KMap(20, sampling_fraction=0.1))
+    (UnitAnonymity(7),)
     """
-    if isinstance(model, KAnonymity):
-        return (UnitAnonymity(model.k),)
-    return (*model.parts, UnitAnonymity(model.k)) if counts_units(model) else model.parts  # type: ignore[attr-defined]
+    # k = 1 makes the units known to the algorithm and the verification.
+    if isinstance(model, AverageRisk):
+        return UnitAverageRisk(model.risk), UnitAnonymity(1)
+    # k-map by a sampling fraction is k-anonymity, too.
+    parts = tuple(UnitAnonymity(part.k) if isinstance(part, KAnonymity) else part for part in model.parts)
+    also = isinstance(model, GroupModel) and counts_units(model) and not isinstance(model, KAnonymity)
+    return (*parts, UnitAnonymity(model.k)) if also else parts  # type: ignore[attr-defined]
 
 
 def counts_units(model: PrivacyModel) -> bool:
-    """Check if a model counts units once units are protected: a model of groups with a parameter k."""
-    return isinstance(model, GroupModel) and hasattr(model, "k")
+    """Check if a model counts units once units are protected: a model with a parameter k, or of people in all groups.
+
+    A population has one row per unit, so that the models that compare with it count units.
+    """
+    # Models of sensitive values are about records.
+    return isinstance(model, AverageRisk | KMap | DeltaPresence) or (
+        isinstance(model, GroupModel) and hasattr(model, "k")
+    )

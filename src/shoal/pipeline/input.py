@@ -249,14 +249,31 @@ def open_assessed(
 
 
 def open_population(
-    population: Any, names: Sequence[str], delimiter: str | None = None, encoding: str | None = None
+    population: Any,
+    names: Sequence[str],
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    *,
+    units: Sequence[Sequence[str]] = (),
 ) -> pl.DataFrame:
     """Open the table of a population, and select its quasi-identifiers.
+
+    Parameters
+    ----------
+    population : path or frame
+    names : sequence of str
+        The quasi-identifiers.
+    delimiter, encoding : str, optional
+        Of delimited text.
+    units : sequence of sequence of str
+        The columns that identify each kind of unit. If the population has them, each unit must have one row.
 
     Raises
     ------
     ColumnError
         If a quasi-identifier is missing.
+    DataError
+        If a unit has several rows.
     NoRowsError
         If the table has no rows.
     """
@@ -269,6 +286,13 @@ def open_population(
             )
     if frame.height == 0:
         raise NoRowsError("The population has no rows.")
+    # A population without these columns is taken at its word.
+    for columns in units:
+        if set(columns) <= set(frame.columns) and (different := frame[list(columns)].n_unique()) < frame.height:
+            raise DataError(
+                f"The population has {frame.height:,} rows of {different:,} persons, and each row counts as one "
+                "person. Give a population with one row of each person."
+            )
     return frame[list(names)]
 
 

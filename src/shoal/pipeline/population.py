@@ -69,13 +69,18 @@ def load_population(
     names = table.schema.quasi_identifiers
     if not names:
         raise ParameterError("People of a population are compared by quasi-identifiers: name at least one.")
-    frame = open_population(requirement.population.source, names)
+    frame = open_population(requirement.population.source, names, units=table.schema.units)
     frame = frame.with_columns(
         [_convert_like_table(frame.get_column(name), opened) for name in names if name in opened.forms]
     )
     others = encode(frame, Schema(quasi_identifiers=names)).quasi_identifiers
+    columns = table.quasi_identifiers
+    if table.units:  # a person is in the population once, with however many rows of the table
+        unit = table.units[0]
+        pairs = table.classes.of_rows.astype(np.int64) * unit.size + unit.codes
+        columns = tuple(column.gather(np.unique(pairs, return_index=True)[1]) for column in columns)
     # Raises an error if a row of the table is not in the population.
-    count_frequencies(table.quasi_identifiers, others, released=False)
+    count_frequencies(columns, others, released=False)
     return frame
 
 

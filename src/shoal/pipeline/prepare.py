@@ -90,7 +90,10 @@ class PreparedTable:
         if self.people is None:
             return None
         return make_people_counter(
-            self.people, star=self.request.star, meanings=self._collect_meanings(forms) if forms else self.meanings
+            self.people,
+            star=self.request.star,
+            meanings=self._collect_meanings(forms) if forms else self.meanings,
+            several_groups=bool(self.request.schema.units),
         )
 
     @property

@@ -162,6 +162,12 @@ def _promise_to_persons(request: Mapping[str, Any], sensitive: Sequence[str]) ->
 
 
 def _promise_of_average_risk(request: Mapping[str, Any]) -> str:
+    if request.get("of") == "persons":
+        return _(
+            "Whoever knows the quasi-identifiers of all records of a person in the table, and picks a record of each "
+            "of their groups, picks one of the person's with a probability of at most {share}, on average over all "
+            "persons: for single persons it may be higher."
+        ).format(share=share_text(request["risk"]))
     return _(
         "Whoever knows the quasi-identifiers of a record in the table picks the right one with a probability of at "
         "most {share}, on average over all records: for single records it may be higher."
@@ -311,7 +317,9 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     'k = 12'
     """
     achieved, request = figures_of_sets(request, achieved), without_sets(request)
-    if request.get("of") == "persons" and not request.keys() & {"alpha", "e"}:
+    if request.get("of") == "persons" and request["model"] in ("average risk", "delta-presence"):
+        return _("satisfied by all groups together")
+    if request.get("of") == "persons" and "population" not in request and not request.keys() & {"alpha", "e"}:
         # How many persons a group has depends on whose the records are, which readers do not know.
         return _("satisfied in every group; the smallest has {rows} records").format(rows=number(achieved["k"]))
     found: list[str] = []

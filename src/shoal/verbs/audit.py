@@ -305,7 +305,7 @@ def _judge(
         Its warnings are those about persons only.
     """
     frame, times = opened.frame[list(schema.published)], opened.counts
-    models, k = ((), 1) if requirement is None else (requirement.models, requirement.k)
+    models, k = ((), 1) if requirement is None else (requirement.measured, requirement.k)
     owners = number_units(opened.frame[list(schema.unit_columns)], schema.units) if schema.units else None
     figures = measure_persons(
         frame,
@@ -455,8 +455,11 @@ def _people(
     names = schema.quasi_identifiers
     if not names:
         raise ColumnError("Name at least one quasi-identifier: they link the groups to the population.")
-    population = open_population(requirement.population.source, names)
+    population = open_population(requirement.population.source, names, units=schema.units)
     # The certificate of a release declares the meaning of its cells; the caller may add to it.
     said = parameters_of(table.certificate)
     meanings = collect_meanings(names, said, trees=trees_of(hierarchies or {}, names), cells=cells)
-    return people_of_groups(frame, names, make_people_counter(population, star=table.star, meanings=meanings))
+    # A person with several rows counts once in a group.
+    owners = number_units(frame[list(schema.unit_columns)], schema.units).to_series() if schema.units else None
+    counter = make_people_counter(population, star=table.star, meanings=meanings, several_groups=owners is not None)
+    return people_of_groups(frame, names, counter, owners)

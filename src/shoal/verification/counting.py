@@ -110,7 +110,9 @@ def encode_cells(frame: pl.DataFrame, names: Sequence[str]) -> list[pl.Series]:
     return [pl.Series(column.name, _codes(column)[0]) for column in coded]
 
 
-def people_of_groups(frame: pl.DataFrame, quasi_identifiers: Sequence[str], fitting: Fitting) -> PeopleCounts:
+def people_of_groups(
+    frame: pl.DataFrame, quasi_identifiers: Sequence[str], fitting: Fitting, owners: pl.Series | None = None
+) -> PeopleCounts:
     """Count the people of a population who fit the cells of each group.
 
     Parameters
@@ -121,11 +123,18 @@ def people_of_groups(frame: pl.DataFrame, quasi_identifiers: Sequence[str], fitt
         Columns whose combinations make the groups.
     fitting : Fitting
         Function that counts the people who fit given cells.
+    owners : polars.Series, optional
+        The person of each row, if a person may have several: each counts once in a group.
     """
     # The cells of a group are those of its first row.
     (counts,), first_rows = count_and_place_groups(frame, quasi_identifiers, ())
     cells = pl.DataFrame([frame.get_column(name).gather(first_rows) for name in quasi_identifiers])
-    return fitting(cells, counts.sizes)
+    if owners is None:
+        return fitting(cells, counts.sizes)
+    # Each person once in each group, in the order of the groups.
+    _, groups = _count(frame, quasi_identifiers, ())
+    entries = pl.DataFrame({"group": groups, "owner": owners}).unique()
+    return fitting(cells, entries.group_by("group").len().sort("group")["len"].cast(pl.Int64).to_numpy())
 
 
 def _count(

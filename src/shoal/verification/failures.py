@@ -135,7 +135,8 @@ def find_failures(
     asked = [named.get(name, name) for name in requirement.attributes]
     counts, first_rows = count_and_place_groups(with_units, quasi_identifiers, asked, times=times)
     found = []
-    release = ReleaseCounts.of(counts[0].sizes, people)
+    units_of = requirement.fewest_units([one.population for one in counts])
+    release = ReleaseCounts.of(counts[0].sizes, people, units_of)
     none = np.zeros(0, dtype=np.int64)
     # Models of the whole release: no single group fails them.
     for whole in requirement.table_models:
@@ -149,7 +150,7 @@ def find_failures(
                 sizes=none,
                 first_rows=none,
                 found=whole.describe(release),
-                achieved=next(iter(figures.values())) if len(figures) == 1 else figures,
+                achieved=next(iter(figures.values())) if len(figures) == 1 else figures or None,
             )
             found.append(one)
     return (*found, *_fail_groups(requirement, counts, first_rows, places))

@@ -93,12 +93,12 @@ def verify(
         return _verify_sets(frame, quasi_identifiers, requirement, times, units)
     # Judgement and measurement use the same counts.
     counts = count_groups(frame, quasi_identifiers, sensitive, populations, times=times)
-    people = _people(frame, quasi_identifiers, requirement, fitting)
+    people = _people(frame, quasi_identifiers, requirement, fitting, units)
     of_units = _of_units(frame, quasi_identifiers, requirement, units, times)
     by_position = {**dict(zip(sensitive, counts, strict=False)), **of_units}
     asked = [by_position[name] for name in requirement.attributes] or counts
     _check_models(asked, requirement, people)
-    found = measure_counts(counts, sensitive, requirement.models, people)
+    found = measure_counts(counts, sensitive, requirement.measured, people)
     if pseudonym is None and not requirement.lists:
         return found
     rows = frame if times is None else frame[np.repeat(np.arange(frame.height), times)]
@@ -174,16 +174,25 @@ def _of_units(
 
 
 def _people(
-    frame: pl.DataFrame, quasi_identifiers: Sequence[str], requirement: Requirement, fitting: Fitting | None
+    frame: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    requirement: Requirement,
+    fitting: Fitting | None,
+    units: pl.DataFrame | None,
 ) -> PeopleCounts | None:
-    """Count the people who fit each group, if a model needs it."""
+    """Count the people who fit each group, if a model needs it; a person with several rows of a group counts once."""
     if requirement.population is None:
         return None
     if fitting is None:
         raise ReleaseUnsafeError(
             "The release cannot be checked because the population is missing. Nothing was published."
         )
-    return people_of_groups(frame, quasi_identifiers, fitting)
+    if requirement.units and units is None:
+        raise ReleaseUnsafeError(
+            "The release was to be checked for units whose rows are not known. Nothing was published."
+        )
+    owners = units.to_series(0) if requirement.units and units is not None else None
+    return people_of_groups(frame, quasi_identifiers, fitting, owners)
 
 
 def _check_columns(found: Sequence[str], allowed: Sequence[str]) -> None:
@@ -208,7 +217,8 @@ def _check_models(
     if len(requirement.group_models) + len(requirement.table_models) != len(requirement.parts):
         raise ReleaseUnsafeError("The release cannot be checked for a model of unknown kind. Nothing was published.")
     for whole in requirement.table_models:
-        _check_release(whole, counts[0], people)
+        units = requirement.fewest_units([one.population for one in counts])
+        _check_release(whole, counts[0], people, units)
     # Models of groups are checked for each sensitive attribute, if they need one.
     for model in requirement.group_models:
         asked = requirement.positions_of(model)
@@ -225,13 +235,13 @@ def _check_models(
                 )
 
 
-def _check_release(model: TableModel, groups: GroupCounts, people: PeopleCounts | None) -> None:
+def _check_release(model: TableModel, groups: GroupCounts, people: PeopleCounts | None, units: int | None) -> None:
     """Check a model of the whole release."""
     if int(groups.sizes.sum()) != groups.population.rows:
         raise ReleaseUnsafeError(
             model, " applies to the release as a whole and cannot be checked for a part. Nothing was published."
         )
-    release = ReleaseCounts.of(groups.sizes, people)
+    release = ReleaseCounts.of(groups.sizes, people, units)
     if release_fails(model, release):
         raise ReleaseUnsafeError("The release fails ", model, f": {model.describe(release)}. Nothing was published.")
 
