@@ -27,7 +27,7 @@ from shoal.report import (
 def certificate(**changes: Any) -> dict[str, Any]:
     made: dict[str, Any] = {
         "format": 1,
-        "shoal": "0.1.0",
+        "shoal": "1.0.0",
         "algorithm": "tp+",
         "parameters": {"refine": "cascade", "recoding": "suppression"},
         "seed": 7,
@@ -235,7 +235,7 @@ def test_facts_show_no_names_of_values() -> None:
 def public(**changes: Any) -> PublicFacts:
     said: dict[str, Any] = {
         "format": 1,
-        "shoal": "0.1.0",
+        "shoal": "1.0.0",
         "requested": certificate()["requested"],
         "achieved": certificate()["achieved"],
         "parameters": {
