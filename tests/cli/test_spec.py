@@ -103,6 +103,8 @@ contact = "data@example.org"
 date = "May 2025"
 notes = "Seen by the board."
 signatures = ["Officer, data protection"]
+expert = "Dr. Jane Doe"
+valid_until = "May 2027"
 language = "de"
 
 [parameters]
@@ -195,6 +197,8 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "date": "May 2025",
     "notes": "Seen by the board.",
     "signatures": ["Officer, data protection"],
+    "expert": "Dr. Jane Doe",
+    "valid_until": "May 2027",
     "language": "de",
     "force": True,
     "json": True,

@@ -131,6 +131,18 @@ def test_names_are_escaped() -> None:
     assert "a & b" in elements.text
 
 
+def test_an_expert_gets_a_sheet_that_readers_do_not_see() -> None:
+    about = About(expert="Dr. <Doe>", valid_until="2028-01-31", date="2026-01-31")
+    page = render(facts(about=about, direct_identifiers=("name",)))
+    text = " ".join(Elements(page).text.split("Expert determination under HIPAA")[1].split())
+    for shown in ("Dr. <Doe>", "2028-01-31", "known for every person: age and zip.", "to an adversary: disease", "at least 5"):
+        assert shown in text, shown
+    for question in ("replicable", "available", "distinguishable"):
+        assert f"Is it {question}?" in text
+    assert "Expert determination" not in render(facts())
+    assert about.for_readers() == About(date="2026-01-31")
+
+
 def test_it_says_what_the_certificate_says() -> None:
     text = " ".join(Elements(render(facts())).text.split())
     for said in (

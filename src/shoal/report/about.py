@@ -52,6 +52,13 @@ class About:
         ),
     )
     """Signature lines; shown on the publisher's page only."""
+    expert: str = _text(
+        "--expert", "Name of the expert of a determination under HIPAA: your report gets a page for it, to be signed."
+    )
+    """The expert of a determination under HIPAA, 45 CFR 164.514(b)(1). If there is one, the publisher's page has a sheet
+    with OCR's three questions, the figures of the release and lines to fill in and sign."""
+    valid_until: str = _text("--valid-until", "The last day of the expert's determination, in your report only.")
+    """The last day of the determination; shown on its sheet."""
     language: str = _text("--language", "Language of the reports. Default: English.", "|".join(languages()))
     """The language of the reports, "en" or "de"; English by default. Other languages than English need the extra
     `languages`. Names of columns, parameters and references, and the publisher's own words, are not translated."""
@@ -79,8 +86,8 @@ class About:
             require("babel", extra="languages", purpose="A report in another language than English")
 
     def for_readers(self) -> About:
-        """Copy without notes and signatures, which only the publisher sees."""
-        return replace(self, notes="", signatures=())
+        """Copy without notes, signatures and the expert's determination, which only the publisher sees."""
+        return replace(self, notes="", signatures=(), expert="", valid_until="")
 
     def dated(self) -> About:
         """Copy with the current date if no date is given."""
