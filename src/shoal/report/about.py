@@ -55,8 +55,8 @@ class About:
     expert: str = _text(
         "--expert", "Name of the expert of a determination under HIPAA: your report gets a page for it, to be signed."
     )
-    """The expert of a determination under HIPAA, 45 CFR 164.514(b)(1). If there is one, the publisher's page has a sheet
-    with OCR's three questions, the figures of the release and lines to fill in and sign."""
+    """The expert of a determination under HIPAA, 45 CFR 164.514(b)(1). If there is one, the publisher's page has a
+    sheet with OCR's three questions, the figures of the release and lines to fill in and sign."""
     valid_until: str = _text("--valid-until", "The last day of the expert's determination, in your report only.")
     """The last day of the determination; shown on its sheet."""
     language: str = _text("--language", "Language of the reports. Default: English.", "|".join(languages()))
