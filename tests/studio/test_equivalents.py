@@ -71,6 +71,7 @@ def plans(draw: Any) -> Plan:
     return Plan(
         **persons,
         normalize=draw(st.booleans()),
+        report=draw(st.sampled_from([{}, {"title": 'It\'s\u202e "2025"', "notes": "-n", "signatures": ["A b", "C"]}])),
         source="/private/table.csv",
         shown=draw(st.sampled_from(["table.csv", "my table's.csv", "-table.csv"[1:], "t\u202e.csv"])),
         roles=roles,
@@ -124,7 +125,8 @@ def test_three_ways_and_the_studio_ask_for_the_same(plan, tmp_path_factory):
         assert Path(data).name == source
         assert out == "out"
         assert replace(request, output=None, about=None) == wanted
-        assert (request.about is None) == (not plan.rows)
+        report = plan.content().get("report")
+        assert request.about == (None if report is None else shoal.About(**report))
     for text in (same.command, same.python, same.spec):
         assert all(one.isprintable() or one == "\n" for one in text), "nothing is hidden in it"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import json
 import re
 import sqlite3
@@ -95,6 +96,42 @@ def test_every_screen_shows_the_same_step_and_asks_for_every_number(browser):
             assert 'class="ask"' in head or head in ("As it is", "Coarser"), (path, head)
         for section in re.findall(r"<section.*?</section>", text, re.S):
             assert '<td class="n"' not in section or 'class="ask"' in section, path
+
+
+def test_the_report_has_the_words_of_the_publish_screen(browser, home):
+    browser.decided()
+    said = {"title": "Stays of 2025", "purpose": "Teaching", "notes": "For Ann", "signatures": "Board; Officer"}
+    browser.send("/publish", {"folder": "made", **said, "institution": " ", "language": "en"})
+    public, own = ((home / f"made{end}/report.html").read_text() for end in ("", ".private"))
+    assert [word for word in ("Stays of 2025", "Teaching") if word not in public or word not in own] == []
+    assert [word for word in ("Each row stands for one person", "For Ann", "Board", "Officer") if word not in own] == []
+    assert [word for word in ("Each row stands", "For Ann", "Officer") if word in public] == []
+    # The form, the history, the spec file and the equivalents have them, too.
+    page = browser.look("/publish").text
+    assert re.search('name="signatures" value="Board; Officer"', page)
+    shown = html.unescape(page)
+    for word in ("--title 'Stays of 2025'", "--purpose Teaching", "--signature Officer", "shoal.About(title='Stays of"):
+        assert word in shown
+    assert "institution" not in browser.studio.plan.content()["report"]
+    assert 'title = "Stays of 2025"' in browser.client.get("/release.toml").text
+    assert "Words for the report" in browser.look("/history").text
+    # Another form without these fields keeps them; comparing does not depend on them.
+    browser.send("/publish", {"folder": "again"})
+    assert "Stays of 2025" in (home / "again/report.html").read_text()
+    assert "report" not in browser.studio.plan.work
+    # An unknown language is refused by the name of the field, and nothing is stored.
+    refused = browser.send("/publish", {"folder": "more", "title": "Other", "language": "xx"})
+    assert refused.status_code == 422
+    assert "n the screen Publish, the language of the report must be one of" in refused.text
+    assert browser.studio.plan.report["title"] == "Stays of 2025"
+
+
+def test_the_report_is_in_the_language_of_the_publish_screen(browser, home):
+    pytest.importorskip("babel")
+    browser.decided()
+    browser.send("/publish", {"folder": "made", "language": "de"})
+    assert '<html lang="de"' in (home / "made/report.html").read_text()
+    assert '<option value="de" lang="de" selected>' in browser.look("/publish").text
 
 
 def test_columns_stand_side_by_side_before_and_after(browser, home):

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal._core.temporary import TemporaryFolder
-from shoal.errors import OutputError, UsageError
+from shoal.errors import UsageError
+from shoal.studio.rejected_forms import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -83,21 +84,26 @@ class AllowedPaths:
 
         Raises
         ------
-        OutputError
+        FieldError
             If the name is invalid or taken.
         """
         name = given.strip()
         # One visible component; a leading dash would be an option in commands.
         if not name or name in (".", "..") or "/" in name or "\\" in name or name.startswith((".", "-")):
-            raise OutputError("Name the folder for the release with one word: it is made in the folder of the studio.")
+            raise FieldError(
+                "Name the folder for the release with one word: it is made in the folder of the studio.", field="folder"
+            )
         if not name.isprintable() or len(name) > _MAX_NAME_LENGTH:
-            raise OutputError(
-                f"The name of the folder must be printable, and have {_MAX_NAME_LENGTH} characters at most."
+            raise FieldError(
+                f"The name of the folder must be printable, and have {_MAX_NAME_LENGTH} characters at most.",
+                field="folder",
             )
         path = self.home / name
         # `lexists` also sees broken symbolic links, which would redirect what is written.
         if any(os.path.lexists(one) for one in (path, path.with_name(f"{name}.private"))):
-            raise OutputError("There is a folder of that name, or the private one beside it. Choose another name.")
+            raise FieldError(
+                "There is a folder of that name, or the private one beside it. Choose another name.", field="folder"
+            )
         return path
 
     def free_folder(self, wish: str = "release") -> str:

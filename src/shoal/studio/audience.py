@@ -32,6 +32,13 @@ _CALLED: Mapping[str, str] = {
     "direct_identifiers": "on the screen Columns, what names a person",
     "coarsen": "on the screen Coarser, the column",
     "sampling_fraction": "The share of the population",
+    "title": "on the screen Publish, the title of the report",
+    "institution": "on the screen Publish, the institution",
+    "purpose": "on the screen Publish, the purpose",
+    "contact": "on the screen Publish, the contact for readers",
+    "notes": "on the screen Publish, the notes",
+    "signatures": "on the screen Publish, the lines for signatures",
+    "language": "on the screen Publish, the language of the report",
     "star": "another symbol in the data than the star",
 }
 

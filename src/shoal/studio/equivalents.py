@@ -95,8 +95,9 @@ def of_publishing(plan: Plan, *, output: str) -> Equivalents:
     """
     content = plan.content(output=output)
     arguments = {name: value for name, value in arguments_in(plan.work).items() if name != "data"}
-    # Notes are an argument of `save`, because the report holds them and not the release.
-    about = f", about=shoal.About(notes={plan.whose!r})" if plan.rows else ""
+    # The publisher's words are an argument of `save`, because the report holds them and not the release.
+    words = ", ".join(f"{name}={value!r}" for name, value in content.get("report", {}).items())
+    about = f", about=shoal.About({words})" if words else ""
     saved = [f"release.save({output!r}{about})"]
     python = _program(plan, "release = shoal.anonymize", arguments, saved)
     return Equivalents(

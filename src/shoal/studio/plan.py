@@ -104,6 +104,8 @@ class Plan:
     """Name of the algorithm; empty for the default choice."""
     sampling_fraction: str = ""
     """The sampling fraction of the table as typed; empty if unknown."""
+    report: Mapping[str, str | list[str]] = field(default_factory=dict)
+    """The publisher's own words for the report, by parameter of `shoal.About`."""
 
     @property
     def decided(self) -> bool:
@@ -161,8 +163,10 @@ class Plan:
         read = {*known, *self.names_of("sensitive"), content.get("order")}
         kept = {name: form for name, form in self.dates.items() if name in read}
         content |= {key: value for key, value in (("coarsen", coarsen), ("dates", kept), ("lists", lists)) if value}
-        if self.rows:
-            content["report"] = {"notes": self.whose}
+        # The publisher's own notes follow the meaning of a row.
+        notes = " ".join(str(one) for one in (self.rows and self.whose, self.report.get("notes")) if one)
+        if report := {**self.report, **({"notes": notes} if notes else {})}:
+            content["report"] = report
         if output is not None:
             content["output"] = output
         return content
@@ -213,8 +217,8 @@ class Plan:
 
     @property
     def work(self) -> dict[str, Any]:
-        """The content of a spec file for the worker, with the actual paths of files."""
-        return self.content(source=self.source)
+        """The content of a spec file for the worker: with the actual paths of files, without words for the report."""
+        return {name: value for name, value in self.content(source=self.source).items() if name != "report"}
 
     @property
     def files(self) -> dict[str, str]:

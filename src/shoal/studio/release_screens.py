@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.language import ENGLISH
 from shoal._core.words import percent
 from shoal.errors import UsageError
 from shoal.studio import equivalents, jobs
@@ -25,6 +26,8 @@ _MUCH_LOST = 0.5
 """Loss of a column above which its release is worth a look."""
 _HIGH_RISK = 0.2
 """Highest risk above which it is marked, as on the screen of the original table."""
+_WORDS = ("title", "institution", "purpose", "contact", "notes", "signatures", "language")
+"""Parameters of `shoal.About` that the form of a release has as fields."""
 _BACK = ("/", "/columns", "/risk", "/goal", "/coarser", "/compare", "/publish", "/attack", "/series", "/release")
 
 
@@ -83,12 +86,18 @@ def _explain_end(studio: Studio, query: Mapping[str, str]) -> str | None:
 
 
 def publish(studio: Studio, form: Mapping[str, str]) -> str:
-    """Start the job that makes the release."""
-    plan = studio.plan
-    if not plan.decided:
+    """Store the words for the report, and start the job that makes the release."""
+    if not studio.plan.decided:
         return "/columns"
+    from shoal.report import About
+
     folder = studio.paths.folder(form.get("folder", ""))
-    content = plan.work
+    report = _read_words(studio.plan, form)
+    About(**report)  # raises an error if the words are invalid
+    # Stored in the plan, so that the history, the spec file and the equivalents show them.
+    studio.history.change("Words for the report", report=report)
+    plan = studio.plan
+    content = plan.content(source=plan.source)
     arguments_in(content)  # raises an error if the plan is invalid
     studio.count += 1
     # Each release has its own key: the outcome of an earlier one must not stand in for it.
@@ -99,6 +108,16 @@ def publish(studio: Studio, form: Mapping[str, str]) -> str:
         raise UsageError("Another release is being made. Wait for it, or stop it.")
     studio.publication = RequestedRelease(key=key, folder=folder, plan=plan)
     return "/release"
+
+
+def _read_words(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
+    """Read the words for the report from a form; those without a field in the form stay as they are."""
+    given: dict[str, Any] = {**plan.report, **{name: form[name].strip() for name in _WORDS if name in form}}
+    # Signatures are typed in one line.
+    if isinstance(given.get("signatures"), str):
+        given["signatures"] = [one.strip() for one in given["signatures"].split(";") if one.strip()]
+    # The default is omitted, so that spec files stay short.
+    return {name: one for name, one in given.items() if one and (name, one) != ("language", ENGLISH)}
 
 
 def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:

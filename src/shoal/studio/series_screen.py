@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import OutputError, ShoalError, UsageError
+from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError, SubmittedForm, refused_page
@@ -146,10 +146,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             raise UsageError(
                 "Open the table of today first: everybody who is to be in the release, a line for each person."
             )
-        try:
-            folder = studio.paths.folder(form.get("folder", ""))
-        except OutputError as error:
-            raise FieldError(*error.args, field="folder") from error
+        folder = studio.paths.folder(form.get("folder", ""))
         arguments = {
             **common,
             "source": plan.source,
