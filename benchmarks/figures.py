@@ -1,6 +1,7 @@
-"""The papers' figures, drawn from what the parts measured: `python -m benchmarks.figures` writes one SVG for each.
+"""Figures drawn from what the parts measured: `python -m benchmarks.figures` writes one SVG for each.
 
-Axes are the papers'; the curves are ours, on census-like tables in the place of the papers' extracts.
+Other tools come first, then the papers' figures. Axes are the papers'; the curves are ours, on census-like tables in
+the place of the papers' extracts.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from benchmarks.sweep import RIVALS
 __all__ = ["FIGURES", "Figure", "Panel", "draw", "main", "panels_of"]
 
 _SAID = (
-    "Written by `python -m benchmarks.figures` from the newest full run of each part; do not edit. The axes are the "
-    "papers'; the tables are census-like ones in the place of their extracts, so shapes can be compared, and numbers "
-    "cannot. Stars and divergences over d are on logarithmic scales, since they span powers of ten."
+    "Written by `python -m benchmarks.figures` from the newest full run of each part; do not edit. The axes of papers' "
+    "figures are theirs; the tables are census-like ones in the place of their extracts, so shapes can be compared, "
+    "and numbers cannot. Stars and divergences over d are on logarithmic scales, since they span powers of ten."
 )
 FOLDER = ROOT / "benchmarks" / "figures"
-_COLOURS = ("#1b5e8c", "#c2571a", "#3d7a3d", "#7d4a94", "#8a6d1f", "#5f6670")
-_MARKS = ("o", "s", "^", "D", "v", "x")
-_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
+_COLOURS = ("#1b5e8c", "#c2571a", "#3d7a3d", "#7d4a94", "#8a6d1f", "#5f6670", "#b03a6b")
+_MARKS = ("o", "s", "^", "D", "v", "x", "P")
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
 _MANY_POINTS = 25
 """Curves of so many points are lines without marks."""
 _LETTERS = 13
@@ -60,6 +61,8 @@ class Figure:
     """Find the points among the part's tables."""
     scales: tuple[str, str] = ("linear", "linear")
     """Logarithmic where curves span powers of ten; the papers' texts do not tell theirs."""
+    shared: bool = False
+    """Whether all panels have the same axes, with powers of ten as ticks."""
     text: str = field(default="")
     """What the paper says of it, and how ours differs."""
 
@@ -190,9 +193,45 @@ def _stars(over: str) -> Callable[[Mapping[str, Any]], list[Panel]]:
     return panels
 
 
+_ARX = {"Adult": (2.8, 3.07), "drawn": (4.65, 0.84), "many": (19.2, 0.366)}
+"""Seconds (the middle of several runs) and loss of ARX in percent by leaves, k = 5, measured beside commit bcac10b."""
+
+
+def _beside_others(tables: Mapping[str, Any]) -> list[Panel]:
+    """Read time and loss for k = 5: of whole processes here, and of other tools' newest run on the same tables."""
+    (runs,) = (table for title, table in tables.items() if "from file to folder" in title)
+    place = {name: runs["header"].index(name) for name in ("run", "rows", "seconds", "gcp %")}
+    found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    sizes: dict[str, str] = {}
+    for row in runs["rows"]:
+        name, _, request = str(row[place["run"]]).partition(", ")
+        if request == "k = 5":
+            sizes[f"{row[place['rows']]:,} records"] = name
+            found[name] = {"shoal": [(row[place["seconds"]], row[place["gcp %"]])], "ARX": [_ARX[name]]}
+    rivals = json.loads((ROOT / "benchmarks" / "results" / "rivals.json").read_text(encoding="utf-8"))
+    for title, table in rivals["figures"].items():
+        curves = found[sizes[title.rpartition(", ")[2].removesuffix(":")]]
+        for request, tool, seconds, *_, loss, _k, _l, _asked in table["rows"]:
+            if request == "k = 5" and loss is not None and not tool.startswith("shoal"):
+                curves[tool.partition(" ")[0]] = [(seconds, loss)]
+    return [Panel(next(size for size, one in sizes.items() if one == name), curves) for name, curves in found.items()]
+
+
 _EDBT = "Xiao, Yi, Tao (EDBT 2010), Figure "
 _SIGMOD = "Xiao, Tao (SIGMOD 2007), Figure "
 FIGURES = (
+    Figure(
+        name="beside-others",
+        title="Other tools: loss over time, k = 5, Adult and tables drawn from it",
+        part="rows",
+        axes=("seconds", "loss in %"),
+        panels=_beside_others,
+        scales=("log", "log"),
+        shared=True,
+        text="Whole programs, from file to file: left is faster, below loses less. shoal and ARX recode with the same "
+        "hierarchies; anonypy and anonypyx publish intervals and sets, which can lose less than nodes of hierarchies. "
+        "Other tools had no result for 5,000,000 records, and some none for 600,000, in 200 s.",
+    ),
     Figure(
         name="l-diversity-2-stars-over-l",
         title=_EDBT + "2: average number of stars over l, d = 4",
@@ -402,13 +441,18 @@ def draw(figure: Figure, panels: Sequence[Panel], path: Path) -> None:
     """Write a figure as SVG; the same points give the same bytes."""
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
+    from matplotlib.ticker import NullFormatter
 
     across = 2 if len(panels) % 2 == 0 else len(panels)
     styles = {name: _style(at) for at, name in enumerate(dict.fromkeys(name for one in panels for name in one.curves))}
     with mpl.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none", "font.size": 9}):
         canvas = Canvas(figsize=(max(3.6 * across, 4.6), 3.0 * len(panels) / across), layout="constrained")
         for axes, panel in zip(
-            canvas.subplots(-(-len(panels) // across), across, squeeze=False).flat, panels, strict=True
+            canvas.subplots(
+                -(-len(panels) // across), across, squeeze=False, sharex=figure.shared, sharey=figure.shared
+            ).flat,
+            panels,
+            strict=True,
         ):
             for name, points in panel.curves.items():
                 mark = {} if len(points) < _MANY_POINTS else {"marker": ""}
@@ -421,6 +465,8 @@ def draw(figure: Figure, panels: Sequence[Panel], path: Path) -> None:
                 if scale == "linear":
                     axis.get_major_locator().set_params(nbins=6)
                 axis.set_major_formatter(_told)
+                if figure.shared:
+                    axis.set_minor_formatter(NullFormatter())
             values = sorted({x for points in panel.curves.values() for x, _ in points})
             if len(values) < _FEW_TICKS and all(x == int(x) < 30 for x in values):
                 axes.set_xticks(values)
@@ -447,10 +493,10 @@ def draw(figure: Figure, panels: Sequence[Panel], path: Path) -> None:
 def _style(at: int) -> dict[str, Any]:
     """Return what tells a curve from the others, in colour and in grey."""
     return {
-        "color": _COLOURS[at % 6],
-        "linestyle": _DASHES[at % 6],
+        "color": _COLOURS[at % 7],
+        "linestyle": _DASHES[at % 7],
         "linewidth": 1.2,
-        "marker": _MARKS[at % 6],
+        "marker": _MARKS[at % 7],
         "markersize": 3.5,
     }
 
@@ -467,7 +513,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=FOLDER)
     options = parser.parse_args(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
-    lines = ["# The papers' figures", "", _SAID]
+    lines = ["# Figures", "", _SAID]
     for figure in FIGURES:
         panels, commit = panels_of(figure, options.results)
         lines += ["", f"## {figure.title}", ""]

@@ -1164,3 +1164,8 @@ def test_refinement_and_singling_out_are_measured_by_way(benchmarks, settings, m
         ["transparent", "suppression", "-"],
     ]  # fmt: skip
     assert all(len(grid["rows"]) in (1, 3) for grid in grids)
+
+
+def test_the_page_of_other_tools_shows_the_newest_chart():
+    charts = [ROOT / folder / "beside-others.svg" for folder in ("benchmarks/figures", "docs/_static")]
+    assert charts[0].read_bytes() == charts[1].read_bytes()
