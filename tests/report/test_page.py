@@ -9,14 +9,18 @@ from typing import Any
 import polars as pl
 import pytest
 
+import shoal
 from shoal._core.facts import Fact
 from shoal.errors import OutputError
+from shoal.release.analysis import measure_analyst_utility
+from shoal.release.report_facts import facts_for_publisher
 from shoal.report import (
     About,
     AttributeLoss,
     PublicFacts,
     ReportFacts,
     SizeBin,
+    facts_in,
     public_facts,
     render,
     render_public,
@@ -329,3 +333,35 @@ def test_an_order_and_a_search_are_told() -> None:
 
 def test_the_publishers_page_says_that_it_is_private() -> None:
     assert "Private. This page depends on the original table" in " ".join(Elements(render(facts())).text.split())
+
+
+def test_what_analysts_lose_is_in_their_own_measures_and_a_missing_one_states_why() -> None:
+    people = shoal.datasets.census(300, quasi_identifiers=["age", "gender"], seed=1)
+    release = shoal.anonymize(people, quasi_identifiers=["age", "gender"], sensitive="income", l=2, seed=1)
+    found = facts_for_publisher(release, release.certificate, About())
+    values = {one.name: one.value for one in found.utility}
+    expected = release.utility()
+    assert values == {one.name: None if one.value is None else float(f"{one.value:.4g}") for one in expected.measures}
+    assert facts_in(found.to_json()).utility == found.utility
+    page = Elements(render(found)).text
+    assert all(one.meaning in page or one.reason in page for one in found.utility)
+    # A measure that scans too much is not computed for a report.
+    few = measure_analyst_utility(release.metrics, most=100)
+    assert {one.name for one in few.measures if one.value is not None} == {"margins"}
+    page = Elements(render(facts(utility=few.measures))).text
+    assert (
+        page.count("Not measured: it takes long on a table of this size; the command shoal utility computes it.") == 5
+    )
+    german = Elements(render(facts(utility=few.measures, about=About(language="de")))).text
+    assert german.count("Nicht gemessen: Bei einer Tabelle dieser Größe dauert es lange") == 5
+    assert "What analysts lose, in their own measures" not in render(facts())
+
+
+def test_numbers_whose_squares_exceed_floating_point_count_as_categories() -> None:
+    people = pl.DataFrame({"age": [1, 1, 2, 2] * 5, "pay": [1e200, 2e200, 3e200, 4e200] * 5})
+    release = shoal.anonymize(people, quasi_identifiers=["age"], sensitive="pay", k=5, seed=1)
+    found = facts_for_publisher(release, release.certificate, About())
+    assert "NaN" not in found.to_json()
+    values = {one.name: one.value for one in found.utility}
+    assert values["marginals"] == 1000
+    assert values["correlations"] is None

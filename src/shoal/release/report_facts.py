@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal._core.language import use_language
 from shoal.disclosure_risk import class_confidence
+from shoal.release.analysis import measure_analyst_utility
 from shoal.report import (
     About,
     AttributeConfidence,
@@ -26,12 +28,14 @@ if TYPE_CHECKING:
     from shoal.metrics import Metrics
     from shoal.release.certificate import Certificate, PublicCertificate
     from shoal.release.verified_table import VerifiedTable
-    from shoal.report import PublicFacts
+    from shoal.report import AnalystMeasure, PublicFacts
 
 __all__ = ["facts_for_publisher", "facts_for_readers"]
 
 _REPORTED = ("gcp", "discernability", "mean_class_size", "average_class_size")
 """The metrics in the report, which are all cheap to compute."""
+_MOST_CELLS = 1_000_000
+"""Largest number of cells that a measure of utility scans for a report: half a second on Adult's columns."""
 
 
 def facts_for_readers(release: VerifiedTable, certificate: PublicCertificate, about: About | None) -> PublicFacts:
@@ -88,8 +92,17 @@ def facts_for_publisher(
         sizes=size_shares(original.classes.sizes_counted, Counter(recoding.classes.sizes.tolist())),
         sureness=tuple(_confidences(metrics)),
         distributions=distributions(original, recoding, coarse),
+        utility=_measure_utility(metrics) if drawn else (),
         about=about,
     )
+
+
+def _measure_utility(metrics: Metrics) -> tuple[AnalystMeasure, ...]:
+    """Measure what analysts lose, to as many digits as every machine agrees on."""
+    if not metrics.table.multiplicities.sum():
+        return ()
+    measures = measure_analyst_utility(metrics, most=_MOST_CELLS).measures
+    return tuple(one if one.value is None else replace(one, value=float(f"{one.value:.4g}")) for one in measures)
 
 
 def _confidences(metrics: Metrics) -> Iterator[AttributeConfidence]:

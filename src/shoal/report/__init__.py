@@ -5,6 +5,7 @@ from shoal.report.again import attack_result, render_again
 from shoal.report.cost_sentences import gap_sentence
 from shoal.report.distributions import Distribution, distributions, find_unchanged_groups
 from shoal.report.facts import (
+    AnalystMeasure,
     AttributeConfidence,
     AttributeLoss,
     PublicFacts,
@@ -24,6 +25,7 @@ from shoal.report.trade_off_page import render_trade_off
 
 __all__ = [
     "About",
+    "AnalystMeasure",
     "AttributeLoss",
     "Distribution",
     "PublicFacts",

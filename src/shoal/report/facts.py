@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "AnalystMeasure",
     "AttributeLoss",
     "PublicFacts",
     "ReportFacts",
@@ -110,6 +111,24 @@ class AttributeConfidence:
     """Mean share of the most common value in the release."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class AnalystMeasure:
+    """One measure of what analysts lose by working with a release instead of the original table."""
+
+    name: str
+    """Its key."""
+    title: str
+    """Its name, for tables."""
+    value: float | None
+    """The measure; None if it cannot be computed."""
+    best: float
+    """Its value if the release were the original."""
+    reason: str | None = None
+    """The reason why there is no value."""
+    meaning: str = ""
+    """What it measures, in a sentence."""
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TradeOffFacts:
     """The alternatives to a release, such as other coarsenings or other levels of protection."""
@@ -161,6 +180,8 @@ class ReportFacts:
     """Distributions of the quasi-identifiers, before and after."""
     attacks: tuple[Mapping[str, Any], ...] = ()
     """Results of attacks on the release: `AttackResult.to_dict` of each."""
+    utility: tuple[AnalystMeasure, ...] = ()
+    """What analysts lose, to four digits."""
     about: About = field(default_factory=About)
     """The publisher's own words."""
     private: ClassVar[bool] = True

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
 
-    from shoal.report.facts import AttributeConfidence, AttributeLoss, PublicFacts, ReportFacts, SizeShare
+    from shoal.report.facts import (
+        AnalystMeasure,
+        AttributeConfidence,
+        AttributeLoss,
+        PublicFacts,
+        ReportFacts,
+        SizeShare,
+    )
 
 __all__ = [
     "RECORD_OUTCOMES",
@@ -76,6 +83,7 @@ def _render(facts: ReportFacts) -> str:
         cells=rows * len(source["quasi_identifiers"]),
         rows_out=rows,
         measures=_list_measures(facts.metrics),
+        utility=[_describe_utility(one) for one in facts.utility],
         **_collect_request(certificate, source, facts.insensitive),
         average_rows=[(one.name, one.average_before, one.average_after) for one in facts.sureness],
         highest_rows=[(one.name, one.highest_before, one.highest_after) for one in facts.sureness],
@@ -433,3 +441,11 @@ def _list_measures(metrics: Mapping[str, float | int | None]) -> list[tuple[str,
             title = _(metric.title)
             rows.append((title[0].upper() + title[1:], _(metric.meaning), sentences.number(value)))
     return rows
+
+
+def _describe_utility(measure: AnalystMeasure) -> tuple[str, str, str, str]:
+    """Return the title, the meaning or the reason why there is no value, the value and the best value."""
+    title = _(measure.title)
+    said = _(measure.meaning) if measure.reason is None else _("Not measured: {why}.").format(why=_(measure.reason))
+    value = "" if measure.value is None else sentences.number(measure.value)
+    return title[0].upper() + title[1:], said, value, sentences.number(measure.best)

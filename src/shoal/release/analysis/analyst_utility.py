@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.language import marked
 from shoal.release.analysis.expected_columns import columns_of, cross_moments
+from shoal.report import AnalystMeasure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,22 +41,29 @@ _RIDGE = 1e-9
 """Keeps Newton's method finite if the tables differ perfectly in some variable."""
 _NORMAL_95 = 1.959963984540054
 """Quantile of the standard normal distribution for intervals of 95 %."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnalystMeasure:
-    """One measure of a release against its original."""
-
-    name: str
-    """Its key."""
-    title: str
-    """Its name, for tables."""
-    value: float | None
-    """The measure; None if it cannot be computed."""
-    best: float
-    """Its value if the release were the original."""
-    reason: str | None = None
-    """The reason why there is no value."""
+_TOO_LARGE = marked("the table is too large for it: measure a release of a sample")
+_TAKES_LONG = marked("it takes long on a table of this size; the command shoal utility computes it")
+_MEANINGS = {
+    "pmse": marked(
+        "Mean squared distance from one half of a classifier's probability that a record is of the release: 0 if the "
+        "two tables cannot be distinguished, 0.25 if they always can."
+    ),
+    "pmse_ratio": marked(
+        "The same divided by its expectation for another sample of the same population: about 1 if the release differs "
+        "no more than such a sample."
+    ),
+    "marginals": marked(
+        "Agreement of the joint distributions of all pairs of columns, as in the k-marginal score of NIST: 1,000 if "
+        "all are the same."
+    ),
+    "margins": marked("Mean share of the records that would have to change for the same distribution of a column."),
+    "correlations": marked("Mean absolute difference of the correlations of columns of numbers."),
+    "overlap": marked(
+        "The last column of numbers is explained by all others, before and after. Mean share that the confidence "
+        "intervals of a coefficient have in common: 1 if they are the same, negative if they are apart."
+    ),
+}
+"""The meaning of each measure, for reports."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -102,46 +111,53 @@ class AnalystUtility:
         return f"AnalystUtility({', '.join(parts)})"
 
 
-def measure_analyst_utility(metrics: Metrics) -> AnalystUtility:
+def measure_analyst_utility(metrics: Metrics, *, most: int = _MAX_CELLS_OF_DESIGN) -> AnalystUtility:
     """Compute all measures of a release from its cells with counts.
 
     Parameters
     ----------
     metrics : Metrics
         The original table, its groups, and the published cells of every group.
+    most : int
+        Largest number of cells that a measure may scan; a measure that scans more has no value, and states that.
     """
-    return compare_columns(*columns_of(metrics), recoded=len(metrics.table.quasi_identifiers))
+    return compare_columns(*columns_of(metrics), recoded=len(metrics.table.quasi_identifiers), most=most)
 
 
-def compare_columns(before: list[ExpectedColumn], after: list[ExpectedColumn], *, recoded: int) -> AnalystUtility:
+def compare_columns(
+    before: list[ExpectedColumn], after: list[ExpectedColumn], *, recoded: int, most: int = _MAX_CELLS_OF_DESIGN
+) -> AnalystUtility:
     """Compute all measures from columns before and after, the first of which are the quasi-identifiers."""
     margins = {
         one.name: _distance(one.margin, other.margin) for one, other in zip(before, after[:recoded], strict=False)
     }
     pairs = list(combinations(range(len(before)), 2))
-    error, ratio, refused = _propensity(before, after)
-    overlaps, no_regression = _overlaps(before, after)
+    error, ratio, refused = _propensity(before, after, most)
+    # Every pair of columns is a scan of the rows; only callers with little time skip it.
+    long = _TAKES_LONG if most < _MAX_CELLS_OF_DESIGN and len(before[0].labels) * len(pairs) > most else None
+    overlaps, no_regression = _overlaps(before, after) if long is None else ({}, long)
     # A measure without a value states why.
-    no_pairs = None if pairs else "there is a single column"
+    no_pairs = long or (None if pairs else marked("there is a single column"))
     marginal = None if no_pairs else 1000 * (1 - _mean([_pair_distance(before, after, *pair) for pair in pairs]))
     # Correlations need two columns of numbers that vary.
-    numeric = [place for place, one in enumerate(before) if _varies(one)]
+    numeric = [place for place, one in enumerate(before) if long is None and _varies(one)]
     correlations = [
         abs(_correlation(before[i], before[j]) - _correlation(after[i], after[j])) for i, j in combinations(numeric, 2)
     ]
-    few = None if correlations else "fewer than two columns of numbers"
+    few = long or (None if correlations else marked("there are fewer than two columns of numbers"))
     measures = (
-        ("pmse", "propensity score, mean squared error", error, 0.0, refused),
-        ("pmse_ratio", "propensity score, ratio to its expectation", ratio, 0.0, refused),
-        ("marginals", "marginals of pairs (of 1000)", marginal, 1000.0, no_pairs),
-        ("margins", "distributions of columns, mean distance", _mean([*margins.values()]), 0.0, None),
-        ("correlations", "correlations, mean difference", _mean(correlations) if correlations else None, 0.0, few),
-        ("overlap", "regression, overlap of intervals", _mean([*overlaps.values()]) if overlaps else None, 1.0,
+        ("pmse", marked("propensity score, mean squared error"), error, 0.0, refused),
+        ("pmse_ratio", marked("propensity score, ratio to its expectation"), ratio, 0.0, refused),
+        ("marginals", marked("marginals of pairs (of 1000)"), marginal, 1000.0, no_pairs),
+        ("margins", marked("distributions of columns, mean distance"), _mean([*margins.values()]), 0.0, None),
+        ("correlations", marked("correlations, mean difference"), _mean(correlations) if correlations else None, 0.0,
+         few),
+        ("overlap", marked("regression, overlap of intervals"), _mean([*overlaps.values()]) if overlaps else None, 1.0,
          no_regression),
     )  # fmt: skip
     return AnalystUtility(
         measures=tuple(
-            AnalystMeasure(name=name, title=title, value=value, best=best, reason=reason)
+            AnalystMeasure(name=name, title=title, value=value, best=best, reason=reason, meaning=_MEANINGS[name])
             for name, title, value, best, reason in measures
         ),
         margins=margins,
@@ -187,7 +203,7 @@ def _correlation(one: ExpectedColumn, other: ExpectedColumn) -> float:
 
 
 def _propensity(
-    before: list[ExpectedColumn], after: list[ExpectedColumn]
+    before: list[ExpectedColumn], after: list[ExpectedColumn], most: int
 ) -> tuple[float | None, float | None, str | None]:
     """Compute the pMSE, and its ratio to the expectation for a table from the same distribution.
 
@@ -196,20 +212,26 @@ def _propensity(
     """
     width = 1 + sum(one.memberships.shape[1] - 1 for one in before)
     rows = len(before[0].labels)
-    if 2 * rows * width > _MAX_CELLS_OF_DESIGN:
-        return None, None, "the table is too large for it: measure a release of a sample"
+    if 2 * rows * width > most:
+        return None, None, _TOO_LARGE if most >= _MAX_CELLS_OF_DESIGN else _TAKES_LONG
     # One half of the records is the original, the other one the release.
     designs = [
         np.hstack([np.ones((rows, 1)), *(one.memberships[one.labels, 1:] for one in half)]) for half in (before, after)
     ]
     design, counts = np.vstack(designs), np.tile(before[0].counts.astype(np.float64), 2)
     released = np.repeat([0.0, 1.0], rows)
-    scores = 1 / (1 + np.exp(-design @ _logistic(design, released, counts)))
+    # Scores of tables that differ perfectly are 0 and 1.
+    with np.errstate(over="ignore"):
+        scores = 1 / (1 + np.exp(-design @ _logistic(design, released, counts)))
     records = float(counts.sum())
     error = float(counts @ (scores - 0.5) ** 2) / records
     # Expected error: (k - 1) (1 - c)^2 c / N, with k parameters and c = 1/2.
     expected = (int(np.linalg.matrix_rank(design[:rows])) - 1) / (8 * records)
-    return error, error / expected if expected > 0 else None, None if expected > 0 else "no column has two values"
+    return (
+        error,
+        error / expected if expected > 0 else None,
+        None if expected > 0 else marked("no column has two values"),
+    )
 
 
 def _logistic(design: Floats, outcomes: Floats, counts: Floats) -> Floats:
@@ -234,10 +256,10 @@ def _overlaps(before: list[ExpectedColumn], after: list[ExpectedColumn]) -> tupl
     """
     numeric = [place for place, one in enumerate(before) if _varies(one)]
     if not numeric or len(before) < 2:
-        return {}, "no column of numbers that other columns could explain"
+        return {}, marked("there is no column of numbers that other columns could explain")
     intervals = [_regression(columns, numeric[-1]) for columns in (before, after)]
     if intervals[0] is None or intervals[1] is None:
-        return {}, "the regression has no unique solution"
+        return {}, marked("the regression has no unique solution")
     # A column of categories has a coefficient for each one but the first.
     names = [
         one.name if one.numeric else f"{one.name} {number}"

@@ -26,6 +26,8 @@ __all__ = ["ExpectedColumn", "columns_of", "cross_moments", "unchanged"]
 
 MAX_BINS = 20
 """Largest number of categories of a column; ordered values are divided at quantiles, rare values share a category."""
+_LARGEST = 1e60
+"""Largest absolute number of a column of numbers: products of the squares of larger ones exceed floating point."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -132,7 +134,9 @@ def unchanged(column: Column, counts: NDArray[np.int64]) -> ExpectedColumn:
     numbers = np.empty((column.size, 0))
     if column.numbers is not None and not column.has_missing:
         values = np.array([float(number) for number in column.numbers])
-        numbers = np.column_stack((values, values**2))
+        # So does one of numbers that are too large.
+        if np.abs(values).max(initial=0.0) <= _LARGEST:
+            numbers = np.column_stack((values, values**2))
     return ExpectedColumn(
         name=column.name,
         labels=column.codes.astype(np.int64),
