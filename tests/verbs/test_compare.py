@@ -10,6 +10,7 @@ import pytest
 
 import shoal
 from shoal.algorithms import Algorithm
+from shoal.attacks import ATTACKS
 from shoal.errors import ColumnError, InfeasibleError, OutputError, ParameterError
 from shoal.metrics import METRICS
 from shoal.verbs.compare import fitting_algorithms
@@ -121,3 +122,43 @@ def test_fitting_algorithms_are_quick_and_able() -> None:
     assert "m-approximation" in names
     assert not {"exact", "milp", "matching"} & set(names)
     assert "m-approximation" not in fitting_algorithms(shoal.Request(quasi_identifiers=["age"], sensitive="s", l=3))
+
+
+def test_the_default_transparent_and_differential_privacy_side_by_side() -> None:
+    people = pl.DataFrame(
+        {
+            "age": [20 + row * 7 % 41 for row in range(2000)],
+            "ill": [("flu", "gout", "acne")[row * row % 11 % 3] for row in range(2000)],
+        }
+    )
+    models = [shoal.LDiversity(2), shoal.models.DifferentialPrivacy(epsilon=1, delta=1e-4)]
+    roles: Any = {"quasi_identifiers": "age", "sensitive": "ill", "coarsen": {"age": shoal.Bins(20)}, "seed": 1}
+    found = shoal.compare(people, privacy=models, algorithms=["auto", "transparent"], attacks=True, **roles)
+    rows = {row["algorithm"]: row for row in found.rows}
+    assert list(rows) == ["auto", "transparent", "safepub"]
+    assert [row["error"] for row in found.rows] == [None] * 3
+    # Every attack has a rate with its interval, or the reason why there is none: a missing rate is never 0.
+    for row in found.rows:
+        assert set(row["attacks"]) == set(ATTACKS) - {"intersection"}
+        for facts in row["attacks"].values():
+            assert facts["not_measured"] if facts["rate"] is None else facts["low"] <= facts["rate"] <= facts["high"]
+        assert row["attacks"]["homogeneity"]["attempts"] == people.height
+    assert rows["auto"]["attacks"]["minimality"]["rate"] == 0
+    assert "as small as possible" in rows["transparent"]["attacks"]["minimality"]["not_measured"]
+    assert found.columns()["minimality"][1:] == ["-", "-"]
+    # Records that were left out are lost, and losses of other records are not compared.
+    sampled = rows["safepub"]
+    assert 0.4 < sampled["published"] < 0.7
+    assert sampled["gcp"] > rows["auto"]["gcp"]
+    assert sampled["kl_divergence"] is sampled["stars"] is sampled["lower_bound_stars"] is None
+    assert rows["auto"]["lower_bound_stars"] == 0
+    assert found.columns()["published"][0] == "100%"
+
+
+def test_differential_privacy_alone_is_not_compared() -> None:
+    model = shoal.models.DifferentialPrivacy(epsilon=1, delta=1e-4)
+    with pytest.raises(ParameterError, match="covers one release"):
+        shoal.compare(TABLE, quasi_identifiers=["age", "town"], privacy=model)
+    both = shoal.Request(quasi_identifiers="age", sensitive="disease", privacy=model, l=3)
+    assert "safepub" not in fitting_algorithms(both)
+    assert "hilbert" in fitting_algorithms(both)

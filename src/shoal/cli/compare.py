@@ -34,6 +34,7 @@ def compare(
     algorithms: options.Algorithms = None,
     loss: options.ComparedLoss = None,
     utility: options.ComparedUtility = None,
+    attacks: options.ComparedAttacks = None,
     chart: options.Chart = None,
 ) -> None:
     """Anonymize a table with several algorithms and compare their losses. No release is written.
@@ -42,7 +43,8 @@ def compare(
 
     By default, all algorithms that support the request run, except those that prove an
     optimum: request these with --algorithms. An algorithm that finds no release has
-    a line with the reason.
+    a line with the reason. With --epsilon and --delta next to -k, -l or -t, a last line
+    has a release with differential privacy alone, of the same columns.
 
     The first run of each algorithm includes its compilation.
     """
@@ -60,6 +62,8 @@ def compare(
         arguments["loss"] = loss
     if utility:
         arguments["utility"] = True
+    if attacks:
+        arguments["attacks"] = True
     if chart is not None:
         check_picture_name(chart)
     with terminal.progress() as progress:
@@ -116,11 +120,19 @@ def _bar(value: float, most: float) -> str:
 
 
 def _remarks(comparison: Comparison, audience: Audience) -> list[str]:
-    """Return the guarantee of each algorithm, or the reason why it failed."""
+    """Return the guarantee of each algorithm, or the reason why it failed, and why attacks were not measured."""
     remarks = []
     for row in comparison.rows:
         name = row["algorithm"]
         error = comparison.errors.get(name)
         remark = error.render(audience) if error is not None else row["guarantee"] or "no guarantee of its cost"
         remarks.append(plain(f"{name}: {remark}"))
+    # Each attack without a rate has its reason, once for all algorithms that share it.
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for row in comparison.rows:
+        for attack, facts in row.get("attacks", {}).items():
+            if facts["rate"] is None:
+                reasons.setdefault((attack, facts["not_measured"]), []).append(row["algorithm"])
+    for (attack, reason), names in reasons.items():
+        remarks.append(plain(f"{attack} was not measured ({', '.join(names)}): {reason}"))
     return [*remarks, *warning_lines(comparison.warnings, audience)]

@@ -10,6 +10,7 @@ from shoal.cli.command import argument, option, word
 __all__ = [
     "Algorithms",
     "Chart",
+    "ComparedAttacks",
     "ComparedLoss",
     "ComparedUtility",
     "Delimiter",
@@ -92,6 +93,14 @@ ComparedUtility = Annotated[
     option(
         "--utility",
         help="Also measure what analysts lose: propensity score, marginals, correlations, a regression.",
+        panel=METHOD_PANEL,
+    ),
+]
+ComparedAttacks = Annotated[
+    bool | None,
+    option(
+        "--attacks",
+        help="Also attack each release with knowledge of the whole table, and show the rates. A dash: not measured.",
         panel=METHOD_PANEL,
     ),
 ]

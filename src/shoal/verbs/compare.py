@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from shoal._core.figures import new_axes, write_picture
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import OneOf, validate
-from shoal._core.words import number
+from shoal._core.words import number, percent
 from shoal.algorithms import ALGORITHMS, PROVING, unsupported
 from shoal.errors import InfeasibleError, MissingExtraError, ShoalError, UnsupportedError
 from shoal.metrics import METRICS
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from shoal.algorithms import Algorithm
     from shoal.findings import Remark
+    from shoal.models import DifferentialPrivacy
+    from shoal.release.release import Release
     from shoal.request.options import ComparedOptions
     from shoal.request.request import Request
 
@@ -61,7 +63,9 @@ class Comparison:
     rows: tuple[dict[str, Any], ...]
     """Per algorithm: its name, seconds, every metric of `shoal.metrics.METRICS`, groups, guarantee, lower_bound_stars
     and lower_bound_recoded_cells (lower bounds for any release; stars are avoidable under generalization, so their
-    bound is 0 there), and error (the reason of a failure, or None)."""
+    bound is 0 there), and error (the reason of a failure, or None). A release with differential privacy has published,
+    the share of the records in it; its gcp counts all others as lost, and the metrics that cannot be compared with
+    those of a release of all records are None."""
     loss: str = "gcp"
     """The metric on the vertical axis of the chart."""
     errors: Mapping[str, ShoalError] = field(default_factory=dict)
@@ -105,11 +109,18 @@ class Comparison:
             title: ["-" if row.get(name) is None else number(row[name]) for row in self.rows]
             for name, title in titles.items()
         }
+        if any("published" in row for row in self.rows):
+            cells["published"] = ["-" if row["error"] else percent(row.get("published", 1)) for row in self.rows]
         # The measures of analysts, if they were requested.
         measured: dict[str, Any] = next((row["utility"] for row in self.rows if "utility" in row), {})
         for name in measured:
             values = [row.get("utility", {}).get(name) for row in self.rows]
             cells[name] = ["-" if value is None else number(value) for value in values]
+        # The attacks of each release; one that was not run has no rate.
+        tried: dict[str, Any] = next((row["attacks"] for row in self.rows if "attacks" in row), {})
+        for name in tried:
+            rates = [row.get("attacks", {}).get(name, {}).get("rate") for row in self.rows]
+            cells[name] = ["-" if rate is None else percent(rate) for rate in rates]
         return {"algorithm": [row["algorithm"] for row in self.rows], **cells}
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -164,6 +175,7 @@ def compare(
     algorithms: Sequence[str | Algorithm] | None = None,
     loss: str = "gcp",
     utility: bool = False,
+    attacks: bool = False,
     progress: Progress | None = None,
     **options: Unpack[ComparedOptions],
 ) -> Comparison:
@@ -174,7 +186,8 @@ def compare(
     data, request
         As for `anonymize`.
     **options
-        The fields of `shoal.Request`.
+        The fields of `shoal.Request`. Differential privacy next to other models adds one more row, `safepub`, whose
+        release has differential privacy alone and is made of the same columns.
     algorithms : sequence of str or Algorithm, optional
         By default every algorithm that supports the request, except those that prove an optimum; request these by name.
     loss : str
@@ -183,6 +196,9 @@ def compare(
     utility : bool
         Whether to measure what analysts lose as well (`Release.utility`); each row then has `utility`, with the
         values by key.
+    attacks : bool
+        Whether to attack each release with knowledge of the whole original table; each row then has `attacks`, with the
+        rate and its interval by attack. An attack that cannot be run has no rate, and the reason in `not_measured`.
     progress : callable, optional
         Called regularly with (algorithm, done, total).
 
@@ -210,6 +226,7 @@ def compare(
     ['hilbert', 'mondrian']
     """
     request = request_of(compare, request, options)
+    request, sampled = _split_sampling(request)
     request.check_unlinked("compare")
     _ = request.models  # reject invalid models before the table is read
     validate("compare", {"loss": loss}, {"loss": OneOf(tuple(METRICS))})
@@ -238,9 +255,19 @@ def compare(
     # The table is parsed already, so the options of reading are cleared.
     read: dict[str, Any] = dict.fromkeys(fields_in("forms", "reading"))
     base = replace(request, engine="auto", memory=None, output=None, **read)
-    found = [
-        _measure(opened.frame, replace(base, algorithm=one), progress or silent, utility=utility) for one in algorithms
-    ]
+    runs = [replace(base, algorithm=one) for one in algorithms]
+    if sampled is not None:
+        # Every column is part of the classes, and nothing repeats the draw. The release itself is dropped.
+        published = (*schema.quasi_identifiers, *schema.sensitive)
+        unlike: dict[str, Any] = dict.fromkeys(("k", "l", "t", "harmless", "seed", "sensitive", "hierarchies"))
+        alone: dict[str, Any] = {
+            "quasi_identifiers": published,
+            "privacy": sampled,
+            "algorithm": "safepub",
+            "keep_order": False,
+        }
+        runs.append(replace(base, **unlike, **alone))
+    found = [_measure(opened.frame, one, progress or silent, base, utility=utility, attacks=attacks) for one in runs]
     rows = [row for row, _ in found]
     # If no algorithm has a release, the comparison fails like `anonymize` does.
     infeasible = [error for _, error in found if isinstance(error, InfeasibleError)]
@@ -248,9 +275,11 @@ def compare(
         raise infeasible[0]
     # Each bound holds for every release of the table, so the best one is valid for all rows.
     bounds = ("lower_bound_stars", "lower_bound_recoded_cells")
-    best = {name: max((row[name] for row in rows if row["error"] is None), default=None) for name in bounds}
+    # A release with differential privacy has fewer records, and other columns.
+    whole = [row for row in rows if row["error"] is None and row.get("published", 1) == 1]
+    best = {name: max((row[name] for row in whole), default=None) for name in bounds}
     return Comparison(
-        rows=tuple(row if row["error"] else row | best for row in rows),
+        rows=tuple(row if row["error"] or "published" in row else row | best for row in rows),
         loss=loss,
         errors={row["algorithm"]: error for row, error in found if error is not None},
         warnings=warn_of_persons(opened, to_publish, request),
@@ -259,13 +288,32 @@ def compare(
 
 def fitting_algorithms(request: Request) -> list[str]:
     """Return the names of the algorithms that support a request, except those that take long to prove an optimum."""
+    request, _ = _split_sampling(request)
     # Algorithms that prove an optimum may run for minutes, so the caller must name them.
     quick = [name for name in ALGORITHMS if name not in PROVING]
     return [name for name in quick if unsupported(ALGORITHMS[name], request.requirement, request.preferences) is None]
 
 
+def _split_sampling(request: Request) -> tuple[Request, DifferentialPrivacy | None]:
+    """Separate differential privacy from the other models of a request, if there are others."""
+    model = request.requirement.sampling
+    if model is None:
+        return request, None
+    listed = request.privacy if isinstance(request.privacy, Sequence) else (request.privacy,)
+    others = tuple(one for one in listed if one is not None and one != model)
+    if not others and request.k is request.l is request.t is None:
+        return request, None
+    return replace(request, privacy=others or None), model
+
+
 def _measure(
-    frame: pl.DataFrame, request: Request, progress: Progress, *, utility: bool
+    frame: pl.DataFrame,
+    request: Request,
+    progress: Progress,
+    compared: Request,
+    *,
+    utility: bool,
+    attacks: bool,
 ) -> tuple[dict[str, Any], ShoalError | None]:
     """Run one algorithm, and return its row and the error if it failed."""
     name = request.algorithm if isinstance(request.algorithm, str) else request.algorithm.name
@@ -284,16 +332,38 @@ def _measure(
     certificate = release.certificate
     # Metrics are those of the release; bounds and the guarantee come from its certificate.
     bound = certificate.cost.to_dict()["lower_bound"]
+    sampled = request.requirement.sampling is not None
+    names = compared.schema.quasi_identifiers
     measures = {
-        **release.metrics.totals(),
-        "lower_bound_stars": bound["stars"],
-        "lower_bound_recoded_cells": bound["recoded_cells"],
+        **(_measure_sampled(release, names, frame.height) if sampled else release.metrics.totals()),
+        "lower_bound_stars": None if sampled else bound["stars"],
+        "lower_bound_recoded_cells": None if sampled else bound["recoded_cells"],
         "groups": certificate.achieved["groups"],
         "guarantee": english(certificate.guarantee.promise),
     }
     if utility:
         measures["utility"] = {one.name: one.value for one in release.utility().measures}
+    if attacks:
+        from shoal.verbs.compared_attacks import measure_attacks
+
+        measures["attacks"] = measure_attacks(release, frame, compared, name)
     return {"algorithm": name, "seconds": round(seconds, 4), **measures, "error": None}, None
+
+
+def _measure_sampled(release: Release, attributes: Sequence[str], rows: int) -> dict[str, Any]:
+    """Compute the measures of a sample that can be compared with those of a release of all records."""
+    # The penalty is that of the compared quasi-identifiers; records that were left out lose everything.
+    metrics, published = release.metrics, release.data.height / rows
+    columns, total = metrics.ncp, sum(metrics.ncp.values())
+    share = sum(columns[name] for name in attributes) / total if total else 0
+    penalty = metrics.gcp * share * len(columns) / len(attributes)
+    # The other metrics are of other records or of more columns.
+    return {
+        **dict.fromkeys(METRICS),
+        "gcp": 1 - published * (1 - penalty),
+        "mean_class_size": metrics.mean_class_size,
+        "published": published,
+    }
 
 
 _MEASURES = (
