@@ -218,7 +218,7 @@ def test_the_help_of_algorithm_names_each_of_them() -> None:
 
 
 def test_version(shoal: Any) -> None:
-    assert shoal("version").out.startswith("shoal 0.")
+    assert shoal("version").out.startswith("shoal 1.")
     assert shoal("--version") == shoal("version")
     assert set(shoal("version", "--json").json) == {"shoal", "python"}
 
@@ -236,7 +236,7 @@ def test_the_version_is_told_without_loading_what_is_heavy(word: str) -> None:
         "from shoal.cli.main import run; run()"
     )
     version, modules = run(code).stdout.splitlines()
-    assert version.startswith("shoal 0.")
+    assert version.startswith("shoal 1.")
     heavy = {"numpy", "numba", "polars", "pandas", "pyarrow", "narwhals", "jinja2", "msgspec", "sqlalchemy", "scipy"}
     heavy |= {"rich", "matplotlib", "pytest"}
     assert heavy & set(json.loads(modules)) == set()
@@ -244,7 +244,7 @@ def test_the_version_is_told_without_loading_what_is_heavy(word: str) -> None:
 
 def test_the_package_runs_as_a_module() -> None:
     found = subprocess.run([sys.executable, "-m", "shoal", "version"], capture_output=True, text=True, check=True)
-    assert found.stdout.startswith("shoal 0.")
+    assert found.stdout.startswith("shoal 1.")
     assert found.stderr == ""
 
 
