@@ -108,7 +108,7 @@ def test_the_report_has_the_words_of_the_publish_screen(browser, home):
     assert [word for word in ("Each row stands", "For Ann", "Officer") if word in public] == []
     # The form, the history, the spec file and the equivalents have them, too.
     page = browser.look("/publish").text
-    assert re.search('name="signatures" value="Board; Officer"', page)
+    assert re.search('name="signatures"[^>]* value="Board; Officer"', page)
     shown = html.unescape(page)
     for word in ("--title 'Stays of 2025'", "--purpose Teaching", "--signature Officer", "shoal.About(title='Stays of"):
         assert word in shown
