@@ -14,11 +14,11 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from shoal._core.file_formats import READABLE
 from shoal._core.words import percent
 from shoal.cli.main import app
 from shoal.io import readers
 from shoal.studio import jobs
-from shoal.studio.allowed_paths import ENDINGS
 from shoal.studio.explanations import COMPARED, EXPLAINED
 from shoal.studio.words import coarsening_in_words
 
@@ -443,7 +443,7 @@ def test_closing_forgets_and_stops(browser, monkeypatch, tmp_path):
 
 
 def test_what_may_be_opened_is_what_can_be_read():
-    assert set(ENDINGS) == {ending for endings in readers._ENDINGS.values() for ending in endings}
+    assert set(READABLE) == {ending for endings in readers._ENDINGS.values() for ending in endings}
 
 
 def test_every_coarsening_has_words_and_every_word_is_used(browser):

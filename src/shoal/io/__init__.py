@@ -27,7 +27,6 @@ from shoal.io.scanning import (
 from shoal.io.spark_session import is_spark_frame, on_spark, open_session, pinned_session
 from shoal.io.spark_tables import SparkTable, scan_spark
 from shoal.io.writers import (
-    FORMATS,
     FORMULA,
     repeat_rows,
     spreadsheet_names,
@@ -37,7 +36,6 @@ from shoal.io.writers import (
 )
 
 __all__ = [
-    "FORMATS",
     "FORMULA",
     "DateForm",
     "Forms",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from shoal._core.file_formats import COMPRESSED
 from shoal.errors import DataError
 
-__all__ = ["ENDINGS", "unpack"]
+__all__ = ["unpack"]
 
 _MARKS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
-ENDINGS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
-"""Name endings of compressed files."""
 
 
 def unpack(content: bytes, name: str) -> bytes:
@@ -21,7 +20,7 @@ def unpack(content: bytes, name: str) -> bytes:
     """
     # The first bytes are more reliable than the name.
     kind = next((kind for kind, mark in _MARKS.items() if content.startswith(mark)), None)
-    kind = kind or next((kind for ending, kind in ENDINGS.items() if name.lower().endswith(ending)), None)
+    kind = kind or next((kind for ending, kind in COMPRESSED.items() if name.lower().endswith(ending)), None)
     if kind is None:
         return content
     import pyarrow as pa

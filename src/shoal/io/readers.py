@@ -11,15 +11,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from shoal._core.file_formats import ARROW, DELIMITED, FORMATS, LISTED, PARQUET, STAT_FILES, WORKBOOKS
 from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError, near_matches
-from shoal.io.compression import ENDINGS, unpack
+from shoal.io.compression import unpack
 from shoal.io.databases import database_source, read_database
 from shoal.io.delimited import read_delimited
 from shoal.io.frames import without_pandas_index
 from shoal.io.patterns import files_of_pattern
-from shoal.io.stat_files import STAT_FILES, read_stat_file
-from shoal.io.workbooks import WORKBOOKS, read_workbook
+from shoal.io.stat_files import read_stat_file
+from shoal.io.workbooks import read_workbook
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,12 +32,7 @@ __all__ = ["STANDARD_INPUT", "read", "read_table"]
 STANDARD_INPUT = "-"
 """The name of standard input in place of a file."""
 
-_TEXT = (".csv", ".tsv", ".txt")
-_DELIMITED = (*_TEXT, *(text + compressed for compressed in ENDINGS for text in _TEXT))
-_PARQUET = (".parquet", ".pq")
-_ARROW = (".arrow", ".feather", ".ipc", ".orc")
-_ENDINGS = {"text": _DELIMITED, "binary": (*_PARQUET, *_ARROW), "workbook": WORKBOOKS, "stat": STAT_FILES}
-_LISTED_ENDINGS = (*_TEXT, ".csv.gz", ".csv.zst", *_PARQUET, *_ARROW, *WORKBOOKS, *STAT_FILES)
+_ENDINGS = {"text": DELIMITED, "binary": (*PARQUET, *ARROW), "workbook": WORKBOOKS, "stat": STAT_FILES}
 _TAB_NAMES = ("tab", "\\t")
 _MAX_SOURCE_LENGTH = 4096
 
@@ -209,15 +205,13 @@ def _check_file(path: Path) -> None:
     if not path.is_file():
         raise DataError(f"'{path}' is not a regular file. Copy its content to one first.")
     if not any(path.name.lower().endswith(endings) for endings in _ENDINGS.values()):
-        raise DataError(
-            f"The kind of '{path.name}' is unknown. Known are files that end in {', '.join(_LISTED_ENDINGS)}."
-        )
+        raise DataError(f"The kind of '{path.name}' is unknown. Known are files that end in {', '.join(LISTED)}.")
 
 
 def _suggest_release_file(path: Path) -> str:
     """Suggest the table of a release folder in place of the folder."""
     # One of these is in every release folder.
-    released = [path / f"release.{ending}" for ending in ("csv", "parquet", "xlsx", "ods")]
+    released = [path / f"release.{ending}" for ending in FORMATS]
     return next((f"Did you mean '{file}'?" for file in released if file.exists()), "Name a file in it.")
 
 
@@ -252,7 +246,7 @@ def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
         with open_source() as file:
             # The first bytes distinguish Parquet, Arrow files and Arrow streams.
             start = file.read(6)
-        if name.lower().endswith(_PARQUET) or start.startswith(b"PAR1"):
+        if name.lower().endswith(PARQUET) or start.startswith(b"PAR1"):
             whole = io.BytesIO(source) if isinstance(source, bytes) else source
             return without_pandas_index(pl.read_parquet(whole, hive_partitioning=False, glob=False))
         if start.startswith(b"ORC"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from shoal._core.file_formats import PARQUET, TEXT
 from shoal.errors import DataError
 from shoal.io.delimited import check_delimited
 from shoal.io.frames import PANDAS_INDEX, open_frame
@@ -32,8 +33,6 @@ __all__ = [
     "scan_table",
 ]
 
-_PARQUET = (".parquet", ".pq")
-_TEXT = (".csv", ".tsv", ".txt")
 _MISSING_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """Name of a partition whose value is missing."""
 _SPILLS_ABOVE = "POLARS_OOC_MEMORY_BUDGET_MB"
@@ -97,9 +96,9 @@ def scan_table(data: Any, *, delimiter: str | None = None, encoding: str | None 
         raise DataError(f"'{path.name}' cannot be read in pieces: its files are not all Parquet in one folder.")
     if not path.exists():
         raise DataError(f"There is no file or folder '{path}'.")
-    if path.is_dir() or path.name.lower().endswith(_PARQUET):
+    if path.is_dir() or path.name.lower().endswith(PARQUET):
         return _scan_parquet(parquet_files(path) if path.is_dir() else [path], path)
-    if not path.name.lower().endswith(_TEXT):
+    if not path.name.lower().endswith(TEXT):
         raise DataError(
             f"'{path.name}' cannot be read in pieces. Give Parquet, a folder of Parquet files, or CSV that is not "
             "packed."
@@ -230,7 +229,7 @@ def bytes_to_read(data: Any) -> int | None:
         return sum(map(_unpacked_size, filter(_is_part, _files_below(path))))
     if not os.path.isfile(path):
         return None
-    return _unpacked_size(path) if path.name.lower().endswith(_PARQUET) else path.stat().st_size
+    return _unpacked_size(path) if path.name.lower().endswith(PARQUET) else path.stat().st_size
 
 
 def _unpacked_size(file: Path) -> int:
@@ -248,7 +247,7 @@ def _unpacked_size(file: Path) -> int:
 
 
 def _is_part(file: Path) -> bool:
-    return file.is_file() and file.name.lower().endswith(_PARQUET) and not file.name.startswith((".", "_"))
+    return file.is_file() and file.name.lower().endswith(PARQUET) and not file.name.startswith((".", "_"))
 
 
 def _scanned(lazy: pl.LazyFrame) -> ScannedTable:

@@ -10,6 +10,7 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.file_formats import PARQUET
 from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError
 from shoal.io.frames import PANDAS_INDEX
@@ -208,7 +209,7 @@ def _scan_files(data: Any) -> SparkTable:
     path = Path(data).expanduser().resolve()
     if not path.exists():
         raise DataError(f"There is no file or folder '{data}'.")
-    if not path.is_dir() and not path.name.lower().endswith((".parquet", ".pq")):
+    if not path.is_dir() and not path.name.lower().endswith(PARQUET):
         raise DataError(
             f"'{path.name}' is not Parquet, which the engine 'spark' reads. Convert it, or take another engine with ",
             Suggestion("engine", "stream"),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["STAT_FILES", "read_stat_file"]
+__all__ = ["read_stat_file"]
 
 _READERS = {
     ".dta": "read_dta",
@@ -23,8 +23,6 @@ _READERS = {
     ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }
-STAT_FILES = tuple(_READERS)
-"""The endings of such files."""
 
 
 def read_stat_file(path: Path) -> pl.DataFrame:

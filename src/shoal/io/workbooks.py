@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["WORKBOOKS", "read_workbook", "sheet_names", "write_workbook"]
-
-WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
-"""Name endings of workbooks that can be read; .xlsx and .ods can be written."""
+__all__ = ["read_workbook", "sheet_names", "write_workbook"]
 
 _SHEET = "release"
 _MOST_ROWS = 1_048_575

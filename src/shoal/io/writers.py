@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._core.file_formats import FORMATS
 from shoal.errors import DataError, OutputError
 from shoal.io.frames import PANDAS_INDEX
 from shoal.io.workbooks import write_workbook
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "FORMATS",
     "FORMULA",
     "repeat_rows",
     "spreadsheet_names",
@@ -29,9 +29,6 @@ __all__ = [
     "write_repeated",
     "write_table",
 ]
-
-FORMATS = ("csv", "parquet", "xlsx", "ods")
-"""Formats in which a table can be written."""
 
 # OWASP's list (CSV Injection); it includes "-1" and "+1", because signs of numbers and of formulas look alike.
 # Full-width signs are included, because spreadsheets in East Asian locales treat them as plain ones.

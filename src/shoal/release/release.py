@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from shoal._core.file_formats import FORMATS
 from shoal._core.validation import Boolean, Instance, OneOf, Optional, validate
-from shoal.io import FORMATS
 from shoal.release.analysis import (
     bounds_of,
     computable,
@@ -109,7 +109,7 @@ class Release(VerifiedTable):
             "save",
             {"format": format, "publish_proof": publish_proof, "strict": strict, "about": about},
             {
-                "format": Optional(OneOf(FORMATS)),
+                "format": Optional(OneOf(tuple(FORMATS))),
                 "publish_proof": Boolean(),
                 "strict": Boolean(),
                 "about": Optional(Instance(About)),

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
+from shoal._core.file_formats import FORMATS
 from shoal._core.validation import Integer, OneOf, Optional, number_in, parameters_of
+from shoal._core.words import listed
 from shoal.algorithms import ALGORITHMS
 from shoal.recoding import LARGEST_SET, METHODS
 from shoal.request.column_fields import ColumnFields
@@ -292,13 +294,13 @@ class RequestFields(ColumnFields):
         help="Folder for the release: all of it may be published. Private files go to OUT.private in the same place.",
     )
     format: str | None = requestable(
-        '{"csv", "parquet", "xlsx", "ods"}, optional',
+        f"{{{', '.join(f'"{one}"' for one in FORMATS)}}}, optional",
         "Format of the release; that of the input by default.",
         section="output",
         default=None,
         flag="--format",
         metavar="FORMAT",
-        help="Format of the release: csv, parquet, xlsx or ods; by default that of the input.",
+        help=f"Format of the release: {listed(list(FORMATS), 'or')}; by default that of the input.",
     )
     spreadsheet_safe: bool = requestable(
         "bool",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal._core.file_formats import LISTED, READABLE
 from shoal._core.temporary import TemporaryFolder
 from shoal.errors import UsageError
 from shoal.studio.rejected_forms import FieldError
@@ -16,17 +17,8 @@ from shoal.studio.rejected_forms import FieldError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-__all__ = ["ENDINGS", "WORKBOOKS", "AllowedPaths", "without_password"]
+__all__ = ["AllowedPaths", "without_password"]
 
-_TEXT = (".csv", ".tsv", ".txt")
-_COMPRESSIONS = (".gz", ".zst", ".zstd")
-WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
-"""File name endings of workbooks, which may have several sheets."""
-_STATISTICS = (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt")
-_OTHERS = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".orc", *_STATISTICS, *WORKBOOKS)
-ENDINGS = (*_TEXT, *(text + packed for packed in _COMPRESSIONS for text in _TEXT), *_OTHERS)
-"""File name endings of tables that the studio lists and opens."""
-_SHOWN_ENDINGS = ", ".join((*_TEXT, ".csv.gz", *_OTHERS))
 LEDGERS = (".db", ".sqlite")
 """File name endings of ledgers."""
 _SQLITE = b"SQLite format 3\x00"
@@ -73,8 +65,8 @@ class AllowedPaths:
             If it lies outside the allowed folders, is not a file, or does not have the name of a table.
         """
         path = self._resolve_allowed(given)
-        if not path.name.lower().endswith(ENDINGS):
-            raise UsageError(f"The studio opens files whose names end in {_SHOWN_ENDINGS}.")
+        if not path.name.lower().endswith(READABLE):
+            raise UsageError(f"The studio opens files whose names end in {', '.join(LISTED)}.")
         if not path.is_file():
             raise UsageError("There is no such file in this folder. Look at its name, or drop the file into the page.")
         return path
@@ -204,8 +196,8 @@ class AllowedPaths:
         """
         # The browser chooses the name, so it is not trusted.
         safe = _plain_name(name)
-        if not safe.lower().endswith(ENDINGS):
-            raise UsageError(f"The studio opens files whose names end in {_SHOWN_ENDINGS}.")
+        if not safe.lower().endswith(READABLE):
+            raise UsageError(f"The studio opens files whose names end in {', '.join(LISTED)}.")
         self._uploads.append(TemporaryFolder("studio"))
         return self._uploads[-1].path / safe
 
@@ -272,7 +264,7 @@ class AllowedPaths:
         with os.scandir(self.home) as entries:
             for one in entries:
                 name = one.name.encode(errors="replace").decode()  # a name that is not valid Unicode cannot be shown
-                if name == one.name and not name.startswith(".") and name.lower().endswith(ENDINGS):
+                if name == one.name and not name.startswith(".") and name.lower().endswith(READABLE):
                     yield one
 
 

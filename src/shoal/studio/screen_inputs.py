@@ -6,9 +6,9 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.file_formats import WORKBOOKS
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
-from shoal.studio.allowed_paths import WORKBOOKS
 from shoal.studio.requests import arguments_in
 from shoal.studio.state import Studio, Waiting
 

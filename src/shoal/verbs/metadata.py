@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.file_formats import FORMATS
 from shoal.errors import DataError
 from shoal.table import PSEUDONYM
 from shoal.verification.published_folder import COUNTERFEITS, file_digest, read_certificate, read_published
@@ -17,12 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["metadata"]
 
-_MEDIA = {
-    ".csv": "text/csv",
-    ".parquet": "application/vnd.apache.parquet",
-    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    ".ods": "application/vnd.oasis.opendocument.spreadsheet",
-}
 _CROISSANT_TERMS = (
     *("citeAs", "column", "extract", "field", "fileProperty", "fileObject", "fileSet", "format", "includes"),
     *("isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex", "repeated"),
@@ -145,7 +140,7 @@ def _croissant(release: PublicRelease) -> dict[str, Any]:
                 "@id": name,
                 "name": name,
                 "contentUrl": name,
-                "encodingFormat": _MEDIA.get(Path(name).suffix, "application/octet-stream"),
+                "encodingFormat": FORMATS.get(Path(name).suffix[1:], "application/octet-stream"),
                 "sha256": facts["sha256"],
             }
             for name, facts in release.files.items()
@@ -201,7 +196,7 @@ def _dcat(release: PublicRelease) -> dict[str, Any]:
             {
                 "@type": "dcat:Distribution",
                 "dct:title": name,
-                "dcat:mediaType": _MEDIA.get(Path(name).suffix, "application/octet-stream"),
+                "dcat:mediaType": FORMATS.get(Path(name).suffix[1:], "application/octet-stream"),
                 "spdx:checksum": {
                     "@type": "spdx:Checksum",
                     "spdx:algorithm": {"@id": "spdx:checksumAlgorithm_sha256"},

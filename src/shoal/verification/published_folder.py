@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.file_formats import ARROW, FORMATS, PARQUET
 from shoal.errors import DataError
 from shoal.io import read
 from shoal.verification.meaning import collect_meanings, parameters_of
@@ -35,7 +36,7 @@ COUNTERFEITS = "counterfeits.csv"
 """The file with the number of counterfeits of each group, in a release of a series."""
 _PARTS = ("persons", "rows")
 """The names, without ending, of the files of a release of two tables."""
-_NAMES = ("release.csv", "release.parquet", "release.xlsx", "release.ods")
+_NAMES = tuple(f"release.{ending}" for ending in FORMATS)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -110,7 +111,7 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
 
 def _empty_is_missing(name: str) -> bool:
     """Check whether an empty text in a file or a database table is a missing value."""
-    return "://" not in name and not name.lower().endswith((".parquet", ".pq", ".arrow", ".feather", ".ipc", ".orc"))
+    return "://" not in name and not name.lower().endswith((*PARQUET, *ARROW))
 
 
 def columns_with_role(certificate: Mapping[str, Any], role: str) -> tuple[str, ...]:

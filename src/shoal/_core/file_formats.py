@@ -1,0 +1,40 @@
+"""The formats of files with tables: the one list of what can be read and written."""
+
+__all__ = [
+    "ARROW",
+    "COMPRESSED",
+    "DELIMITED",
+    "FORMATS",
+    "LISTED",
+    "PARQUET",
+    "READABLE",
+    "STAT_FILES",
+    "TEXT",
+    "WORKBOOKS",
+]
+
+TEXT = (".csv", ".tsv", ".txt")
+"""Name endings of delimited text."""
+COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+"""Name endings of compressed files, which follow those of text."""
+DELIMITED = (*TEXT, *(text + packed for packed in COMPRESSED for text in TEXT))
+"""Name endings of delimited text, compressed or not."""
+PARQUET = (".parquet", ".pq")
+ARROW = (".arrow", ".feather", ".ipc", ".orc")
+"""Name endings of other files with typed columns."""
+WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
+"""Name endings of workbooks, which may have several sheets."""
+STAT_FILES = (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt")
+"""Name endings of files of Stata, SPSS and SAS."""
+_OTHERS = (*PARQUET, *ARROW, *WORKBOOKS, *STAT_FILES)
+READABLE = (*DELIMITED, *_OTHERS)
+"""Name endings of all files that can be read."""
+LISTED = (*TEXT, ".csv.gz", ".csv.zst", *_OTHERS)
+"""The same for messages, with the usual compressed ones only."""
+FORMATS = {
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "ods": "application/vnd.oasis.opendocument.spreadsheet",
+}
+"""Formats in which a table can be written, by ending, with their media types."""
