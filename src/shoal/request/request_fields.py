@@ -294,7 +294,7 @@ class RequestFields(ColumnFields):
         help="Folder for the release: all of it may be published. Private files go to OUT.private in the same place.",
     )
     format: str | None = requestable(
-        f"{{{', '.join(f'"{one}"' for one in FORMATS)}}}, optional",
+        str(list(FORMATS)).replace("'", '"').translate({91: "{", 93: "}"}) + ", optional",
         "Format of the release; that of the input by default.",
         section="output",
         default=None,
