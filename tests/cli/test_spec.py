@@ -282,6 +282,7 @@ def test_each_command_takes_what_its_function_does() -> None:
         "algorithms": "--algorithms",
         "loss": "--loss",
         "utility": "--utility",
+        "attacks": "--attacks",
         "chart": "--chart",
     }
     judged = {
