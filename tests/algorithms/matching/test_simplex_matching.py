@@ -160,7 +160,11 @@ def test_an_interrupt_returns_what_is_known(steps):
     found = cheapest_cover(problem, start=start, progress=progress)
     check(problem, found)
     assert found.bound <= optimum <= found.cost
-    assert not found.complete
+    # On a busy machine the last of ten steps may come when the proof is complete.
+    if steps < 8 or found.cost > optimum:
+        assert not found.complete
+    else:
+        assert not found.complete or found.bound == optimum
 
 
 def test_a_start_that_is_no_cover_is_refused():
