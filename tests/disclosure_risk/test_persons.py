@@ -286,6 +286,14 @@ def test_combinations_repeat_if_no_column_says_who() -> None:
     again = repeated_combinations(counted[table.columns], counted["len"].cast(pl.Int64).to_numpy())
     assert again == found
     assert "combinations of quasi-identifiers" in found.text
+    # Names that a selection would take for patterns are names of columns here.
+    renamed = table.rename({"age": "^age.*$", "gender": "gender *"})
+    for limit in (100_000, 100):
+        sampled, plain = repeated_combinations(renamed, limit=limit), repeated_combinations(table, limit=limit)
+        assert sampled is not None
+        assert plain is not None
+        assert (sampled.persons, sampled.records) == (plain.persons, plain.records)
+        assert set(sampled.constant) == {"^age.*$", "gender *"}
 
 
 @pytest.mark.parametrize(

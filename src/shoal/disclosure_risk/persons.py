@@ -363,19 +363,21 @@ def repeated_combinations(
         return None
     times = multiplicities(frame.height, counts)
     parts = max(1, frame.height // limit)
+    # Name columns by number, because Polars interprets the name "*" as all columns, also for a single one.
+    columns = {name: frame[name].alias(str(at)) for at, name in enumerate(stable)}
     # Each individual column must be constant within the combinations of all others; columns in which nearly all rows
     # of the table agree are no evidence.
     constant = []
     for name in individual:
-        rows, combinations = _number_combinations(frame.select(one for one in stable if one != name), parts)
-        agreement = _measure_present(combinations, frame[name].gather(rows), times[rows])
+        rows, combinations = _number_combinations([columns[one] for one in stable if one != name], parts)
+        agreement = _measure_present(combinations, columns[name].gather(rows), times[rows])
         if agreement is None or not (agreement.constant or agreement.rarely_differs):
             return None
         if agreement.constant:
             constant.append(name)
     if len(constant) < _LEAST_INDIVIDUAL:
         return None
-    rows, combinations = _number_combinations(frame.select(stable), parts)
+    rows, combinations = _number_combinations(list(columns.values()), parts)
     combined = np.bincount(combinations, weights=times[rows])
     return PersonEvidence(
         column=None,
@@ -388,13 +390,14 @@ def repeated_combinations(
     )
 
 
-def _number_combinations(frame: pl.DataFrame, parts: int) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
+def _number_combinations(columns: Sequence[pl.Series], parts: int) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
     """Select the rows of one in `parts` combinations of columns; return them and their combinations, numbered."""
-    rows = np.arange(frame.height)
+    import polars as pl
+
+    rows = np.arange(len(columns[0]))
     if parts > 1:
-        rows = np.flatnonzero((frame.hash_rows(seed=0) % parts == 0).to_numpy())
-        frame = frame[rows]
-    coded = [encode_values(column) for column in frame.get_columns()]
+        rows = np.flatnonzero((pl.DataFrame(columns).hash_rows(seed=0) % parts == 0).to_numpy())
+    coded = [encode_values(column if parts == 1 else column.gather(rows)) for column in columns]
     keys, _ = mixed_radix_keys([(codes, int(codes.max(initial=0)) + 1) for codes in coded], len(rows))
     return rows, np.unique(keys, return_inverse=True)[1].astype(np.uint32)
 
