@@ -84,6 +84,9 @@ def test_the_smallest_feasible_average_risk_is_that_of_one_group():
     assert publish(table, shoal.AverageRisk(Fraction(1, 8))).certificate.achieved["groups"] == 1
     with pytest.raises(InfeasibleError, match=r"smallest feasible risk is 0\.125"):
         publish(table, shoal.AverageRisk(0.124))
+    # A model of the three diseases does not change how many persons there are.
+    with pytest.raises(InfeasibleError, match=r"smallest feasible risk is 0\.125"):
+        publish(table, [shoal.AverageRisk(0.124), shoal.LDiversity(2, variant="distinct")])
 
 
 def test_the_kind_of_unit_with_the_fewest_units_counts():

@@ -386,9 +386,13 @@ class Requirement:
 
     def release_rules(self, tables: Sequence[Population]) -> tuple[ReleaseRule, ...]:
         """Compile all models of the whole release into clauses; `tables` as for `rules`."""
-        # All tables have the same rows. Of several kinds of units, the one with the fewest counts.
-        table = min(tables[: len(self.units)], key=lambda one: one.distinct) if self.counts_units else tables[0]
+        table = self._table_of_release(tables)
         return tuple(rule for model in self.table_models for rule in model.release_rules(table))
+
+    def _table_of_release(self, tables: Sequence[Population]) -> Population:
+        """Select the frequencies that models of the whole release read: of units, the kind that has the fewest."""
+        # All tables have the same rows; the fewest units are the worst case.
+        return min(tables[: len(self.units)], key=lambda one: one.distinct) if self.counts_units else tables[0]
 
     def fewest_units(self, tables: Sequence[Population]) -> int | None:
         """Count the units of the kind that has the fewest; None if no model counts units.
@@ -398,7 +402,7 @@ class Requirement:
         tables : sequence of Population
             As for `rules`.
         """
-        return min(table.distinct for table in tables[: len(self.units)]) if self.counts_units else None
+        return self._table_of_release(tables).distinct if self.counts_units else None
 
     def check_feasible(self, tables: Sequence[Population], people: int | None = None) -> None:
         """Check that the whole table, as one group, is acceptable; for monotone models, a release then exists."""
@@ -409,11 +413,10 @@ class Requirement:
             return
         # Models of the whole release: a single group is the best case of a monotone model.
         for whole in self.table_models:
-            # Of several kinds of units, the fewest units are the worst case.
             single = ReleaseCounts.whole(tables[0].rows, people, self.fewest_units(tables))
             if whole.monotone and not whole.satisfied(single):
-                table = min(tables, key=lambda one: one.distinct)
-                raise InfeasibleError("No release can satisfy ", whole, f": {whole.best_feasible(table)}.")
+                best = whole.best_feasible(self._table_of_release(tables))
+                raise InfeasibleError("No release can satisfy ", whole, f": {best}.")
         # Models of groups, for each sensitive attribute.
         for model in self.group_models:
             positions = self.positions_of(model)
