@@ -24,8 +24,15 @@ ARROW = (".arrow", ".feather", ".ipc", ".orc")
 """Name endings of other files with typed columns."""
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
 """Name endings of workbooks, which may have several sheets."""
-STAT_FILES = (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt")
-"""Name endings of files of Stata, SPSS and SAS."""
+STAT_FILES = {
+    ".dta": "read_dta",
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".por": "read_por",
+    ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
+}
+"""Name endings of files of Stata, SPSS and SAS, with the functions of pyreadstat that read them."""
 _OTHERS = (*PARQUET, *ARROW, *WORKBOOKS, *STAT_FILES)
 READABLE = (*DELIMITED, *_OTHERS)
 """Name endings of all files that can be read."""

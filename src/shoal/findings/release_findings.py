@@ -114,9 +114,9 @@ def uncounted_persons(requested: Sequence[Mapping[str, Any]]) -> Iterator[Remark
     requested : sequence of mapping
         The models, as a certificate describes them.
     """
-    # A model of sensitive values counts records, unless it is declared to count persons. Without a k it bounds a risk.
-    about = [(model.get("of"), model.get("k", 2 if model.get("of") == "persons" else 1)) for model in requested]
-    if any(of in ("persons", "records") for of, _ in about) and not any(of == "persons" and k > 1 for of, k in about):
+    # A model of sensitive values counts records, unless it is declared to count persons. A k of 1 protects none.
+    about = [(model.get("of"), model.get("k")) for model in requested]
+    if any(of in ("persons", "records") for of, _ in about) and ("persons" not in {of for of, k in about if k != 1}):
         yield Remark(
             code="uncounted_persons",
             column=None,

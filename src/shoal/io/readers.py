@@ -32,7 +32,7 @@ __all__ = ["STANDARD_INPUT", "read", "read_table"]
 STANDARD_INPUT = "-"
 """The name of standard input in place of a file."""
 
-_ENDINGS = {"text": DELIMITED, "binary": (*PARQUET, *ARROW), "workbook": WORKBOOKS, "stat": STAT_FILES}
+_ENDINGS = {"text": DELIMITED, "binary": (*PARQUET, *ARROW), "workbook": WORKBOOKS, "stat": tuple(STAT_FILES)}
 _TAB_NAMES = ("tab", "\\t")
 _MAX_SOURCE_LENGTH = 4096
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.file_formats import STAT_FILES
 from shoal._core.optional import require
 from shoal.errors import DataError
 
@@ -14,15 +15,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["read_stat_file"]
-
-_READERS = {
-    ".dta": "read_dta",
-    ".sav": "read_sav",
-    ".zsav": "read_sav",
-    ".por": "read_por",
-    ".sas7bdat": "read_sas7bdat",
-    ".xpt": "read_xport",
-}
 
 
 def read_stat_file(path: Path) -> pl.DataFrame:
@@ -39,7 +31,7 @@ def read_stat_file(path: Path) -> pl.DataFrame:
     """
     reader = require("pyreadstat", extra="stat", purpose="Reading files of Stata, SPSS and SAS")
     try:
-        frame, facts = getattr(reader, _READERS[path.suffix.lower()])(str(path), output_format="polars")
+        frame, facts = getattr(reader, STAT_FILES[path.suffix.lower()])(str(path), output_format="polars")
     except (reader.ReadstatError, reader.PyreadstatError, ValueError, OverflowError) as error:
         kind = type(error).__name__
     else:

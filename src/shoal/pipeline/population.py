@@ -10,6 +10,7 @@ import numpy as np
 from shoal._messages import Suggestion
 from shoal.algorithms.base import PeopleOfNodes
 from shoal.disclosure_risk import count_frequencies
+from shoal.disclosure_risk.person_rows import PersonRows
 from shoal.errors import DataError, ParameterError
 from shoal.pipeline.input import open_population
 from shoal.recoding import Levels, recode
@@ -76,9 +77,10 @@ def load_population(
     others = encode(frame, Schema(quasi_identifiers=names)).quasi_identifiers
     columns = table.quasi_identifiers
     if table.units:  # a person is in the population once, with however many rows of the table
-        unit = table.units[0]
-        pairs = table.classes.of_rows.astype(np.int64) * unit.size + unit.codes
-        columns = tuple(column.gather(np.unique(pairs, return_index=True)[1]) for column in columns)
+        import polars as pl
+
+        entries = PersonRows.of(columns, pl.Series(table.units[0].codes))
+        columns = tuple(column.gather(entries.first_rows) for column in columns)
     # Raises an error if a row of the table is not in the population.
     count_frequencies(columns, others, released=False)
     return frame

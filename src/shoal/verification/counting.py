@@ -127,12 +127,12 @@ def people_of_groups(
         The person of each row, if a person may have several: each counts once in a group.
     """
     # The cells of a group are those of its first row.
-    (counts,), first_rows = count_and_place_groups(frame, quasi_identifiers, ())
+    (counts,), groups = _count(frame, quasi_identifiers, ())
+    first_rows = np.unique(groups, return_index=True)[1]
     cells = pl.DataFrame([frame.get_column(name).gather(first_rows) for name in quasi_identifiers])
     if owners is None:
         return fitting(cells, counts.sizes)
     # Each person once in each group, in the order of the groups.
-    _, groups = _count(frame, quasi_identifiers, ())
     entries = pl.DataFrame({"group": groups, "owner": owners}).unique()
     return fitting(cells, entries.group_by("group").len().sort("group")["len"].cast(pl.Int64).to_numpy())
 

@@ -164,13 +164,18 @@ def _of_units(
     """Count the rows of each unit in each group, for each kind of unit that some model counts."""
     if not requirement.counts_units:
         return {}
+    with_units, named = name_units(frame, _known_units(frame, requirement, units))
+    counts = count_groups(with_units, quasi_identifiers, list(named.values()), times=times)
+    return dict(zip(named, counts, strict=True))
+
+
+def _known_units(frame: pl.DataFrame, requirement: Requirement, units: pl.DataFrame | None) -> pl.DataFrame:
+    """Select the protected kinds of units; a release whose rows have unknown units is not safe."""
     if units is None or not set(requirement.units) <= set(units.columns) or units.height != frame.height:
         raise ReleaseUnsafeError(
             "The release was to be checked for units whose rows are not known. Nothing was published."
         )
-    with_units, named = name_units(frame, units[list(requirement.units)])
-    counts = count_groups(with_units, quasi_identifiers, list(named.values()), times=times)
-    return dict(zip(named, counts, strict=True))
+    return units[list(requirement.units)]
 
 
 def _people(
@@ -187,11 +192,7 @@ def _people(
         raise ReleaseUnsafeError(
             "The release cannot be checked because the population is missing. Nothing was published."
         )
-    if requirement.units and units is None:
-        raise ReleaseUnsafeError(
-            "The release was to be checked for units whose rows are not known. Nothing was published."
-        )
-    owners = units.to_series(0) if requirement.units and units is not None else None
+    owners = _known_units(frame, requirement, units).to_series(0) if requirement.units else None
     return people_of_groups(frame, quasi_identifiers, fitting, owners)
 
 
