@@ -77,9 +77,9 @@ def partition(prepared: PreparedTable, source: Source, clock: Clock) -> Partitio
     """
     request, table, linked = prepared.request, prepared.problem_table, prepared.opened.linked
     with clock.step("partition"):
-        # Rows that persons publish together need an algorithm of their own.
-        if linked is not None:
-            found = _partition_linked(prepared, linked, clock)
+        # Linked rows need an algorithm of their own. An algorithm that keeps equal rows together needs them only once.
+        if linked is not None or request.chosen.capabilities.keeps_classes:
+            found = _partition_cells(prepared, clock) if linked is None else _partition_linked(prepared, linked, clock)
             return PartitionedTable(
                 prepared=prepared, cells=np.arange(table.rows), counts=prepared.counts, partition=found
             )
@@ -113,6 +113,14 @@ def _partition_linked(prepared: PreparedTable, linked: LinkedRows, clock: Clock)
     found = group_linked_rows(problem, of_rows.persons, of_rows.positions, linked.strata, prepared.request.chosen)
     found.check(prepared.table.rows, len(prepared.table.quasi_identifiers))
     return found if prepared.request.link else replace(found, guarantee=Guarantee(promise=Fact("lists_of_values")))
+
+
+def _partition_cells(prepared: PreparedTable, clock: Clock) -> Partition:
+    """Partition the cells without their counts, with an algorithm that never separates equal rows."""
+    problem = replace(prepared.problem(clock), table=replace(prepared.problem_table, counts=None))
+    found = prepared.request.chosen.partition(problem)
+    found.check(prepared.table.rows, len(prepared.table.quasi_identifiers))
+    return found
 
 
 def _explain_indivisible(request: Request) -> str | None:
