@@ -25,6 +25,8 @@ HERE = f"http://127.0.0.1:{PORT}"
 SECRET = "Zyzzyva"
 """Part of every name and disease of the table."""
 ROWS = 120
+FILES = ["patients.csv", "patients.shoal.toml"]
+"""The folder of a studio that has published nothing: the table, and what was decided."""
 MAX_UPLOAD = 20_000
 
 _MARKED = {

@@ -56,8 +56,8 @@ class Opened:
 
     page: Any
     home: Path
-    process: subprocess.Popen[str]
-    address: str
+    process: subprocess.Popen[str] | None = None
+    address: str = ""
     requested: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
 
@@ -131,23 +131,28 @@ def chromium() -> Iterator[Any]:
 @pytest.fixture
 def opened(chromium: Any, tmp_path: Path) -> Iterator[Opened]:
     write_hospital(tmp_path / "hospital.csv")
-    command = [sys.executable, "-m", "shoal", "studio", "--no-browser"]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "200"}
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=environment)
-    assert process.stdout is not None
-    address = re.search(r"http://\S+", process.stdout.readline()).group()
     context = chromium.new_context(accept_downloads=True)
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
-    studio = Opened(page=page, home=tmp_path, process=process, address=address)
+    studio = Opened(page=page, home=tmp_path)
     context.on("request", lambda request: studio.requested.append(request.url))
     page.on("console", lambda message: studio.said.append(message.text))
     page.on("pageerror", lambda error: studio.said.append(str(error)))
-    page.goto(address)
+    start_studio(studio, tmp_path)
     yield studio
     context.close()
-    process.terminate()
-    process.communicate(timeout=30)
+    studio.process.terminate()
+    studio.process.communicate(timeout=30)
+
+
+def start_studio(studio: Opened, folder: Path) -> None:
+    """Start a process, and enter it."""
+    command = [sys.executable, "-m", "shoal", "studio", "--no-browser"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "200"}
+    studio.process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=environment)
+    assert studio.process.stdout is not None
+    studio.address = re.search(r"http://\S+", studio.process.stdout.readline()).group()
+    studio.page.goto(studio.address)
 
 
 def write_hospital(path: Path, rows: int = 600) -> None:
@@ -408,6 +413,46 @@ def test_a_workbook_with_a_cover_sheet(opened):
     opened.screen("Who could know what?")
     assert "60 records" in page.inner_text("main").replace(" ?", "")
     opened.said.clear()  # the browser notes that an answer was a refusal
+
+
+def test_a_project_is_closed_and_opened_again(opened, tmp_path):
+    page = opened.page
+    opened.press("hospital.csv")
+    opened.sure()
+    opened.screen("Who could know what?")
+    page.get_by_label("What Insurer is", exact=True).select_option("direct_identifier")
+    opened.press("These are right: show the risk")
+    opened.screen("How easily are records found now?")
+    page.get_by_role("link", name="Choose how safe it must be").click()
+    page.fill("#k", "9")
+    opened.press("Use these numbers")
+    opened.screen("Make columns coarser first")
+    page.get_by_text("Close the studio", exact=True).click()
+    opened.press("Close it now")
+    opened.screen("The studio is closed")
+    assert page.get_by_text("hospital.shoal.toml").is_visible()
+    opened.process.wait(timeout=30)
+    opened.process.stdout.close()
+    opened.said.clear()  # the icon of the last page comes too late
+    start_studio(opened, tmp_path)
+    opened.screen("Which table do you want to publish?")
+    opened.picture("1-open-recent", document=False)
+    opened.accessible()
+    opened.press("hospital")
+    opened.screen("Who could know what?")
+    assert page.get_by_label("What Insurer is", exact=True).input_value() == "direct_identifier"
+    page.goto(opened.address.split("?")[0] + "history")
+    opened.screen("What you decided")
+    assert page.get_by_text("Goal: k = 9").is_visible()
+    page.goto(opened.address.split("?")[0] + "publish")
+    opened.screen("Make the release")
+    opened.press("Make the release")
+    page.get_by_text("What was asked for is met").wait_for(timeout=PATIENCE)
+    page.get_by_role("link", name="Open").first.click()
+    with page.expect_popup() as popup:
+        page.get_by_role("link", name="report for readers").click()
+    assert popup.value.get_by_role("heading", level=1).inner_text()
+    assert opened.said == []
 
 
 def write_visits(path: Path, people: int = 60) -> None:

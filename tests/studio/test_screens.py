@@ -22,7 +22,7 @@ from shoal.studio import jobs
 from shoal.studio.explanations import COMPARED, EXPLAINED
 from shoal.studio.words import coarsening_in_words
 
-from .conftest import HERE, MAX_UPLOAD, SECRET
+from .conftest import FILES, HERE, MAX_UPLOAD, SECRET
 
 SCREENS = (
     "/",
@@ -260,7 +260,7 @@ def test_a_goal_that_cannot_be_met_says_so_and_writes_nothing(browser, home):
     answer = browser.send("/publish", {"folder": "made"})
     assert "The release was not made" in answer.text
     assert "120" in answer.text
-    assert sorted(one.name for one in home.iterdir()) == ["patients.csv"]
+    assert sorted(one.name for one in home.iterdir()) == FILES
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_levels_are_compared_and_a_click_chooses_one(browser, home):
     assert "sandbox" in picture.headers["content-security-policy"]
     assert "at least 3 others" in browser.send("/compare/choose", {"k": "4", "l": "2"}).text
     assert browser.studio.plan.privacy == {"k": "4", "l": "2"}
-    assert sorted(one.name for one in home.iterdir()) == ["patients.csv"], "comparing writes nothing"
+    assert sorted(one.name for one in home.iterdir()) == FILES, "comparing writes nothing"
     for wrong in ("", "x", "-1", ",".join("3" * 30)):
         assert browser.send("/compare", {"k": wrong}).status_code == 422
     assert browser.studio.levels == {"k": "2, 4,200", "l": "1,2"}
@@ -382,7 +382,7 @@ def test_making_a_release_can_be_stopped_and_leaves_nothing(browser, home, monke
     assert 'id="working"' in browser.client.get("/coarser").text, "looking does not stop it"
     answer = browser.send("/cancel", {"back": "/publish"})
     assert "Stopped. Nothing was written." in answer.text
-    assert sorted(one.name for one in home.iterdir()) == ["patients.csv"]
+    assert sorted(one.name for one in home.iterdir()) == FILES
     assert browser.client.get("/work").json() is None
 
 

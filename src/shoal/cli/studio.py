@@ -12,7 +12,13 @@ from shoal.cli.console import Terminal, plain
 
 __all__ = ["studio"]
 
-Table = Annotated[Path | None, argument(metavar="[FILE]", help="The first table; others can be opened in the studio.")]
+Table = Annotated[
+    Path | None,
+    argument(
+        metavar="[FILE]",
+        help="The first table, or a project (NAME.shoal.toml) to go on with; others can be opened in the studio.",
+    ),
+]
 Allowed = Annotated[
     list[Path] | None,
     option(

@@ -53,6 +53,8 @@ _PANELS = {
 """The help panel of each group of words."""
 _SECTIONS = ("columns", "privacy", "report")
 """The sections of spec files."""
+_OF_STUDIO = "studio"
+"""The section of project files that only the studio reads."""
 _NUMBER = int | float | str
 _IMPLIED = {"patterns": "patterns", "suppression_limit": "full-domain"}
 """The algorithm implied by a parameter that no other algorithm has, if none is named."""
@@ -272,7 +274,7 @@ class Words:
                 raise UsageError(f"{what}, {section}: Expected `object`, got `{type(found).__name__}`.")
             # Keys of a section are unique, so their values need no nesting.
             for key, value in found.items():
-                if not section and key in _SECTIONS:
+                if not section and key in (*_SECTIONS, _OF_STUDIO):
                     continue
                 if key not in WORDS or WORDS[key].section != section:
                     raise UsageError(_unknown_key(what, section, key))

@@ -27,6 +27,7 @@ _DATABASE = re.compile(
 )
 """Supported database addresses: an SQLite file, or PostgreSQL."""
 _MAX_LISTED = 100
+_MAX_RELEASES = 20
 _MAX_NAME_LENGTH = 100
 
 
@@ -123,6 +124,27 @@ class AllowedPaths:
                 if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".") and entry.name.isprintable()
             ]
         return sorted(found)[:_MAX_LISTED]
+
+    def releases(self) -> list[Path]:
+        """List the folders of the start folder that hold a release with a report, the newest first."""
+        # The private folder of a release has a certificate and a report, too.
+        found = [
+            (file.stat().st_mtime, one)
+            for one in self.folders()
+            if not one.name.endswith(".private")
+            and (file := one / "certificate.json").is_file()
+            and self.report(one.name, "public")
+        ]
+        return [one for _, one in sorted(found, reverse=True)][:_MAX_RELEASES]
+
+    def report(self, name: str, side: str) -> Path | None:
+        """Find the public or private report of a release in the start folder; None if there is none."""
+        folder = next((one for one in self.folders() if one.name == name), None)
+        if folder is None or side not in ("public", "private"):
+            return None
+        path = (folder if side == "public" else folder.with_name(f"{name}.private")) / "report.html"
+        linked = path.is_symlink() or path.parent.is_symlink()
+        return path if path.is_file() and not linked else None
 
     def ledger(self, given: str) -> Path:
         """Resolve a typed name to a ledger, existing or new, inside the start folder.

@@ -75,6 +75,7 @@ def application(studio: Studio) -> Starlette:
     changed = {
         "/open": screens.open_path,
         "/open/demo": screens.open_demo,
+        "/open/project": screens.open_project,
         "/sheet": screens.choose_sheet,
         "/persons": person_screen.answer,
         "/columns": screens.set_columns,
@@ -119,6 +120,7 @@ def application(studio: Studio) -> Starlette:
         Route("/work", _create_progress_handler(studio), methods=["GET"]),
         Route("/release.toml", _create_spec_handler(studio), methods=["GET"]),
         Route("/release/{side}/{name}", _create_release_file_handler(studio), methods=["GET"]),
+        Route("/earlier/{name}/{side}", _create_report_handler(studio), methods=["GET"]),
         Route("/close", _create_close_handler(studio), methods=["POST"]),
         Route("/assets/{name}", _send_asset, methods=["GET"]),
     ]
@@ -172,6 +174,7 @@ class _Views:
             # The next screen may need a job that rejects the change: keep the old decisions until it has been shown.
             if sent.path != "/cancel" and studio.decisions() != before:
                 studio.unconfirmed = UnconfirmedChange(sent=sent, before=before, target=target.partition("?")[0])
+            studio.save()
             return target
 
     def show(self, path: str, query: Mapping[str, str]) -> Response:
@@ -188,6 +191,7 @@ class _Views:
                     return self.problem(error)
                 studio.unconfirmed = None
                 studio.restore(unconfirmed.before)
+                studio.save()
                 return self.refuse(unconfirmed.sent, error)
             if isinstance(found, Waiting):
                 # No path: wait for the job. A path: that screen must be completed first.
@@ -395,6 +399,18 @@ def _create_release_file_handler(studio: Studio) -> Handler:
         if "download" in request.query_params or path.suffix != ".html":
             return FileResponse(path, headers=headers, filename=path.name, media_type=_MEDIA_TYPES.get(path.suffix))
         return FileResponse(path, headers=headers, media_type="text/html")
+
+    return handle
+
+
+def _create_report_handler(studio: Studio) -> Handler:
+    """Create the handler that shows the report of an earlier release of the folder."""
+
+    async def handle(request: Request) -> Response:
+        path = studio.paths.report(request.path_params["name"], request.path_params["side"])
+        if path is None:
+            return await _report_missing_page(request, None)
+        return FileResponse(path, headers={"content-security-policy": REPORT_POLICY}, media_type="text/html")
 
     return handle
 

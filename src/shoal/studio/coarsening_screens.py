@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
 from shoal.studio import jobs
+from shoal.studio.hierarchy_files import create_tree, store_file
 from shoal.studio.pages import page
-from shoal.studio.plan import Plan, ShapedTree
+from shoal.studio.plan import Plan
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in
-from shoal.studio.screen_inputs import build_equivalents, check_form, hash_names, inspect_with_roles, parse_k
+from shoal.studio.screen_inputs import (
+    MAX_NODES,
+    build_equivalents,
+    check_form,
+    hash_names,
+    inspect_with_roles,
+    measure_hierarchy,
+    parse_k,
+)
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import PROPOSALS, coarsening_in_words
 
@@ -33,8 +40,6 @@ __all__ = [
     "use_level",
 ]
 
-_MAX_NODES = 300
-"""Maximum number of nodes listed on a page."""
 _MAX_STEPS = 500
 _AFTER = {"next": "/publish", "compare": "/compare"}
 """The next screens, by the buttons that lead to them."""
@@ -154,7 +159,7 @@ def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     name = names[place]
     tree, found = plan.trees.get(name), None
     if tree is not None:
-        found = _measure_hierarchy(studio, name, tree, query)
+        found = measure_hierarchy(studio, name, query)
         if isinstance(found, Waiting):
             return found
     # Only the proposals that suit the kind of the column are offered.
@@ -170,7 +175,7 @@ def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         sensitive=plan.names_of("sensitive"),
         found=found,
         tree=tree,
-        most=_MAX_NODES,
+        most=MAX_NODES,
         level=_level_of(query, found),
         find=query.get("find", ""),
         shown=name in studio.columns_shown,
@@ -186,43 +191,10 @@ def _level_of(query: Mapping[str, str], found: Mapping[str, Any] | None) -> int:
     return min(max(int(given), 1), highest) if given.isdecimal() and len(given) < 4 else 1
 
 
-def _measure_hierarchy(studio: Studio, name: str, tree: ShapedTree, query: Mapping[str, str]) -> Any:
-    """Let the worker build and measure a hierarchy."""
-    plan = studio.plan
-    given = query.get("level", "1")
-    arguments = {
-        "content": Plan(**{**vars(plan), "coarsen": {}}).work,
-        "column": name,
-        "steps": [dict(one) for one in tree.steps],
-        "path": tree.path,
-        "k": parse_k(plan),
-        "show": name in studio.columns_shown,
-        "level": int(given) if given.isdecimal() and len(given) < 4 else 1,
-        "find": query.get("find", "")[:100],
-        "most": _MAX_NODES,
-    }
-    return studio.facts("coarser", f"Shaping {name}", jobs.shape, arguments, back="/coarser")
-
-
 def _parse_place(given: str, count: int) -> int:
     if not (given.isdecimal() and len(given) < 6 and int(given) < count):
         raise UsageError("There is no such column among those that others may know. Choose one on the screen Coarser.")
     return int(given)
-
-
-def _create_tree(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...]) -> ShapedTree:
-    """Create the record of a hierarchy; the path of its file is determined by the table, the column and the steps."""
-    made_of = json.dumps([studio.plan.source, studio.plan.reading, name, steps], sort_keys=True, default=dict)
-    key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    plain = re.sub(r"[^\w.-]+", "-", name).strip(".-")[:60] or "column"
-    # Commands refer to the file by name only, so names must differ between columns.
-    taken = {one.name for other, one in studio.plan.trees.items() if other != name}
-    called = next(one for one in _names_for(plain) if one not in taken)
-    return ShapedTree(steps=steps, path=str(studio.paths.create_hierarchy_path(key, called)))
-
-
-def _names_for(plain: str) -> list[str]:
-    return [f"{plain}.hierarchy.csv", *(f"{plain}-{number}.hierarchy.csv" for number in range(2, 5_000))]
 
 
 def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
@@ -260,7 +232,8 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
 def _store_steps(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...], changes: str) -> None:
     if len(steps) > _MAX_STEPS:
         raise UsageError("That are many steps. Save the hierarchy as a file, change the file, and open it here.")
-    studio.history.change(changes, trees={**studio.plan.trees, name: _create_tree(studio, name, steps)})
+    tree = create_tree(studio.paths, studio.plan, name, steps)
+    studio.history.change(changes, trees={**studio.plan.trees, name: tree})
 
 
 def show_shape(studio: Studio, form: Mapping[str, str]) -> str:
@@ -296,11 +269,7 @@ def add_file(studio: Studio, column: str, content: bytes) -> str:
     names = studio.plan.names_of("quasi_identifier")
     place = _parse_place(column, len(names))
     name = names[place]
-    # The path depends on the content, so that undoing an upload finds the earlier file unchanged.
-    key = hashlib.sha256(content).hexdigest()[:16]
-    path = studio.paths.create_hierarchy_path(f"from-{key}", "hierarchy.csv")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+    path = store_file(studio.paths, content)
     _store_steps(studio, name, ({"do": "file", "path": str(path)},), f"{name}: a hierarchy from a file")
     return f"/shape?column={place}"
 

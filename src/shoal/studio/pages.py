@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,7 @@ def _environment() -> Environment:
         date_form=date_form_in_words,
         work=work_in_words,
         size=_size,
+        moment=_moment,
         by_kind=_by_kind,
         translated=gettext,
         as_sentence=lambda text: text[:1].upper() + text[1:],
@@ -86,6 +88,11 @@ def _by_kind(remarks: Iterable[Mapping[str, str]]) -> list[list[str]]:
     for one in remarks:
         kinds.setdefault(one["code"], []).append(one["text"])
     return list(kinds.values())
+
+
+def _moment(seconds: float) -> str:
+    """Format the time of a file in the zone of this machine."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
 def _size(bytes_: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
@@ -259,6 +259,11 @@ class History:
         if changed != self.plan:
             self.steps = [*self.steps[: self.at + 1], (words, changed)][-_MAX_PLANS:]
             self.at = len(self.steps) - 1
+
+    def resume(self, steps: Sequence[tuple[str, Plan]], at: int) -> None:
+        """Append the plans of a project, and make one of them the current one."""
+        self.steps = [*self.steps[: self.at + 1], *steps][-_MAX_PLANS:]
+        self.at = len(self.steps) - len(steps) + at
 
     def go_to(self, step: int) -> None:
         """Make an earlier or later plan the current one; an unknown step is ignored."""

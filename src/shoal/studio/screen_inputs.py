@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.file_formats import WORKBOOKS
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEMO",
+    "MAX_NODES",
     "check_form",
     "inspect_with_roles",
+    "measure_hierarchy",
     "parse_k",
     "inspect_table",
     "hash_names",
@@ -33,6 +37,8 @@ __all__ = [
 
 DEMO = "visits.csv"
 """File name of the bundled demo table, which is synthetic."""
+MAX_NODES = 300
+"""Maximum number of nodes of a hierarchy that are listed on a page."""
 
 
 def inspect_table(studio: Studio, step: str) -> Any:
@@ -67,9 +73,35 @@ def list_sheets(studio: Studio, step: str) -> Any:
 def inspect_with_roles(studio: Studio, step: str) -> Any:
     """Inspect the table for a screen that needs roles; redirect to the screen of columns if there are none."""
     inspected = inspect_table(studio, step)
-    if not isinstance(inspected, Waiting) and not studio.plan.decided:
+    if isinstance(inspected, Waiting):
+        return inspected
+    if not studio.plan.decided:
         return Waiting(path="/columns")
+    # The files of hierarchies are temporary: those of a project that was opened again are written once more.
+    for name, tree in studio.plan.trees.items():
+        if not Path(tree.path).is_file() and name in studio.plan.names_of("quasi_identifier"):
+            made = measure_hierarchy(studio, name, {})
+            if isinstance(made, Waiting):
+                return made
     return inspected
+
+
+def measure_hierarchy(studio: Studio, name: str, query: Mapping[str, str]) -> Any:
+    """Let the worker build, write and measure the hierarchy of a column; the query selects what is shown of it."""
+    plan = studio.plan
+    given, tree = query.get("level", "1"), plan.trees[name]
+    arguments = {
+        "content": replace(plan, coarsen={}).work,
+        "column": name,
+        "steps": [dict(one) for one in tree.steps],
+        "path": tree.path,
+        "k": parse_k(plan),
+        "show": name in studio.columns_shown,
+        "level": int(given) if given.isdecimal() and len(given) < 4 else 1,
+        "find": query.get("find", "")[:100],
+        "most": MAX_NODES,
+    }
+    return studio.facts("coarser", f"Shaping {name}", jobs.shape, arguments, back="/coarser")
 
 
 def collect_results(studio: Studio, *asked: Callable[[Studio], Any] | None) -> list[Any] | Waiting:

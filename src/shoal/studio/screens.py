@@ -6,6 +6,7 @@ All computation is done by the worker.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from shoal.errors import UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
 from shoal.studio.plan import SINCE_FIRST, Plan
+from shoal.studio.projects import PROJECT, find_projects, load_project
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import (
@@ -34,6 +36,8 @@ from shoal.studio.words import GOALS, ROLES, STEPS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from shoal.studio.projects import Project
+
 __all__ = [
     "columns",
     "go_back",
@@ -44,6 +48,7 @@ __all__ = [
     "explain_goal",
     "open_demo",
     "open_path",
+    "open_project",
     "open_table",
     "opening",
     "risk",
@@ -65,13 +70,20 @@ DATE_FORMS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%m.%d.%Y", "%d-%m-%Y", "%m-%d
 
 def opening(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the first screen, on which a table is opened."""
-    shown = studio.plan if studio.plan.source else Plan(shown="FILE.csv")
+    shown, home = studio.plan if studio.plan.source else Plan(shown="FILE.csv"), studio.paths.home
     return page(
         "open.html.j2",
         studio,
         step="open",
         tables=studio.paths.listed(),
-        home=studio.paths.home,
+        projects=[(one.name, one.name.removesuffix(PROJECT), one.stat().st_mtime) for one in find_projects(home)],
+        ending=PROJECT,
+        awaited=None if studio.awaited is None else studio.awaited.steps[0][1].shown,
+        releases=[
+            (one.name, (one / "certificate.json").stat().st_mtime, studio.paths.report(one.name, "private") is not None)
+            for one in studio.paths.releases()
+        ],
+        home=home,
         equivalents=equivalents.of_inspecting(shown, output=studio.paths.free_folder()),
     )
 
@@ -92,21 +104,50 @@ def open_demo(studio: Studio, form: Mapping[str, str]) -> str:
     return open_table(studio, studio.paths.create_upload_path(DEMO), demo=True)
 
 
+def open_project(studio: Studio, form: Mapping[str, str]) -> str:
+    """Open a project again: its table, its decisions and its history."""
+    found = load_project(studio.paths, form.get("project", ""))
+    # The project of a dropped table waits until the table is dropped again.
+    if not found.steps[0][1].source:
+        studio.awaited = found
+        return "/"
+    return _resume(studio, found, found.steps[0][1].source)
+
+
+def _resume(studio: Studio, project: Project, source: str) -> str:
+    """Go on with a project whose table is at `source`."""
+    _reset(studio)
+    studio.awaited = None
+    studio.history.resume([(words, replace(plan, source=source)) for words, plan in project.steps], project.at)
+    studio.projects[source] = project.name
+    studio.remove_unused_uploads()
+    return "/columns"
+
+
 def open_table(studio: Studio, path: Path, *, reading: Mapping[str, str] | None = None, demo: bool = False) -> str:
     """Open a table, and return the path of the screen that inspects it."""
     home = studio.paths.home
     # Commands show the name of an upload, because its temporary folder will be gone.
     if studio.paths.is_upload(path):
         shown = path.name
+        awaited = studio.awaited
+        if awaited is not None and awaited.steps[0][1].shown == shown:
+            return _resume(studio, awaited, str(path))
     else:
         shown = str(path.relative_to(home) if path.is_relative_to(home) else path)
     return _start_plan(studio, Plan(source=str(path), shown=shown, demo=demo, reading=reading or {}))
 
 
-def _start_plan(studio: Studio, plan: Plan) -> str:
-    """Start a plan for a table, and reset what was shown or requested of the previous table."""
+def _reset(studio: Studio) -> None:
+    """Reset what was shown or requested of the previous table."""
     studio.values_shown, studio.levels = False, None
     studio.columns_shown, studio.ways, studio.attack, studio.together = set(), False, None, None
+
+
+def _start_plan(studio: Studio, plan: Plan) -> str:
+    """Start a plan for a table; the table gets a project of its own once something is decided."""
+    _reset(studio)
+    studio.projects.pop(plan.source, None)
     studio.history.change(f"Opened {plan.shown}", **vars(plan))
     studio.remove_unused_uploads()
     return "/columns"

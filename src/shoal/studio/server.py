@@ -136,12 +136,17 @@ def _is_main_thread() -> bool:
 def studio_of(*, home: Path, table: Path | None, allowed: Sequence[Path], max_upload: int) -> Studio:
     """Create a studio without a server; see `serve`."""
     from shoal.studio import screens
+    from shoal.studio.projects import PROJECT
     from shoal.studio.state import Studio
     from shoal.studio.worker import Worker
 
     paths = AllowedPaths(home=home, allowed=tuple(allowed))
     studio = Studio(paths=paths, worker=Worker(), max_upload=max_upload)
-    if table is not None:
+    if table is not None and table.name.endswith(PROJECT):
+        if table.resolve().parent != paths.home:
+            raise UsageError("Start the studio in the folder of the project.")
+        screens.open_project(studio, {"project": table.name})
+    elif table is not None:
         screens.open_table(studio, paths.table(str(table)))
     return studio
 

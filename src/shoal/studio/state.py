@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.studio.plan import History, Plan
+from shoal.studio.projects import name_project, project_text, write_project
 from shoal.studio.rejected_forms import FieldError, SubmittedForm
 
 if TYPE_CHECKING:
     from shoal.studio.allowed_paths import AllowedPaths
+    from shoal.studio.projects import Project
     from shoal.studio.worker import Job, Outcome, Worker
 
 __all__ = ["RequestedRelease", "RequestedJob", "Studio", "UnconfirmedChange", "Waiting"]
@@ -113,6 +115,12 @@ class Studio:
     """The last change, until the next screen has been shown."""
     count: int = 0
     """Number of releases requested so far."""
+    projects: dict[str, str] = field(default_factory=dict)
+    """File name of the project of each table, by its source."""
+    awaited: Project | None = None
+    """An opened project whose table was dropped into the page, so that it must be dropped again."""
+    saved: str = ""
+    """The project as it was saved last; empty if it could not be saved."""
     lock: threading.RLock = field(default_factory=threading.RLock)
     """Held while the state is read or changed."""
 
@@ -134,6 +142,28 @@ class Studio:
         self.history.steps, self.history.at = decisions["history"]
         # Uploads of the discarded plans are removed last, when the history no longer refers to them.
         self.remove_unused_uploads()
+
+    @property
+    def project(self) -> str:
+        """File name of the project of the open table; empty if nothing was decided yet, or it cannot be saved."""
+        return self.projects.get(self.plan.source, "") if self.saved else ""
+
+    def save(self) -> None:
+        """Save the project of the open table, if something was decided and it has changed."""
+        # The meaning of a row is the first decision: a table that was only looked at has no project.
+        plan = self.plan
+        if not plan.source or not plan.rows:
+            return
+        name = self.projects.get(plan.source) or name_project(self.paths, plan.shown)
+        text = project_text(self.paths, self.history)
+        if text == self.saved and name == self.projects.get(plan.source):
+            return
+        try:
+            write_project(self.paths.home / name, text)
+        except OSError:  # a folder that cannot be written; the screens say that nothing is kept
+            self.saved = ""
+        else:
+            self.projects[plan.source], self.saved = name, text
 
     def remove_unused_uploads(self) -> None:
         """Remove the uploaded tables that no plan of the history uses."""

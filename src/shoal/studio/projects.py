@@ -1,0 +1,215 @@
+"""Project files: the request and the history of a table in the studio's folder, so that closing loses nothing.
+
+`NAME.shoal.toml` is a spec file (`shoal anonymize --spec`) with a section `studio` that only the studio reads. Only its
+owner can read it: it holds no record of the table, but names of columns, and the values that were grouped by hand.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from shoal._core.private_files import write_private_text
+from shoal.errors import UsageError
+from shoal.request.notation import toml_lines
+from shoal.studio.hierarchy_files import create_tree, store_file
+from shoal.studio.plan import Plan, ShapedTree
+
+if TYPE_CHECKING:
+    from shoal.studio.allowed_paths import AllowedPaths
+    from shoal.studio.plan import History
+
+__all__ = ["PROJECT", "Project", "find_projects", "load_project", "name_project", "project_text", "write_project"]
+
+PROJECT = ".shoal.toml"
+"""File name ending of projects."""
+_VERSION = 1
+_HEAD = "# Made by shoal studio, which opens it again. It is also a request: shoal anonymize --spec FILE -o OUT"
+_PLACES = ("source", "shown", "demo")
+"""Fields of a plan that locate its table; they are stored once, because a project has one table."""
+_FILE, _DATABASE, _DEMO, _DROPPED = "file", "database", "demo", "dropped"
+"""Where the table of a project is."""
+_MAX_LISTED = 20
+_DAMAGED = "It is not a project of this version of the studio, or it was changed by hand and is damaged."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """A stored project: the plans since its table was opened."""
+
+    name: str
+    """Its file name."""
+    steps: list[tuple[str, Plan]]
+    """The plans, each with the description of its change; the source is empty if the table must be dropped again."""
+    at: int
+    """Index of the current plan."""
+
+
+def name_project(paths: AllowedPaths, shown: str) -> str:
+    """Find an unused name for the project of a table, beginning with the name of the table."""
+    stem = PurePath(shown.rpartition("::")[2] if "://" in shown else shown).name.partition(".")[0]
+    plain = re.sub(r"[^\w -]+", "-", stem)[:60].strip(" -") or "project"
+    names = (f"{plain}{PROJECT}" if count == 1 else f"{plain}-{count}{PROJECT}" for count in range(1, 10_000))
+    return next(name for name in names if not os.path.lexists(paths.home / name))
+
+
+def project_text(paths: AllowedPaths, history: History) -> str:
+    """Write the current plan as a spec file, and the history of its table in the section of the studio."""
+    plan = history.plan
+    # A project has one table: the plans before it was opened, or after another was opened, are not a part of it.
+    place = [getattr(plan, name) for name in _PLACES]
+    own = [at for at, (_, one) in enumerate(history.steps) if [getattr(one, name) for name in _PLACES] == place]
+    # The plans of the same table before and after the current one, without a gap.
+    first = history.at
+    while first - 1 in own:
+        first -= 1
+    last = history.at
+    while last + 1 in own:
+        last += 1
+    kind = _DEMO if plan.demo else _DATABASE if "://" in plan.source else _FILE
+    if kind == _FILE and paths.is_upload(Path(plan.source)):
+        kind = _DROPPED
+    # Each step holds only what it changed; the first one starts from an empty plan.
+    steps, before = [], _plain(Plan())
+    for words, one in history.steps[first : last + 1]:
+        after = _plain(one)
+        changes = {name: value for name, value in after.items() if value != before[name]}
+        steps.append(json.dumps([words, changes], ensure_ascii=False))
+        before = after
+    kept = {"version": _VERSION, "table": plan.shown, "place": kind, "at": history.at - first, "steps": steps}
+    return "\n".join([_HEAD, *toml_lines({**plan.content(), "studio": kept})]) + "\n"
+
+
+def write_project(path: Path, text: str) -> None:
+    """Write a project so that it is complete at any time, and only its owner can read it.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    # A second file replaces the first one at once, so that a crash leaves one of them.
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        write_private_text(draft, text)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def find_projects(home: Path) -> list[Path]:
+    """List the projects of a folder, the newest first."""
+    # A symbolic link could lead out of the folder.
+    with os.scandir(home) as entries:
+        found = [
+            (entry.stat().st_mtime, Path(entry.path))
+            for entry in entries
+            if entry.name.endswith(PROJECT) and entry.name.isprintable() and entry.is_file(follow_symlinks=False)
+        ]
+    return [path for _, path in sorted(found, reverse=True)][:_MAX_LISTED]
+
+
+def load_project(paths: AllowedPaths, name: str) -> Project:
+    """Load a project of the studio's folder, and find its table.
+
+    Raises
+    ------
+    UsageError
+        If there is no such project, it is damaged, or its table is gone.
+    """
+    import msgspec
+
+    path = next((one for one in find_projects(paths.home) if one.name == name), None)
+    if path is None:
+        raise UsageError("There is no such project in this folder.")
+    # The project is parsed first, then its table is found, then the changes are applied one by one.
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))["studio"]
+        if content["version"] != _VERSION:
+            raise UsageError(_DAMAGED)
+        place, shown = content["place"], str(content["table"])
+        steps = [json.loads(one) for one in content["steps"]]
+        at = int(content["at"])
+    except OSError as error:
+        raise UsageError(f"The project cannot be read: {error.strerror}.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(_DAMAGED) from error
+    plan = _opened(paths, place, shown)
+    found: list[tuple[str, Plan]] = []
+    for step in steps:
+        try:
+            words, changes = step
+            plan = _changed(paths, plan, changes)
+        except (ValueError, KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
+            raise UsageError(_DAMAGED) from error
+        found.append((str(words), plan))
+    if not 0 <= at < len(found):
+        raise UsageError(_DAMAGED)
+    return Project(name=name, steps=found, at=at)
+
+
+def _opened(paths: AllowedPaths, place: str, shown: str) -> Plan:
+    """Make the plan of an opened table, with the checks of a typed path."""
+    if place == _DROPPED:
+        return Plan(shown=PurePath(shown).name)
+    if place == _DEMO:
+        return Plan(source=str(paths.create_upload_path(shown)), shown=PurePath(shown).name, demo=True)
+    if place == _DATABASE:
+        source, shown = paths.database(shown)
+        return Plan(source=source, shown=shown)
+    return Plan(source=str(paths.table(shown)), shown=shown)
+
+
+def _plain(plan: Plan) -> dict[str, Any]:
+    """Return the fields of a plan as plain values; hierarchies are their editing steps, with the content of files."""
+    found: dict[str, Any] = {one.name: getattr(plan, one.name) for one in fields(plan) if one.name not in _PLACES}
+    return {**found, "trees": {name: [*map(_plain_step, tree.steps)] for name, tree in plan.trees.items()}}
+
+
+def _plain_step(step: Mapping[str, Any]) -> dict[str, Any]:
+    file = Path(step["path"]) if step["do"] == "file" else None
+    if file is None or not file.is_file():
+        return dict(step)
+    return {"do": "file", "content": base64.b64encode(file.read_bytes()).decode()}
+
+
+def _changed(paths: AllowedPaths, plan: Plan, changes: Mapping[str, Any]) -> Plan:
+    """Change fields of a plan; a project may come from somebody else, so every value is checked."""
+    import msgspec
+
+    # Values must have the types of their fields; hierarchies are made of their steps once more.
+    types = get_type_hints(Plan)
+    values: dict[str, Any] = {}
+    for name, value in changes.items():
+        if name in _PLACES:
+            raise ValueError(name)
+        if name != "trees":
+            values[name] = msgspec.convert(value, types[name])
+    plan = replace(plan, **values)
+    if "trees" in changes:
+        made: dict[str, ShapedTree] = {}
+        for name, steps in msgspec.convert(changes["trees"], dict[str, list[dict[str, Any]]]).items():
+            stored = tuple(_stored(paths, one) for one in steps)
+            made[name] = create_tree(paths, replace(plan, trees=made), name, stored)
+        plan = replace(plan, trees=made)
+    # Files of coarsenings are checked as typed ones are, except those made here.
+    names = {tree.name for tree in plan.trees.values()}
+    for words in plan.coarsen.values():
+        kind, _, rest = words.partition(":")
+        if kind != "level" or rest.rpartition(":")[0] not in names:
+            paths.check_named(words)
+    return plan
+
+
+def _stored(paths: AllowedPaths, step: dict[str, Any]) -> dict[str, Any]:
+    """Write the file of a stored step; all other steps stay unchanged."""
+    if step["do"] != "file":
+        return step
+    return {"do": "file", "path": str(store_file(paths, base64.b64decode(step["content"], validate=True)))}

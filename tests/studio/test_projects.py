@@ -1,0 +1,170 @@
+"""Project files: what was decided survives the studio, and can be run by the command line."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+from tests.studio.conftest import MAX_UPLOAD, PORT, SECRET, Browser
+
+from shoal.cli.main import app
+from shoal.studio.app import application
+from shoal.studio.guard import Guard
+from shoal.studio.server import studio_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from shoal.studio.worker import Worker
+
+NAME = "patients.shoal.toml"
+
+
+@pytest.fixture
+def again(home: Path, worker: Worker) -> Iterator[Browser]:
+    """Another studio in the same folder."""
+    from starlette.testclient import TestClient
+
+    studio = studio_of(home=home, table=None, allowed=[], max_upload=MAX_UPLOAD)
+    studio.worker = worker
+    guard = Guard(application(studio), port=PORT, max_upload=MAX_UPLOAD)
+    with TestClient(guard, base_url=f"http://127.0.0.1:{PORT}") as client:
+        yield Browser(client=client, guard=guard, studio=studio)
+    studio.paths.close()
+
+
+def decide(browser: Browser) -> None:
+    """Decide what differs from all proposals."""
+    browser.decided()
+    browser.send("/goal", {"k": "7", "l": "2", "recoding": "generalization"})
+    browser.send("/shape", {"column": "1", "do": "propose", "how": "by hand"})
+    browser.send("/shape", {"column": "1", "do": "join", "level": "1", "node-0": "on", "node-1": "on", "name": "any"})
+    browser.send("/shape/use", {"column": "1", "level": "1"})
+    browser.send("/publish", {"folder": "made", "title": "Two wards"})
+
+
+def test_looking_at_a_table_makes_no_project(browser, home):
+    browser.enter()
+    browser.sure = False
+    browser.send("/open", {"path": "patients.csv"})
+    assert not (home / NAME).exists()
+    browser.say_that_rows_are_persons()
+    assert (home / NAME).exists()
+
+
+def test_a_project_is_private_holds_no_record_and_opens_again(browser, again, home):
+    decide(browser)
+    text = (home / NAME).read_text()
+    assert SECRET not in text
+    if os.name == "posix":
+        assert stat.S_IMODE((home / NAME).stat().st_mode) == 0o600
+    assert NAME in re.sub(r"<[^>]+>", "", browser.look("/").text.split("<footer>")[1])
+    again.enter()
+    first = again.look("/").text
+    assert "Recent work" in first
+    assert '<a href="/earlier/made/public"' in first
+    assert "Two wards" in again.client.get("/earlier/made/public").text
+    assert again.client.get("/earlier/made/private").status_code == 200
+    assert again.client.get("/earlier/..%2Fhome/public").status_code == 404
+    assert again.send("/open/project", {"project": NAME}).url.path == "/columns"
+    old, new = browser.studio, again.studio
+    assert new.plan.content() == old.plan.content()
+    assert [words for words, _ in new.history.steps[1:]] == [words for words, _ in old.history.steps[1:]]
+    assert "Two wards" in again.look("/publish").text
+    assert "What was asked for is met" in again.send("/publish", {"folder": "more"}).text
+    assert (home / "more/release.csv").read_text() != ""
+    assert again.studio.project == NAME
+
+
+def test_going_back_is_saved_and_a_table_opened_anew_leaves_its_project(browser, home):
+    browser.decided()
+    before = (home / NAME).read_text()
+    browser.send("/history", {"step": "2"})
+    assert (home / NAME).read_text() != before
+    kept = (home / NAME).read_text()
+    browser.decided()
+    assert (home / NAME).read_text() == kept
+    assert (home / "patients-2.shoal.toml").is_file()
+
+
+def test_a_refused_change_is_not_saved(browser, home):
+    browser.decided()
+    before = (home / NAME).read_text()
+    assert browser.send("/goal", {"k": "0"}).status_code == 422
+    assert browser.send("/goal", {"k": "121", "recoding": "generalization"}).status_code == 422
+    assert (home / NAME).read_text() == before
+
+
+def test_the_project_of_a_dropped_table_waits_for_it(browser, again, home):
+    content = (home / "patients.csv").read_bytes()
+    browser.enter()
+    headers = {"origin": f"http://127.0.0.1:{PORT}", "content-type": "application/octet-stream"}
+    browser.client.post("/open/dropped?name=mine.csv", content=content, headers=headers)
+    browser.look("/columns")
+    browser.send("/columns", {"do": "next"})
+    browser.send("/goal", {"k": "9"})
+    again.enter()
+    assert "Drop <bdi>mine.csv</bdi> again" in again.send("/open/project", {"project": "mine.shoal.toml"}).text
+    again.client.post("/open/dropped?name=mine.csv", content=content, headers=headers)
+    assert again.studio.plan.privacy == {"k": "9"}
+    assert again.look("/risk").status_code == 200
+    assert "Drop <bdi>" not in again.look("/").text
+
+
+def test_a_project_runs_at_the_command_line_and_opens_a_studio(browser, home, monkeypatch):
+    browser.decided()
+    browser.send("/goal", {"k": "6"})
+    monkeypatch.chdir(home)
+    done = CliRunner().invoke(app, ["anonymize", "--spec", NAME, "-o", "by-command"])
+    assert done.exit_code == 0, done.output
+    assert (home / "by-command/release.csv").is_file()
+    made = studio_of(home=home, table=home / NAME, allowed=[], max_upload=MAX_UPLOAD)
+    assert made.plan.privacy == {"k": "6"}
+    made.paths.close()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("studio.version = 1", "studio.version = 2"),
+        ("studio.version = 1", "studio.version = "),
+        ("studio.at = ", "studio.at = 99"),
+        ('studio.table = "patients.csv"', 'studio.table = "/etc/hostname.csv"'),
+        ('"rows": "persons"', '"rows": 7'),
+        ('"rows": "persons"', '"rows": ]'),
+        ('"rows": "persons"', '"source": "/etc/passwd"'),
+        ('"rows": "persons"', '"coarsen": {"age": "level:/etc/hostname:1"}'),
+        ('"rows": "persons"', '"trees": {"age": [7]}'),
+        ('"rows": "persons"', '"trees": {"age": [{"do": "file", "content": "?"}]}'),
+    ],
+)
+def test_projects_that_are_damaged_or_reach_out_are_refused(browser, again, home, old, new):
+    browser.decided()
+    text = (home / NAME).read_text()
+    old, new = (one.replace('"', '\\"') if "studio." not in one else one for one in (old, new))
+    assert old in text
+    (home / NAME).write_text(text.replace(old, new))
+    again.enter()
+    answer = again.send("/open/project", {"project": NAME})
+    assert answer.status_code == 422
+    assert "That does not work" in answer.text
+    assert not again.studio.plan.source
+
+
+def test_a_link_is_no_project_and_a_folder_that_cannot_be_written_is_told(browser, home, monkeypatch):
+    (home / "out.shoal.toml").symlink_to("/etc/hostname")
+    browser.enter()
+    assert "out.shoal.toml" not in browser.look("/").text
+    assert browser.send("/open/project", {"project": "out.shoal.toml"}).status_code == 422
+
+    def refuse(path, text):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("shoal.studio.state.write_project", refuse)
+    browser.decided()
+    assert "Nothing is kept but" in browser.look("/").text
