@@ -19,11 +19,11 @@ from shoal.pipeline.linking import encode_values
 
 if TYPE_CHECKING:
     from shoal._core.progress import Clock
-    from shoal.algorithms import LeastLosses, LossBound, LowerBound
+    from shoal.algorithms import LeastLosses, LossBound, LowerBound, Problem
     from shoal.pipeline.prepare import PreparedTable
     from shoal.pipeline.recoded import RecodedTable
 
-__all__ = ["ReleaseBounds", "compute_bounds", "start_least_losses"]
+__all__ = ["ReleaseBounds", "start_bounds", "start_least_losses"]
 
 
 def start_least_losses(prepared: PreparedTable, clock: Clock) -> Callable[[], LeastLosses] | None:
@@ -61,40 +61,58 @@ class ReleaseBounds(NamedTuple):
     """Cells that no release of linked rows shows, whichever rows it leaves out; None if this has no bound."""
 
 
-def compute_bounds(
-    recoded: RecodedTable, clock: Clock, losses: Callable[[], LeastLosses] | None = None
-) -> ReleaseBounds:
-    """Bound the number of cells that any release must recode, its loss, and what linked rows lose.
+def start_bounds(
+    recoded: RecodedTable, clock: Clock, losses: Callable[[], LeastLosses] | None = None, *, in_thread: bool
+) -> Callable[[], ReleaseBounds]:
+    """Start to bound the number of cells that any release must recode, its loss, and what linked rows lose.
 
     Parameters
     ----------
     recoded : RecodedTable
     clock : Clock
-        Measures the step "bound".
+        Measures the step "bound": the time of waiting.
     losses : callable, optional
         Waits for the least losses if their computation was started (`start_least_losses`).
+    in_thread : bool
+        Whether the bounds are computed in the background; otherwise when they are needed, which takes less memory.
+
+    Returns
+    -------
+    callable
+        Waits for the bounds.
     """
+    work = partial(_compute_bounds, recoded, replace(recoded.prepared.problem(clock), progress=silent), losses)
+    found = start_in_thread(work) if in_thread else work
+
+    def wait() -> ReleaseBounds:
+        with clock.step("bound"):
+            return found()
+
+    return wait
+
+
+def _compute_bounds(recoded: RecodedTable, problem: Problem, losses: Callable[[], LeastLosses] | None) -> ReleaseBounds:
+    """Compute the bounds; see `start_bounds`."""
     prepared, recoding, guarantee = recoded.prepared, recoded.recoding, recoded.partition.guarantee
-    with clock.step("bound"):
-        requirement = prepared.request.requirement
-        find_bound = lower_bound_of_sets if requirement.sets else lower_bound
-        bound = find_bound(prepared.problem_table, requirement, target=recoding.recoded_cells)
-        bound = bound.sharpened(guarantee.stars_bound, guarantee.proof)
-        lost = None
-        linked, whole = recoded.whole.opened.linked, recoded.whole
-        if linked is not None and prepared.request.link:
-            least = linked.strata.limits.least
-            persons = linked.persons[whole.rows]
-            stars = fewest_stars_of_bundles(whole.problem_table, persons, least)
-            bound = bound.sharpened(stars, Fact("bundles"))
-            # Coarsened cells are lost in part, which is not counted in cells.
-            if not prepared.encoded.coarsened:
-                rows = np.flatnonzero(linked.persons >= 0)
-                columns = encode_values(whole.opened.frame[rows], prepared.request.schema.quasi_identifiers)
-                lost = fewest_lost_cells(columns, linked.persons[rows], least, linked.strata.fewest_left_out)
-        if bound.stars > recoding.recoded_cells:
-            raise InternalError("a lower bound exceeds what a release costs")
-        # The loss of the release includes that of the coarsening, for which there is no bound.
-        if prepared.encoded.coarsened:
-            return ReleaseBounds(bound, None)
-        return ReleaseBounds(bound, loss_bound(prepared.problem(clock), bound, guarantee, found=losses), lost)
+    requirement = prepared.request.requirement
+    find_bound = lower_bound_of_sets if requirement.sets else lower_bound
+    bound = find_bound(prepared.problem_table, requirement, target=recoding.recoded_cells)
+    bound = bound.sharpened(guarantee.stars_bound, guarantee.proof)
+    lost = None
+    linked, whole = recoded.whole.opened.linked, recoded.whole
+    if linked is not None and prepared.request.link:
+        least = linked.strata.limits.least
+        persons = linked.persons[whole.rows]
+        stars = fewest_stars_of_bundles(whole.problem_table, persons, least)
+        bound = bound.sharpened(stars, Fact("bundles"))
+        # Coarsened cells are lost in part, which is not counted in cells.
+        if not prepared.encoded.coarsened:
+            rows = np.flatnonzero(linked.persons >= 0)
+            columns = encode_values(whole.opened.frame[rows], prepared.request.schema.quasi_identifiers)
+            lost = fewest_lost_cells(columns, linked.persons[rows], least, linked.strata.fewest_left_out)
+    if bound.stars > recoding.recoded_cells:
+        raise InternalError("a lower bound exceeds what a release costs")
+    # The loss of the release includes that of the coarsening, for which there is no bound.
+    if prepared.encoded.coarsened:
+        return ReleaseBounds(bound, None)
+    return ReleaseBounds(bound, loss_bound(problem, bound, guarantee, found=losses), lost)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +51,7 @@ __all__ = ["certify_release"]
 def certify_release(
     recoded: RecodedTable,
     verified: VerifiedRows,
-    bounds: ReleaseBounds,
+    bounds: Callable[[], ReleaseBounds],
     source: Source,
     clock: Clock,
 ) -> Release:
@@ -61,8 +61,8 @@ def certify_release(
     ----------
     recoded : RecodedTable
     verified : VerifiedRows
-    bounds : ReleaseBounds
-        Lower bounds for any release.
+    bounds : callable
+        Waits for the lower bounds for any release (`start_bounds`).
     source : Source
         The source of the table.
     clock : Clock
@@ -71,7 +71,7 @@ def certify_release(
     prepared, whole, request = recoded.prepared, recoded.whole, recoded.prepared.request
     published, entries, achieved, units = verified
     with clock.step("certify"):
-        # Cost and risk.
+        # Input and risk.
         digest, salt = _hash_input(whole)
         metrics = Metrics(
             prepared.original,
@@ -80,7 +80,6 @@ def certify_release(
             k=request.requirement.k,
             as_rows=source.in_memory,
         )
-        cost = Cost.of(recoded.recoding, bounds.cells, gcp=metrics.gcp, least=bounds.loss)
         risk = _measure_risk(prepared, achieved)
         # Evidence about persons with several rows.
         persons = source.persons(whole.opened, whole.rows, request.schema)
@@ -107,6 +106,9 @@ def certify_release(
         )
         # The engine and the size of its work.
         engine = source.facts(whole.table.rows, recoded.parts)
+    least = bounds()
+    with clock.step("certify"):
+        cost = Cost.of(recoded.recoding, least.cells, gcp=metrics.gcp, least=least.loss)
     return Release(
         store=source.row_store(published, entries, recoded),
         schema=request.schema,
@@ -120,7 +122,7 @@ def certify_release(
             persons=figures,
             engine=engine,
             digest=digest,
-            lost=bounds.lost,
+            lost=least.lost,
             seconds=clock.seconds(),
         ),
         metrics=metrics,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.pipeline.bound import compute_bounds, start_least_losses
+from shoal.pipeline.bound import start_bounds, start_least_losses
 from shoal.pipeline.certify import certify_release
 from shoal.pipeline.partition import partition
 from shoal.pipeline.prepare import interpret, prepare
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STEPS", "partition_and_recode", "run", "verify_and_certify"]
 
-STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "bound", "certify")
+STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "certify", "bound")
 """The steps of a release, by the names in progress reports and certificates."""
 
 
@@ -125,5 +125,6 @@ def verify_and_certify(
     ReleaseUnsafeError
         If the published cells do not satisfy the request.
     """
-    found = verify_published(recoded, source, clock)
-    return certify_release(recoded, found, compute_bounds(recoded, clock, losses), source, clock)
+    # The bounds are computed while the cells are verified.
+    bounds = start_bounds(recoded, clock, losses, in_thread=source.in_memory)
+    return certify_release(recoded, verify_published(recoded, source, clock), bounds, source, clock)
