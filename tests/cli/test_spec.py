@@ -68,6 +68,7 @@ decimal = ","
 delimiter = ";"
 encoding = "latin-1"
 sheet = "Patients"
+header_row = 3
 format = "parquet"
 spreadsheet_safe = true
 publish_proof = true
@@ -94,6 +95,10 @@ born = "%d.%m.%Y"
 
 [lists]
 income = ";"
+
+[replace_values]
+age = "99:"
+zip = "D-10115,10115 Berlin:10115"
 
 [report]
 title = "Visits"
@@ -186,6 +191,8 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "delimiter": ";",
     "encoding": "latin-1",
     "sheet": "Patients",
+    "header_row": 3,
+    "replace_values": ["age=99:", "zip=D-10115,10115 Berlin:10115"],
     "format": "parquet",
     "spreadsheet_safe": True,
     "publish_proof": True,
@@ -234,10 +241,10 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "t_order": ['mild,"severe, fatal"'],
 }
 
-FORMS, READING, ENGINE = fields_in("forms"), fields_in("reading"), ("engine", "memory", "master")
+FORMS, READING, ENGINE = fields_in("forms"), fields_in("reading", "cleaning"), ("engine", "memory", "master")
 COLUMNS = {key for key, word in WORDS.items() if word.section == "columns"} - {"key"}
 REPORT = {key for key, word in WORDS.items() if word.section == "report"}
-BY_COLUMN = ("weights", "limits", "coarsen", "hierarchies", "dates", "lists", "parameters")
+BY_COLUMN = ("weights", "limits", "coarsen", "hierarchies", "dates", "lists", "replace_values", "parameters")
 WRITTEN = {"output", "format", "spreadsheet_safe", "publish_proof", "strict", "force"}
 LEFT_BY_COMPARE = {"algorithm", "resist", "keep_order", "rows", "key", *ENGINE, *WRITTEN, *REPORT}
 TOLD_BY_NAME = {("tp", "refine")}
@@ -300,7 +307,7 @@ def test_each_command_takes_what_its_function_does() -> None:
         "json",
         "help",
     }
-    judged |= {*FORMS, *READING, *ENGINE}
+    judged |= {*FORMS, *READING, *ENGINE} - {"replace_values"}
     assert set(options_of("audit")) == judged | set(MODEL_WORDS) | {"source", "output", "force"}
     seen = {"k", *FORMS, *READING, "input", "output", "force", "json", "help"}
     assert set(options_of("inspect")) == seen | {"spec_out", "show_values"}
@@ -354,7 +361,7 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
         "k", "l", "t", "harmless", "suppression_limit"
     }  # fmt: skip
     of_audit = {"quasi_identifiers", "sensitive", "person", "units", "link", "star", "hierarchies", "qi_sets", "knows"}
-    of_audit |= {*FORMS, *READING, *ENGINE} - {"master"}
+    of_audit |= {*FORMS, *READING, *ENGINE} - {"master", "replace_values"}
     assert set(arguments_for(words, audit)) == of_audit
 
 

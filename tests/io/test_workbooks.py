@@ -170,7 +170,7 @@ def test_results_of_formulas_and_mixed_columns(book) -> None:
         ([["note", None], ["a", "b"], [1, 2]], DataError, "Column 2 of 2 has no name"),
         ([["a", "b"], [1, 2], [None, None], [SECRET, 4]], DataError, "Row 3 of the table in the sheet 'one'"),
         ([["a", "b"]], NoRowsError, "has a header but no rows"),
-        ([], DataError, "nothing in its first row"),
+        ([], DataError, "nothing in the first row"),
     ],
 )
 def test_sheets_that_are_no_tables(book, rows, error, message) -> None:

@@ -39,7 +39,7 @@ Misfits = Annotated[
 ]
 
 
-@takes("input", "model", "seed", "keep_order", "output", "reading", "json")
+@takes("input", "model", "seed", "keep_order", "output", "reading", "cleaning", "json")
 def apply(terminal: Terminal, words: Words, *, plan: PlanFile, misfits: Misfits = None) -> None:
     """Publish another table in the published forms of a release. Without INPUT: show the plan.
 

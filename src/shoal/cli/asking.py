@@ -59,7 +59,8 @@ def reading_of(words: Words) -> dict[str, Any]:
     """Return the options of reading a table, as arguments of a call."""
     from shoal.request.request_fields import fields_in
 
-    return {name: words.said[name] for name in fields_in("forms", "reading") if name in words.said}
+    given = words.fields()
+    return {name: given[name] for name in fields_in("forms", "reading", "cleaning") if name in given}
 
 
 def saving_of(words: Words) -> dict[str, Any]:
@@ -136,7 +137,7 @@ def _columns_to_choose_from(words: Words, source: str | None) -> str:
     source = source or words.get("input")
     if source is None or source == STANDARD_INPUT:
         return " shoal inspect INPUT proposes a role for each column."
-    reading = {name: words.get(name) for name in fields_in("reading")}
+    reading: dict[str, Any] = {name: words.get(name) for name in fields_in("reading")}
     try:
         found = read_table(source, **reading).frame.columns
     except UsageError:

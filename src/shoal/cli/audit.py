@@ -73,7 +73,7 @@ def audit(
     names = arguments.get("quasi_identifiers", named)
     arguments.pop("hierarchies", None)  # hierarchies of a spec file are for anonymizing
     given = click.get_current_context().params
-    for name in ("person", "units", "link"):  # a release does not have them
+    for name in ("person", "units", "link", "header_row"):  # a release does not have them
         if not given.get(name):
             arguments.pop(name, None)
     arguments |= {"hierarchies": trees_of_cells(hierarchies, names), "cells": cells_of(cells, names)}

@@ -27,7 +27,7 @@ __all__ = ["RELEASE", "Command", "Group", "argument", "command_of", "option", "t
 
 RELEASE = (
     *("input", "columns", "model", "method", "recoding", "preferences", "algorithms"),
-    *("output", "report", "forms", "reading", "spec", "json"),
+    *("output", "report", "forms", "reading", "cleaning", "spec", "json"),
 )
 """The words of a command that makes releases; see `takes`."""
 _FEW = 20

@@ -26,7 +26,20 @@ _BAR, _NARROWEST = 20, 72
 """The length of the chart's bars, and the minimum width of a terminal that shows them."""
 
 
-@takes("input", "columns", "model", "seed", "recoding", "preferences", "algorithms", "forms", "reading", "spec", "json")
+@takes(
+    "input",
+    "columns",
+    "model",
+    "seed",
+    "recoding",
+    "preferences",
+    "algorithms",
+    "forms",
+    "reading",
+    "cleaning",
+    "spec",
+    "json",
+)
 def compare(
     terminal: Terminal,
     words: Words,

@@ -49,7 +49,7 @@ ShowValues = Annotated[
 ]
 
 
-@takes("input", "k", "forms", "reading", "force", "json")
+@takes("input", "k", "forms", "reading", "cleaning", "force", "json")
 def inspect(
     terminal: Terminal,
     words: Words,

@@ -24,6 +24,7 @@ __all__ = [
     "Page",
     "QuasiIdentifiers",
     "Released",
+    "ReplaceValues",
     "Seconds",
     "Seed",
     "Sensitive",
@@ -60,6 +61,7 @@ Force = Annotated[bool | None, word("force")]
 Format = Annotated[str | None, word("format")]
 Delimiter = Annotated[str | None, word("delimiter")]
 Encoding = Annotated[str | None, word("encoding")]
+ReplaceValues = Annotated[list[str] | None, word("replace_values")]
 SpreadsheetSafe = Annotated[bool | None, word("spreadsheet_safe")]
 Json = Annotated[
     bool | None,

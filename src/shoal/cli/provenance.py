@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from shoal.cli import options
 from shoal.cli.command import argument, option
 from shoal.errors import ReleaseUnsafeError
+from shoal.request.texts import columns_and_words, replacements_in
 
 if TYPE_CHECKING:
     from shoal.cli.console import Terminal
@@ -34,6 +35,7 @@ def provenance(
     salt: Salt = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
+    replace_values: options.ReplaceValues = None,
     json: options.Json = None,
 ) -> None:
     """Check whether a release was made from a table, by the salted hash in its private certificate.
@@ -49,7 +51,10 @@ def provenance(
 
     terminal: Terminal = context.obj
     # The exit code states the result, so that scripts need no output.
-    same = shown(source, certificate, salt=salt, delimiter=delimiter, encoding=encoding)
+    given = columns_and_words("--replace", replace_values) or {}
+    replaced = {name: replacements_in(text) for name, text in given.items()}
+    reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
+    same = shown(source, certificate, salt=salt, **reading, replace_values=replaced)
     if terminal.json:
         terminal.result({"same": same})
     else:

@@ -154,7 +154,10 @@ Force = Annotated[
 ]
 
 
-@takes("quasi_identifiers", "sensitive", "person", "units", "qi_sets", "knows", "star", "reading", "spec", "json")
+@takes(
+    *("quasi_identifiers", "sensitive", "person", "units", "qi_sets", "knows", "star"),
+    *("reading", "cleaning", "spec", "json"),
+)
 def risk(
     terminal: Terminal,
     words: Words,
@@ -195,9 +198,13 @@ def risk(
     named = named_by_certificate(source)
     arguments = arguments_for(words, assess, source=source, named=named)
     names = arguments.get("quasi_identifiers", named)
-    if named and not click.get_current_context().params.get("person"):
+    given = click.get_current_context().params
+    if named and not given.get("person"):
         arguments.pop("person", None)  # the column of a spec file, which a release does not have
         arguments.pop("units", None)
+    for name in ("header_row", "replace_values"):  # those of a spec file are of the original table
+        if named and not given.get(name):
+            arguments.pop(name, None)
     # Hierarchies of a spec file are for anonymizing.
     if stars != "wildcard":
         arguments.pop("hierarchies", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal._messages import Suggestion
@@ -12,8 +12,11 @@ from shoal.errors import ParameterError
 from shoal.hierarchy.coarsening import check_coarsenings
 from shoal.io import bytes_to_read, is_folder_of_parquet, is_spark_frame, scan_spark, scan_table
 from shoal.pipeline.memory_budget import MemoryBudget, available_memory, format_bytes, parse_bytes
+from shoal.table import replace_values as replace_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from shoal.request.request import Request
 
 __all__ = ["Engine", "check_joinable", "chosen_engine", "streaming_obstacle"]
@@ -41,14 +44,24 @@ class Engine:
         """Whether the table is read in pieces, never as a whole."""
         return self.name != "memory"
 
-    def open(self, data: Any, *, delimiter: str | None = None, encoding: str | None = None) -> CountedTable:
+    def open(
+        self,
+        data: Any,
+        *,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        header_row: int | None = None,
+        replace_values: Mapping[str, Mapping[str, str | None]] | None = None,
+    ) -> CountedTable:
         """Open a table to be read in pieces, without reading its rows.
 
         Parameters
         ----------
         data : path or frame
-        delimiter, encoding : str, optional
+        delimiter, encoding, header_row
             Options of CSV files.
+        replace_values : mapping, optional
+            Values to replace before anything else.
 
         Raises
         ------
@@ -56,8 +69,14 @@ class Engine:
             If the engine cannot read such a table.
         """
         if self.name == "spark":
+            if replace_values or header_row is not None:
+                what = "replace_values" if replace_values else "header_row"
+                raise ParameterError("Spark reads tables as they are. Leave out ", Suggestion(what), ".")
             return OnSpark(table=scan_spark(data))
-        return Streamed(table=scan_table(data, delimiter=delimiter, encoding=encoding))
+        found = scan_table(data, delimiter=delimiter, encoding=encoding, header_row=header_row)
+        if replace_values:
+            found = replace(found, lazy=replace_columns(found.lazy, replace_values))
+        return Streamed(table=found)
 
     def check(self, request: Request) -> None:
         """Check that the engine supports the request.

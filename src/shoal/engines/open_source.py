@@ -11,7 +11,7 @@ from shoal.pipeline.input import open_data
 from shoal.pipeline.two_tables import join_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from shoal.pipeline.source import Source
 
@@ -23,18 +23,20 @@ def open_source(
     *,
     engine: str,
     memory: int | str | None,
-    delimiter: str | None,
-    encoding: str | None,
-    sheet: str | None,
+    reading: Mapping[str, Any],
     rows: Any = None,
     key: Sequence[str] = (),
 ) -> Source:
-    """Open a table with the requested or default engine; the parameters are those of `shoal.anonymize`."""
+    """Open a table with the requested or default engine; see `shoal.anonymize` and `Request.reading`."""
     by = chosen_engine(engine, memory, data)
     if rows is not None:
         check_joinable(by, rows)
-        reading = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet}
-        return InMemory(opened=join_tables(open_data(data, **reading), open_data(rows, **reading), key))
+        # A replaced column is in one of the tables only, so values are replaced after the join.
+        plain = {**reading, "replace_values": None}
+        joined = join_tables(open_data(data, **plain), open_data(rows, **plain), key)
+        given = reading["replace_values"]
+        return InMemory(opened=joined.with_values_replaced(given) if given else joined)
     if by.streams:
-        return InPieces(table=by.open(data, delimiter=delimiter, encoding=encoding), engine=by)
-    return InMemory(opened=open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet))
+        pieces = {name: one for name, one in reading.items() if name != "sheet"}
+        return InPieces(table=by.open(data, **pieces), engine=by)
+    return InMemory(opened=open_data(data, **reading))

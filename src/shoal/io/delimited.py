@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._messages import Suggestion
 from shoal.errors import DataError, InternalError, NoRowsError
 from shoal.io.charset import encoding_of, to_utf8
 
@@ -55,7 +56,7 @@ class DelimitedText:
 
 
 def read_delimited(
-    content: bytes, source: str, *, delimiter: str | None = None, encoding: str | None = None
+    content: bytes, source: str, *, delimiter: str | None = None, encoding: str | None = None, header_row: int = 1
 ) -> DelimitedText:
     """Read delimited text with a header (RFC 4180, any line ends).
 
@@ -72,6 +73,8 @@ def read_delimited(
         One ASCII character; None detects one of `DELIMITERS`.
     encoding : str, optional
         The encoding's name; None detects it.
+    header_row : int
+        The line of the column names, from 1; the lines above it are skipped.
 
     Raises
     ------
@@ -90,15 +93,17 @@ def read_delimited(
         text = text.replace(b"\r", b"\n")
     if not text[:_SAMPLE].strip(b"\r\n") and not text.strip(b"\r\n"):
         raise NoRowsError(f"{source} is empty. It needs a line of column names and a line for each row.")
+    above = header_row - 1
+    text = text[_start_of_line(text, above, source) :]
     if delimiter is None:
         delimiter = _detect_delimiter(text)
         _log.debug("The fields of %s are taken to be delimited by %r.", source, delimiter)
     header = _header(text)
-    names = _names(header, delimiter, source)
+    names = _names(header, delimiter, source, above)
     # In a table of one column, trailing empty lines are missing values.
     if len(names) > 1 and text.endswith((b"\n\n", b"\n\r\n")):
         text = text.rstrip(b"\r\n")
-    rows = _check_records(text, delimiter, len(names), source)
+    rows = _check_records(text, delimiter, len(names), source, above)
     if rows == 0:
         raise NoRowsError(f"{source} has a header but no rows.")
     frame = _parse(text, delimiter, names, header.count("\n") + 1, source)
@@ -161,16 +166,30 @@ def _header(text: bytes) -> str:
     return (text if end < 0 else text[:end]).decode("utf-8").removesuffix("\r")
 
 
-def _names(header: str, delimiter: str, source: str) -> list[str]:
+def _start_of_line(text: bytes, above: int, source: str) -> int:
+    """Find the start of the line that has so many others above it."""
+    # Lines are counted as an editor does, also within quotation marks.
+    start = 0
+    for _ in range(above):
+        start = text.find(b"\n", start) + 1
+        if not start:
+            raise NoRowsError(f"{source} has no line {above + 1}, in which the names of the columns should stand.")
+    return start
+
+
+def _names(header: str, delimiter: str, source: str, above: int = 0) -> list[str]:
     try:
         names = next(csv.reader([header], delimiter=delimiter, strict=True), None) or [""]
     except csv.Error:
         raise DataError(
-            f"The column names in line 1 of {source} cannot be read: a quotation mark is misplaced."
+            f"The column names in line {above + 1} of {source} cannot be read: a quotation mark is misplaced."
         ) from None
     if "" in names:
         raise DataError(
-            f"Column {names.index('') + 1} of {len(names)} has no name in line 1 of {source}. Give every column a name."
+            f"Column {names.index('') + 1} of {len(names)} has no name in line {above + 1} of {source}. Give every "
+            "column a name. If the names stand in another line, choose it with ",
+            Suggestion("header_row"),
+            ".",
         )
     # The first position of each name; later ones are repetitions.
     first = {name: place for place, name in reversed([*enumerate(names, start=1)])}
@@ -178,14 +197,14 @@ def _names(header: str, delimiter: str, source: str) -> list[str]:
     if repeated:  # identified by position, because names are cells if the header is missing
         shown = ", ".join(f"{one} and {other}" for one, other in repeated[:5])
         raise DataError(
-            f"Column names are repeated in line 1 of {source}: those of columns {shown}"
-            f"{' and more' if len(repeated) > 5 else ''}. Give every column its own name. If line 1 holds data, put a "
-            "line with names before it."
+            f"Column names are repeated in line {above + 1} of {source}: those of columns {shown}"
+            f"{' and more' if len(repeated) > 5 else ''}. Give every column its own name. If line "
+            f"{above + 1} holds data, put a line with names before it."
         )
     return names
 
 
-def _check_records(text: bytes, delimiter: str, width: int, source: str) -> int:
+def _check_records(text: bytes, delimiter: str, width: int, source: str, above: int = 0) -> int:
     """Check that no record has fewer fields than the header, and count the rows.
 
     A text without quotation marks is only counted: if it has as many fields as its records need, and a record has
@@ -195,12 +214,12 @@ def _check_records(text: bytes, delimiter: str, width: int, source: str) -> int:
         records = _count_byte(text, b"\n")
         if _count_byte(text, delimiter.encode()) == records * (width - 1):
             return records - 1
-    return _check_each_record(text, delimiter, width, source)
+    return _check_each_record(text, delimiter, width, source, above)
 
 
-def _check_each_record(text: bytes, delimiter: str, width: int, source: str) -> int:
+def _check_each_record(text: bytes, delimiter: str, width: int, source: str, above: int = 0) -> int:
     """Check that every record has as many fields as the header, and count the rows."""
-    return _count_records(_blocks(text, delimiter, source), delimiter, width, source) - 1
+    return _count_records(_blocks(text, delimiter, source, above), delimiter, width, source, above) - 1
 
 
 def _count_byte(text: bytes, byte: bytes) -> int:
@@ -212,9 +231,9 @@ def _count_byte(text: bytes, byte: bytes) -> int:
     )
 
 
-def _count_records(blocks: Iterable[_Block], delimiter: str, width: int, source: str) -> int:
+def _count_records(blocks: Iterable[_Block], delimiter: str, width: int, source: str, above: int = 0) -> int:
     """Check that every record of successive blocks has the given width, and count the records."""
-    records, lines = 0, 0
+    records, lines = 0, above
     for block in blocks:
         fields, starts = block.records()
         # The first record with another width is reported by its line.
@@ -226,24 +245,27 @@ def _count_records(blocks: Iterable[_Block], delimiter: str, width: int, source:
                 raise DataError(f"Line {line} of {source} is empty: delete it. Empty lines may only end a file.")
             raise DataError(
                 f"Line {line} of {source} has {fields[first]} field(s), but the header has {width}. A field that holds "
-                f"the delimiter {delimiter!r} must be in quotation marks; if that is not the delimiter, name it."
+                f"the delimiter {delimiter!r} must be in quotation marks; if that is not the delimiter, name it. If "
+                "the names stand in another line, choose it with ",
+                Suggestion("header_row"),
+                ".",
             )
         records += len(fields)
         lines += block.lines_before(len(block.content))
     return records
 
 
-def _blocks(text: bytes, delimiter: str, source: str) -> Iterator[_Block]:
+def _blocks(text: bytes, delimiter: str, source: str, above: int = 0) -> Iterator[_Block]:
     """Cut a text into blocks of whole records, and check the quotation marks and line ends of each."""
     content = np.frombuffer(text, dtype=np.uint8)
-    return _whole_blocks(lambda start, size: content[start : start + size], len(content), delimiter, source)
+    return _whole_blocks(lambda start, size: content[start : start + size], len(content), delimiter, source, above)
 
 
 def _whole_blocks(
-    piece_of: Callable[[int, int], NDArray[np.uint8]], length: int, delimiter: str, source: str
+    piece_of: Callable[[int, int], NDArray[np.uint8]], length: int, delimiter: str, source: str, above: int = 0
 ) -> Iterator[_Block]:
     """Cut bytes, fetched by start and size, into blocks of whole records."""
-    start, size, lines = 0, _BLOCK, 0
+    start, size, lines = 0, _BLOCK, above
     while start < length:
         piece = piece_of(start, size)
         at_end = start + size >= length
@@ -278,12 +300,12 @@ class CheckedText:
     delimiter: str
     """The separator of fields, given or detected."""
     header_lines: int
-    """Number of lines of the header."""
+    """Number of lines up to the end of the header."""
     rows: int
     """Number of records after the header."""
 
 
-def check_delimited(path: Path, *, delimiter: str | None = None) -> CheckedText:
+def check_delimited(path: Path, *, delimiter: str | None = None, header_row: int = 1) -> CheckedText:
     """Check that a file is a table of delimited text as `read_delimited` reads it, without keeping it in memory.
 
     The file must be in UTF-8, its lines must end in a line feed, and it may have no empty line.
@@ -293,7 +315,7 @@ def check_delimited(path: Path, *, delimiter: str | None = None) -> CheckedText:
     DataError
         If it is not. The message names the line (from 1), never a cell.
     """
-    source, length = f"'{path.name}'", path.stat().st_size
+    source, length, above = f"'{path.name}'", path.stat().st_size, header_row - 1
     with path.open("rb") as file:
         # The header and the delimiter are read from the start of the file.
         sample = file.read(_SAMPLE)
@@ -301,13 +323,15 @@ def check_delimited(path: Path, *, delimiter: str | None = None) -> CheckedText:
         text = sample[start:]
         if not text.strip(b"\r\n"):
             raise NoRowsError(f"{source} is empty. It needs a line of column names and a line for each row.")
+        skipped = _start_of_line(text, above, source)
+        start, text = start + skipped, text[skipped:]
         if delimiter is None:
             delimiter = _detect_delimiter(text)
         try:
             header = _header(text)
         except UnicodeDecodeError:
             raise _not_utf8(source) from None
-        names = _names(header, delimiter, source)
+        names = _names(header, delimiter, source, above)
         # Blocks may overlap, so only new bytes are decoded and checked.
         decoder = codecs.getincrementaldecoder("utf-8")()
         decoded = 0
@@ -326,11 +350,11 @@ def check_delimited(path: Path, *, delimiter: str | None = None) -> CheckedText:
                 raise DataError(f"{source} holds a NUL byte: it is not plain text, or its encoding is another.")
             return np.frombuffer(piece, dtype=np.uint8)
 
-        blocks = _whole_blocks(piece_of, length - start, delimiter, source)
-        rows = _count_records(blocks, delimiter, len(names), source) - 1
+        blocks = _whole_blocks(piece_of, length - start, delimiter, source, above)
+        rows = _count_records(blocks, delimiter, len(names), source, above) - 1
     if rows == 0:
         raise NoRowsError(f"{source} has a header but no rows.")
-    return CheckedText(names=tuple(names), delimiter=delimiter, header_lines=header.count("\n") + 1, rows=rows)
+    return CheckedText(names=tuple(names), delimiter=delimiter, header_lines=above + header.count("\n") + 1, rows=rows)
 
 
 def _not_utf8(source: str) -> DataError:

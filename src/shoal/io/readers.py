@@ -9,7 +9,7 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from shoal._core.file_formats import ARROW, DELIMITED, FORMATS, LISTED, PARQUET, STAT_FILES, WORKBOOKS
 from shoal._messages import Subject
@@ -56,14 +56,24 @@ class OpenedTable:
 
 
 def read(
-    source: str | Path, *, delimiter: str | None = None, encoding: str | None = None, sheet: str | None = None
+    source: str | Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
 ) -> pl.DataFrame:
     """Read a table; see `read_table`."""
-    return read_table(source, delimiter=delimiter, encoding=encoding, sheet=sheet).frame
+    return read_table(source, delimiter=delimiter, encoding=encoding, sheet=sheet, header_row=header_row).frame
 
 
 def read_table(
-    source: str | Path, *, delimiter: str | None = None, encoding: str | None = None, sheet: str | None = None
+    source: str | Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
 ) -> OpenedTable:
     r"""Read a table, and detect the format in which to write a release of it.
 
@@ -81,6 +91,9 @@ def read_table(
         For delimited text: its encoding. None detects it.
     sheet : str, optional
         For workbooks: the sheet. None reads the only one.
+    header_row : int, optional
+        For delimited text and workbooks: the line or row with the names of the columns, from 1; those above it are
+        skipped. None is the first one.
 
     Returns
     -------
@@ -92,41 +105,42 @@ def read_table(
     DataError
         If the source is not a table with at least one row. For delimited text the message names the line (from 1).
     ParameterError
-        If `delimiter`, `encoding` or `sheet` is invalid, or does not apply to the source.
+        If `delimiter`, `encoding`, `sheet` or `header_row` is invalid, or does not apply to the source.
     """
     if isinstance(source, str) and ("\n" in source or len(source) > _MAX_SOURCE_LENGTH) and not database_source(source):
         raise DataError("The path is too long, or has line ends. Give the path of a file, not its content.")
     # Each kind of source refuses the options of the other kinds.
-    text = {"delimiter": delimiter, "encoding": encoding}
+    text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
+    others: dict[str, Any] = {"sheet": sheet, "header_row": header_row}
     # Databases and standard input first, because their names are not paths.
     database = database_source(source)
     if database is not None:
         _refuse_options(text, "delimited text")
-        _refuse_options({"sheet": sheet}, "workbooks")
+        _refuse_options(others, "workbooks")
         return _check_not_empty(OpenedTable(frame=read_database(database)), "The result of the query")
     if source == STANDARD_INPUT:
         content = unpack(sys.stdin.buffer.read(), "standard input")
-        return _parse_content(content, "standard input", kind=_detect_kind(content), text=text, sheet=sheet)
+        return _parse_content(content, "standard input", kind=_detect_kind(content), text=text, **others)
     # The kind of a file follows from its name, that of standard input from its first bytes.
     path = Path(os.fspath(source)).expanduser()
     several = files_of_pattern(path)
     if several:
-        return _join([read_table(one, **text, sheet=sheet) for one in several], several)
+        return _join([read_table(one, **text, **others) for one in several], several)
     _check_file(path)
     kind = next(kind for kind, endings in _ENDINGS.items() if path.name.lower().endswith(endings))
     with _name_file_in_errors(path):
         if kind == "stat":
             _refuse_options(text, "delimited text")
-            _refuse_options({"sheet": sheet}, "workbooks")
+            _refuse_options(others, "workbooks")
             return _check_not_empty(OpenedTable(frame=read_stat_file(path)), f"'{path.name}'")
         if kind == "binary":  # which Polars reads without holding the file in memory
             _refuse_options(text, "delimited text")
-            _refuse_options({"sheet": sheet}, "workbooks")
+            _refuse_options(others, "workbooks")
             return _check_not_empty(
                 OpenedTable(frame=_read_binary(path, path.name), format="parquet"), f"'{path.name}'"
             )
         content = unpack(path.read_bytes(), path.name)
-    return _parse_content(content, f"'{path.name}'", kind=kind, text=text, sheet=sheet)
+    return _parse_content(content, f"'{path.name}'", kind=kind, text=text, **others)
 
 
 def _join(tables: Sequence[OpenedTable], files: Sequence[Path]) -> OpenedTable:
@@ -151,20 +165,33 @@ def _detect_kind(content: bytes) -> str:
 
 
 def _parse_content(
-    content: bytes, label: str, *, kind: str, text: Mapping[str, str | None], sheet: str | None
+    content: bytes,
+    label: str,
+    *,
+    kind: str,
+    text: Mapping[str, str | None],
+    sheet: str | None,
+    header_row: int | None,
 ) -> OpenedTable:
     # Options that do not apply to the kind of source are errors, not ignored.
     if kind != "text":
         _refuse_options(text, "delimited text")
     # An .ods archive begins with its media type, uncompressed; .xlsx has none there.
     if kind == "workbook":
-        frame, found = read_workbook(content, label, sheet=sheet)
+        frame, found = read_workbook(content, label, sheet=sheet, header_row=header_row)
         ods = b"opendocument.spreadsheet" in content[:200]
         return OpenedTable(frame=frame, format="ods" if ods else "xlsx", sheet=found)
     _refuse_options({"sheet": sheet}, "workbooks")
     if kind == "binary":
+        _refuse_options({"header_row": header_row}, "delimited text and workbooks")
         return _check_not_empty(OpenedTable(frame=_read_binary(content, label), format="parquet"), label)
-    parsed = read_delimited(content, label, delimiter=_parse_delimiter(text["delimiter"]), encoding=text["encoding"])
+    parsed = read_delimited(
+        content,
+        label,
+        delimiter=_parse_delimiter(text["delimiter"]),
+        encoding=text["encoding"],
+        header_row=header_row or 1,
+    )
     return OpenedTable(frame=parsed.frame, encoding=parsed.encoding, delimiter=parsed.delimiter)
 
 
@@ -175,7 +202,7 @@ def _check_not_empty(table: OpenedTable, label: str) -> OpenedTable:
     return table
 
 
-def _refuse_options(options: Mapping[str, str | None], what: str) -> None:
+def _refuse_options(options: Mapping[str, Any], what: str) -> None:
     """Raise an error if one of the options, which are for `what` only, is given."""
     for name, value in options.items():
         if value is not None:

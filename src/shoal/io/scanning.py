@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from shoal._core.file_formats import PARQUET, TEXT
-from shoal.errors import DataError
+from shoal._messages import Subject
+from shoal.errors import DataError, ParameterError
 from shoal.io.delimited import check_delimited
 from shoal.io.frames import PANDAS_INDEX, open_frame
 from shoal.io.patterns import files_of_pattern
@@ -59,7 +60,9 @@ class ScannedTable:
         return f"ScannedTable(columns={len(self.columns)})"
 
 
-def scan_table(data: Any, *, delimiter: str | None = None, encoding: str | None = None) -> ScannedTable:
+def scan_table(
+    data: Any, *, delimiter: str | None = None, encoding: str | None = None, header_row: int | None = None
+) -> ScannedTable:
     """Open a table without reading its rows.
 
     Parameters
@@ -70,6 +73,8 @@ def scan_table(data: Any, *, delimiter: str | None = None, encoding: str | None 
         already.
     delimiter, encoding : str, optional
         Of a CSV file; the delimiter is detected by default.
+    header_row : int, optional
+        Of a CSV file: the line of the column names, from 1, within the first 64 KB.
 
     Returns
     -------
@@ -83,6 +88,9 @@ def scan_table(data: Any, *, delimiter: str | None = None, encoding: str | None 
     """
     import polars as pl
 
+    named = header_row is not None
+    if named and not (isinstance(data, str | Path) and str(data).lower().endswith(TEXT)):
+        raise ParameterError(Subject("anonymize", "header_row"), " is for delimited text and workbooks only.")
     if isinstance(data, pl.LazyFrame):
         return _scanned(data)
     if not isinstance(data, str | Path):
@@ -105,7 +113,7 @@ def scan_table(data: Any, *, delimiter: str | None = None, encoding: str | None 
         )
     if encoding is not None and encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
         raise DataError(f"CSV that is read in pieces must be in UTF-8. Convert '{path.name}' first, or write Parquet.")
-    return _scan_delimited(path, delimiter)
+    return _scan_delimited(path, delimiter, header_row or 1)
 
 
 def collect_in_memory(lazy: pl.LazyFrame) -> pl.DataFrame:
@@ -275,11 +283,11 @@ def _scan_parquet(files: Sequence[Path], path: Path) -> ScannedTable:
     raise DataError(f"'{path.name}' cannot be read as Parquet ({kind}). It may be damaged; write it again.")
 
 
-def _scan_delimited(path: Path, delimiter: str | None) -> ScannedTable:
+def _scan_delimited(path: Path, delimiter: str | None, header_row: int) -> ScannedTable:
     import polars as pl
 
     # The file is checked completely first, so that the scan can trust its records.
-    found = check_delimited(path, delimiter=delimiter)
+    found = check_delimited(path, delimiter=delimiter, header_row=header_row)
     lazy = pl.scan_csv(
         path,
         separator=found.delimiter,

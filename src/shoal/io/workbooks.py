@@ -17,15 +17,20 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.optional import require
 from shoal._messages import Suggestion
 from shoal.errors import DataError, NoRowsError, ParameterError, near_matches
+from shoal.io.header import find_header_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import polars as pl
 
+    from shoal._messages import Part
+
 __all__ = ["read_workbook", "sheet_names", "write_workbook"]
 
 _SHEET = "release"
+_LOOKED_AT = 20
+"""Number of rows that are searched for the names of columns."""
 _MOST_ROWS = 1_048_575
 """Largest number of rows of a sheet, below its header."""
 _LONGEST_TEXT = 32_767
@@ -40,8 +45,10 @@ _MADE = dt.datetime(1980, 1, 1)
 """Fixed time of creation, so that equal tables give equal files."""
 
 
-def read_workbook(content: bytes, source: str, *, sheet: str | None = None) -> tuple[pl.DataFrame, str]:
-    """Read a sheet with column names in its first row, and records below.
+def read_workbook(
+    content: bytes, source: str, *, sheet: str | None = None, header_row: int | None = None
+) -> tuple[pl.DataFrame, str]:
+    """Read a sheet with column names in a row, and records below.
 
     Parameters
     ----------
@@ -51,6 +58,8 @@ def read_workbook(content: bytes, source: str, *, sheet: str | None = None) -> t
         Its name, for messages.
     sheet : str, optional
         The name of the sheet; required if there are several.
+    header_row : int, optional
+        The row of the column names, from 1; by default the first row that is not empty.
 
     Returns
     -------
@@ -74,11 +83,14 @@ def read_workbook(content: bytes, source: str, *, sheet: str | None = None) -> t
         reader = fastexcel.read_excel(content)
         name = _chosen(reader.sheet_names, sheet, source)
         # The header is checked as text first, because the reader renames repeated names.
-        header = reader.load_sheet(name, header_row=None, n_rows=1, dtypes="string").to_polars()
-        _check_header([None if header.is_empty() else text for text in _first_row(header)], source, name)
+        # Rows are counted from the top of the sheet, also if the first ones are empty.
+        above = None if header_row is None else header_row - 1
+        top = reader.load_sheet(name, header_row=None, skip_rows=above, n_rows=_LOOKED_AT, dtypes="string").to_polars()
+        _check_header(top, source, name, above or 0)
         frame = pl.read_excel(
             content,
             sheet_name=name,
+            read_options={} if above is None else {"header_row": above},
             infer_schema_length=None,
             drop_empty_rows=False,
             drop_empty_cols=False,
@@ -93,8 +105,8 @@ def read_workbook(content: bytes, source: str, *, sheet: str | None = None) -> t
     if not filled.all() and frame.width > 1:
         first = (~filled).arg_max() or 0
         raise DataError(
-            f"Row {first + 2} of the table in the sheet '{name}' of {source} is empty. Empty rows may stand at the end "
-            "only: remove it."
+            f"Row {first + 2 + (above or 0)} of the table in the sheet '{name}' of {source} is empty. Empty rows may "
+            "stand at the end only: remove it."
         )
     return frame, name
 
@@ -129,27 +141,38 @@ def _chosen(names: Sequence[str], sheet: str | None, source: str) -> str:
     raise ParameterError(f"{source} has {len(names)} sheets: {listed}. Name one with ", Suggestion("sheet"), ".")
 
 
-def _first_row(header: pl.DataFrame) -> Sequence[str | None]:
-    return header.row(0) if header.height else [None] * header.width
-
-
-def _check_header(names: Sequence[str | None], source: str, sheet: str) -> None:
+def _check_header(top: pl.DataFrame, source: str, sheet: str, above: int) -> None:
+    names = list(top.row(0)) if top.height else []
+    where = "the first row" if not above else f"row {above + 1}"
     if not names or all(name is None for name in names):
         raise DataError(
-            f"The sheet '{sheet}' of {source} has nothing in its first row. The table must start there, with the names "
-            "of its columns."
+            f"The sheet '{sheet}' of {source} has nothing in {where}. The names of its columns must stand there.",
+            *_other_row(top, above),
         )
     # A column without a name could not be given a role.
     for place, name in enumerate(names, start=1):
         if name is None or not name.strip():
             raise DataError(
-                f"Column {place} of {len(names)} has no name in the first row of the sheet '{sheet}' of {source}. Give "
-                "every column a name, and let the table start in the first row."
+                f"Column {place} of {len(names)} has no name in {where} of the sheet '{sheet}' of {source}. Give every "
+                "column a name.",
+                *_other_row(top, above),
             )
     repeated = sorted({name for name in names if name is not None and list(names).count(name) > 1})
     if repeated:
         shown = ", ".join(f"'{name}'" for name in repeated[:5])
         raise DataError(f"Column names are repeated in the sheet '{sheet}' of {source}: {shown}. Name each once.")
+
+
+def _other_row(top: pl.DataFrame, above: int) -> Sequence[Part]:
+    """Suggest a later row that looks like the names of columns, if there is one."""
+    found = find_header_row(top.rows())
+    if found is None or found == 0:
+        return ()
+    return (f" Row {above + found + 1} looks like the names of columns: choose it with ", _named(above + found), ".")
+
+
+def _named(above: int) -> Suggestion:
+    return Suggestion("header_row", above + 1)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import Restorer, open_frame, read_table, reads_alike, understand
 from shoal.models.column_sets import all_sets
 from shoal.request.texts import read_set, set_texts
-from shoal.table import Schema, normalize_columns
+from shoal.table import Schema, normalize_columns, replace_values
 from shoal.verification.published_folder import columns_with_role, find_published
 
 if TYPE_CHECKING:
@@ -118,6 +118,10 @@ class OpenedData(Unpicklable):
         """Normalize the text of some columns; the result replaces the original input."""
         return replace(self, frame=normalize_columns(self.frame.lazy(), names).collect())
 
+    def with_values_replaced(self, given: Mapping[str, Mapping[str, str | None]]) -> OpenedData:
+        """Replace values of columns; the result replaces the original input."""
+        return replace(self, frame=replace_values(self.frame.lazy(), given).collect())
+
     def with_lists_as_text(self, separators: Mapping[str, str]) -> OpenedData:
         """Write columns of lists as text with a separator; the result replaces the original input.
 
@@ -152,12 +156,23 @@ class OpenedData(Unpicklable):
 
 
 def open_data(
-    data: Any, *, delimiter: str | None = None, encoding: str | None = None, sheet: str | None = None
+    data: Any,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    replace_values: Mapping[str, Mapping[str, str | None]] | None = None,
 ) -> OpenedData:
-    """Open a frame, a path or a database URL."""
+    """Open a frame, a path or a database URL, and replace values before anything else."""
+    opened = _open(data, delimiter=delimiter, encoding=encoding, sheet=sheet, header_row=header_row)
+    return opened.with_values_replaced(replace_values) if replace_values else opened
+
+
+def _open(data: Any, **reading: Any) -> OpenedData:
     if isinstance(data, str | PathLike):
         source = data if isinstance(data, str) else Path(data)
-        found = read_table(source, delimiter=delimiter, encoding=encoding, sheet=sheet)
+        found = read_table(source, **reading)
         return OpenedData(
             frame=found.frame,
             counts=np.ones(found.frame.height, dtype=np.int64),

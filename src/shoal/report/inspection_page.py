@@ -121,6 +121,8 @@ def how_it_was_read(facts: Mapping[str, Any]) -> list[str]:
         said.append(f"fields separated by {delimiter.get(facts['delimiter'], repr(facts['delimiter']))}")
     if facts["sheet"] is not None:
         said.append(f"sheet '{facts['sheet']}'")
+    if facts["header_row"] is not None:
+        said.append(f"names of columns in row {facts['header_row']}")
     if facts["decimal"] is not None:
         said.append("decimals behind a comma")
     return said

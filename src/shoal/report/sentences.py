@@ -530,6 +530,11 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
         )
     if parameters["missing_sensitive"] == "drop":
         said.append(_("Rows of the original table that miss a sensitive value, if there were any, are left out."))
+    if parameters.get("replaced"):
+        of = listed(parameters["replaced"]) if "*" not in parameters["replaced"] else _("all columns")
+        said.append(
+            _("Before anything else values were replaced (spellings merged, codes made missing): {of}.").format(of=of)
+        )
     if parameters.get("normalize"):
         said.append(_("Blanks at the ends of texts and invisible characters were removed before anything else."))
     return said

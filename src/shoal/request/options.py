@@ -57,6 +57,8 @@ class CommonOptions(TypedDict, total=False):
     delimiter: str | None
     encoding: str | None
     sheet: str | None
+    header_row: int | None
+    replace_values: Mapping[str, Mapping[str, str | None]] | None
 
 
 class LevelOptions(CommonOptions, total=False):

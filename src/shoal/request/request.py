@@ -19,7 +19,7 @@ from shoal.request.request_fields import RequestFields, fields_in
 from shoal.request.sampling import check_sampling, samples
 from shoal.request.texts import read_set, set_texts
 from shoal.request.words import Words
-from shoal.table import PSEUDONYM, roles
+from shoal.table import ALL_COLUMNS, PSEUDONYM, roles
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -199,6 +199,8 @@ class Request(RequestFields):
             facts["knows"] = self.knows
         if self.rows_per_person is not None:
             facts |= {"rows_per_person": self.rows_per_person, "kept_rows": self.kept_rows}
+        if self.replace_values:
+            facts["replaced"] = [name for name in self.replace_values if name in (*self.schema.published, ALL_COLUMNS)]
         return {**facts, "normalize": True} if self.normalize else facts
 
     @property
@@ -300,6 +302,11 @@ class Request(RequestFields):
         """
         given = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
         return python_call("request = shoal.Request", given)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The options of reading and cleaning a table, as arguments of `open_data`."""
+        return {name: getattr(self, name) for name in fields_in("reading", "cleaning")}
 
     @property
     def saving(self) -> dict[str, Any]:

@@ -20,8 +20,8 @@ class RequestField(Parameter):
     """The declaration of one field of a request."""
 
     section: str
-    """The section of the field: "columns", "model", "recoding", "method", "preferences", "engine", "forms", "reading"
-    or "output"."""
+    """The section of the field: "columns", "model", "recoding", "method", "preferences", "engine", "forms",
+    "reading", "cleaning" or "output"."""
     typed: str
     """The type in the documentation."""
     doc: str

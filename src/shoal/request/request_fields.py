@@ -276,6 +276,31 @@ class RequestFields(ColumnFields):
         metavar="NAME",
         help="The sheet of a workbook; required if it has several.",
     )
+    header_row: int | None = requestable(
+        "int, optional",
+        "The row, at least 1, of a CSV file or a sheet with the names of the columns; rows above it are skipped. By "
+        "default the first one.",
+        section="reading",
+        default=None,
+        flag="--header-row",
+        metavar="NUMBER",
+        help="The row of a CSV input or of a sheet with the names of the columns; rows above are skipped. Default: 1.",
+        kind=int,
+        constraint=Optional(Integer(low=1)),
+    )
+    replace_values: Mapping[str, Mapping[str, str | None]] | None = requestable(
+        "mapping of column to mapping of str to str or None, optional",
+        'Values to replace before anything else: `{"gender": {"W": "w", "weiblich": "w"}}` merges spellings, '
+        '`{"age": {"99": None}}` makes a code missing, the column "*" stands for all. Nothing else is derived from the '
+        "old values: the release is one of the table with the new values.",
+        section="cleaning",
+        default=None,
+        flag="--replace",
+        metavar="NAME=OLD,OLD:NEW",
+        help="Replace values before anything else: gender=W,weiblich:w merges spellings; age=99: makes a code "
+        "missing; * is any column; several behind semicolons. Repeat it for others.",
+        kind=dict[str, str],
+    )
     # Options of saving.
     about: About | None = requestable(
         "About, optional",

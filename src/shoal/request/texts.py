@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from shoal._core.validation import number_in
@@ -22,9 +22,12 @@ __all__ = [
     "listed_names",
     "names_in",
     "read_set",
+    "replacement_text",
+    "replacements_in",
 ]
 
 _LIMIT = "--limit"
+_REPLACE = "--replace"
 KINDS = {
     "prefix": "prefix:3",
     "bins": "bins:10",
@@ -159,6 +162,58 @@ def columns_and_words(option: str, given: Sequence[str] | None) -> dict[str, str
             raise UsageError(f"{option} names the column '{name}' twice.")
         values[name] = words
     return values
+
+
+def replacements_in(words: str) -> dict[str, str | None]:
+    """Parse replacements of values, `OLD,OLD:NEW;OLD:NEW`; without a new value the old ones are missing.
+
+    A value with a comma, colon or semicolon stands in double quotes.
+
+    Examples
+    --------
+    >>> replacements_in("W, weiblich:w;99:"), replacements_in('"12:30":noon')
+    ({'W': 'w', 'weiblich': 'w', '99': None}, {'12:30': 'noon'})
+    """
+    found: dict[str, str | None] = {}
+    for group in _split(words, ";"):
+        olds, *news = _split(group, ":")
+        if len(news) != 1 or len(new := _split(news[0], ",")) > 1:
+            raise UsageError(f"{_REPLACE} takes a column and values, NAME=OLD,OLD:NEW. Got {words!r}.")
+        for old in _split(olds, ","):
+            if not _unquoted(old):
+                raise UsageError(f"{_REPLACE} takes a column and values, NAME=OLD,OLD:NEW. Got {words!r}.")
+            found[_unquoted(old)] = _unquoted(new[0]) or None
+    return found
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Split a text at a separator that is not in double quotes."""
+    return re.split(rf'{separator}(?=(?:[^"]*"[^"]*")*[^"]*\Z)', text)
+
+
+def _unquoted(text: str) -> str:
+    text = text.strip()
+    return text[1:-1].replace('""', '"') if len(text) > 1 and text[0] == text[-1] == '"' else text
+
+
+def replacement_text(given: Mapping[str, str | None]) -> str:
+    """Write replacements of values as `replacements_in` parses them.
+
+    Examples
+    --------
+    >>> replacement_text({"W": "w", "weiblich": "w", "99": None, "12:30": "noon"})
+    'W,weiblich:w;99:;"12:30":noon'
+    """
+    # Old values with the same new one stand together.
+    groups: dict[str | None, list[str]] = {}
+    for old, new in given.items():
+        groups.setdefault(new, []).append(_quoted(old))
+    return ";".join(f"{','.join(olds)}:{'' if new is None else _quoted(new)}" for new, olds in groups.items())
+
+
+def _quoted(text: str) -> str:
+    plain = text == text.strip() and not set(text) & set(',:;"')
+    return text if plain else '"' + text.replace('"', '""') + '"'
 
 
 def levels_in(words: str) -> tuple[int, int]:

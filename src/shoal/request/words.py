@@ -25,7 +25,14 @@ from shoal.request.coarsening_words import coarsenings_of, in_folder, in_words
 from shoal.request.model_words import MODEL_WORDS, key_of, models_of, word_of, words_of_models
 from shoal.request.notation import toml_lines
 from shoal.request.request_fields import RequestFields
-from shoal.request.texts import columns_and_words, columns_of_sets, listed_names, names_in
+from shoal.request.texts import (
+    columns_and_words,
+    columns_of_sets,
+    listed_names,
+    names_in,
+    replacement_text,
+    replacements_in,
+)
 
 if TYPE_CHECKING:
     from shoal.algorithms import Algorithm
@@ -42,6 +49,7 @@ _PANELS = {
     "preferences": "For some algorithms",
     "forms": "Files",
     "reading": "Files",
+    "cleaning": "Files",
     "output": "Files",
     "model": "Privacy",
     "algorithms": "For some algorithms",
@@ -407,9 +415,11 @@ class Words:
         # Sets name the quasi-identifiers if nothing else does.
         if found.get("qi_sets") and "quasi_identifiers" not in found:
             found["quasi_identifiers"] = columns_of_sets(found["qi_sets"])
-        # Texts become coarsenings, weights and limits.
+        # Texts become coarsenings, replacements, weights and limits.
         if self.said.get("coarsen"):
             found["coarsen"] = coarsenings_of(self.said["coarsen"])
+        if "replace_values" in found:
+            found["replace_values"] = {name: replacements_in(text) for name, text in found["replace_values"].items()}
         for key in ("weights", "limits"):
             if key in found:
                 read = WORDS[key].declared.value_of
@@ -530,7 +540,9 @@ def _words_of_algorithm(algorithm: str | Algorithm) -> dict[str, Any]:
 
 
 def _word_of_column(given: Any) -> Any:
-    """Return the value of a column: a text, a number, or a pair of levels."""
+    """Return the value of a column: a text, a number, a pair of levels, or replacements as text."""
+    if isinstance(given, Mapping):
+        return replacement_text(given)
     return tuple(given) if isinstance(given, tuple | list) else word_of(given, "The value of a column")
 
 

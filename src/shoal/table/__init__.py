@@ -5,10 +5,12 @@ from shoal.table.encoding import Column, Table, encode
 from shoal.table.fingerprint import KEYED, fingerprint, new_salt
 from shoal.table.lists import split_lists
 from shoal.table.reading_alike import check_distinguishable, count_alike, normalize_columns
+from shoal.table.replacing import ALL_COLUMNS, replace_values
 from shoal.table.schema import PSEUDONYM, Schema, roles
 from shoal.table.text import dictionary_text
 
 __all__ = [
+    "ALL_COLUMNS",
     "KEYED",
     "PSEUDONYM",
     "Column",
@@ -23,6 +25,7 @@ __all__ = [
     "mixed_radix_keys",
     "new_salt",
     "normalize_columns",
+    "replace_values",
     "roles",
     "split_lists",
 ]

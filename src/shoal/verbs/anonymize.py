@@ -87,9 +87,7 @@ def anonymize(
                 data,
                 engine=request.engine,
                 memory=request.memory,
-                delimiter=request.delimiter,
-                encoding=request.encoding,
-                sheet=request.sheet,
+                reading=request.reading,
                 rows=rows,
                 key=named,
             )

@@ -152,6 +152,7 @@ def audit(
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    header_row: int | None = None,
     engine: Literal["auto", "memory", "stream", "spark"] = "auto",
     memory: int | str | None = None,
 ) -> Audit:
@@ -201,6 +202,8 @@ def audit(
         Of a CSV file; detected by default.
     sheet : str, optional
         Of a workbook; required if it has several.
+    header_row : int, optional
+        Of a CSV file or a workbook: the row with the names of the columns.
     engine, memory
         As for `anonymize`. A folder of Parquet files, or a table that does not fit into memory, is read in batches, and
         a PySpark DataFrame by Spark. Spark rows have no order, so groups are numbered in sorted order.
@@ -235,12 +238,12 @@ def audit(
     schema = roles(table.quasi_identifiers, table.sensitive, person=person, units=units)
     # Large tables are counted cell by cell, so that only the distinct cells are held in memory.
     if by.streams:
-        source = by.open(data, delimiter=delimiter, encoding=encoding)
+        source = by.open(data, delimiter=delimiter, encoding=encoding, header_row=header_row)
         _check_roles(schema, source.columns)
         opened, places = count_and_place_cells(source, schema, by.budget)
         persons = [one for one in persons_in_pieces(source, opened, schema) if _is_beside(one, schema)]
     else:
-        opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
+        opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet, header_row=header_row)
         schema.check_known(opened.frame.columns)
         if opened.frame.height == 0:
             raise DataError("The table has no rows: there is nothing to audit.")

@@ -231,7 +231,7 @@ def compare(
     _ = request.models  # reject invalid models before the table is read
     validate("compare", {"loss": loss}, {"loss": OneOf(tuple(METRICS))})
     # Read and parse the table once; every algorithm gets the same rows.
-    opened = open_data(data, delimiter=request.delimiter, encoding=request.encoding, sheet=request.sheet)
+    opened = open_data(data, **request.reading)
     # Columns that are not measured play no part in the comparison.
     schema = replace(request.schema, direct_identifiers=(), insensitive=())
     schema.check_known(opened.frame.columns)
@@ -253,7 +253,7 @@ def compare(
     if algorithms is None:
         algorithms = fitting_algorithms(request)
     # The table is parsed already, so the options of reading are cleared.
-    read: dict[str, Any] = dict.fromkeys(fields_in("forms", "reading"))
+    read: dict[str, Any] = dict.fromkeys(fields_in("forms", "reading", "cleaning"))
     base = replace(request, engine="auto", memory=None, output=None, **read)
     runs = [replace(base, algorithm=one) for one in algorithms]
     if sampled is not None:

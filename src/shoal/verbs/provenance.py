@@ -27,6 +27,7 @@ def provenance(
     salt: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    replace_values: Mapping[str, Mapping[str, str | None]] | None = None,
 ) -> bool:
     """Check whether a release was made from a table, by the salted hash in its certificate.
 
@@ -46,6 +47,8 @@ def provenance(
         The salt as hexadecimal digits. By default it is read from `salt.txt` in the folder of the certificate.
     delimiter, encoding : str, optional
         Of a CSV file; detected by default.
+    replace_values : mapping, optional
+        The replacements of values of the release; no certificate holds them.
 
     Returns
     -------
@@ -94,7 +97,7 @@ def provenance(
     schema = roles(
         columns.get("quasi_identifiers", ()), columns.get("sensitive", ()), insensitive=columns.get("insensitive", ())
     )
-    opened = open_data(data, delimiter=delimiter, encoding=encoding)
+    opened = open_data(data, delimiter=delimiter, encoding=encoding, replace_values=replace_values)
     schema.check_known(opened.frame.columns)
     # The hash was computed after normalization, so the table is normalized in the same way.
     opened = opened.with_lists_as_text(parameters.get("lists") or {})

@@ -67,6 +67,8 @@ def apply(
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    header_row: int | None = None,
+    replace_values: Mapping[str, Mapping[str, str | None]] | None = None,
     progress: Progress | None = None,
 ) -> Release:
     """Publish the rows of another table, such as a later one, in the published forms of a release.
@@ -91,7 +93,7 @@ def apply(
         If True, keep the row order of the input, which may reveal something about the rows.
     seed : int, optional
         Seed for reproducible experiments; by default randomness comes from the operating system.
-    delimiter, encoding, sheet, progress
+    delimiter, encoding, sheet, header_row, replace_values, progress
         As for `shoal.anonymize`.
 
     Returns
@@ -135,7 +137,8 @@ def apply(
                 "A plan of linked rows, of lists of values or of days since a first date cannot be applied. Publish "
                 "the table with anonymize."
             )
-        opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
+        reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet}
+        opened = open_data(data, **reading, header_row=header_row, replace_values=replace_values)
         present = tuple(name for name in plan.schema.direct_identifiers if name in opened.frame.columns)
         schema = replace(plan.schema, direct_identifiers=present)
         schema.check(opened.frame.columns)

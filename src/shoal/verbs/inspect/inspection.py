@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from shoal.report import render_inspection
 from shoal.report.inspection_page import PERSON_QUESTION, person_sentences, risk_sentences
 from shoal.report.notebook import PRIVATE, card
 from shoal.report.sentences import number, percent
+from shoal.request.texts import replacement_text
 from shoal.verbs.inspect.spec_file import spec_text
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ class Inspection:
     """Delimiter of delimited text."""
     sheet: str | None = None
     """Sheet of a workbook."""
+    header_row: int | None = None
+    """The given row of the column names."""
+    replaced: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    """The given replacements of values."""
     decimal: str | None = None
     """The decimal separator if it is a comma."""
     source: str | None = None
@@ -92,6 +97,7 @@ class Inspection:
             "encoding": self.encoding,
             "delimiter": self.delimiter,
             "sheet": self.sheet,
+            "header_row": self.header_row,
             "decimal": self.decimal,
             "person": {
                 "question": PERSON_QUESTION,
@@ -124,9 +130,10 @@ class Inspection:
         # Only the options of reading that were detected or given are written.
         read = {
             "input": self.source,
-            **{name: getattr(self, name) for name in ("encoding", "delimiter", "sheet", "decimal")},
+            **{name: getattr(self, name) for name in ("encoding", "delimiter", "sheet", "header_row", "decimal")},
         }
-        return spec_text(self.columns, read, k=k, folder=Path(folder))
+        replaced = {name: replacement_text(one) for name, one in self.replaced.items()}
+        return spec_text(self.columns, read, k=k, folder=Path(folder), replaced=replaced)
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the inspection as one HTML page without network access, readable by its owner only."""

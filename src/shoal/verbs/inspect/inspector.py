@@ -66,6 +66,8 @@ def inspect(
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    header_row: int | None = None,
+    replace_values: Mapping[str, Mapping[str, str | None]] | None = None,
     progress: Progress | None = None,
 ) -> Inspection:
     """Inspect a table, and propose roles and coarsenings for its columns.
@@ -78,7 +80,7 @@ def inspect(
         The risk counts the rows in groups of fewer than k.
     show_values : bool
         If True, the result contains the most frequent values of each column. By default it contains no cell.
-    dates, decimal, delimiter, encoding, sheet
+    dates, decimal, delimiter, encoding, sheet, header_row, replace_values
         As for `shoal.anonymize`.
     progress : callable, optional
         Called regularly with (step, done, total).
@@ -110,7 +112,8 @@ def inspect(
     validate("inspect", {"k": k, "show_values": show_values}, {"k": Integer(low=1), "show_values": Boolean()})
     told = progress or silent
     told("read", 0, 1)
-    opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
+    reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
+    opened = open_data(data, **reading, replace_values=replace_values)
     frame = opened.frame
     if frame.height == 0 or frame.width == 0:
         raise DataError("The table has no rows, or no columns: there is nothing to inspect.")
@@ -141,6 +144,8 @@ def inspect(
         encoding=opened.encoding,
         delimiter=opened.delimiter,
         sheet=opened.sheet,
+        header_row=header_row,
+        replaced=dict(replace_values or {}),
         decimal="," if any(_is_decimal_comma(form) for form in meant.forms.values()) else None,
         source=str(data) if isinstance(data, str | PathLike) and str(data) != "-" and "://" not in str(data) else None,
     )

@@ -25,7 +25,14 @@ _ROLES = {
 """The role keys of a spec, the proposals that each contains, and their meanings."""
 
 
-def spec_text(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], *, k: int, folder: Path) -> str:
+def spec_text(
+    columns: Sequence[InspectedColumn],
+    read: Mapping[str, str | int | None],
+    *,
+    k: int,
+    folder: Path,
+    replaced: Mapping[str, str],
+) -> str:
     """Return the spec of a request that follows the proposals of an inspection.
 
     Parameters
@@ -33,22 +40,32 @@ def spec_text(columns: Sequence[InspectedColumn], read: Mapping[str, str | None]
     columns : sequence of InspectedColumn
         The columns with their proposals.
     read : mapping
-        The input, encoding, delimiter, sheet and decimal sign of the table; None if there is none.
+        The input, encoding, delimiter, sheet, header row and decimal sign of the table; None if there is none.
     k : int
         The k of k-anonymity.
     folder : Path
         The folder of the spec file; the path of the input is relative to it.
+    replaced : mapping of str to str
+        The given replacements of values, as text.
     """
-    return "\n".join(_lines(columns, read, k, folder)) + "\n"
+    return "\n".join(_lines(columns, read, k, folder, replaced)) + "\n"
 
 
-def _lines(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], k: int, folder: Path) -> Iterator[str]:
+def _lines(
+    columns: Sequence[InspectedColumn],
+    read: Mapping[str, str | int | None],
+    k: int,
+    folder: Path,
+    replaced: Mapping[str, str],
+) -> Iterator[str]:
     # The header states how to use the file, and which question to answer first.
     yield "# A first proposal. Look at every line: only you know what others know about the people in the table."
     yield "# Then: shoal anonymize --spec THIS_FILE -o OUT"
     if any(column.role == "person" for column in columns):
         yield "# Does each row stand for one person? If it does, columns.person is a direct identifier."
     yield from _input(columns, read, folder)
+    for name, text in replaced.items():
+        yield f"replace_values.{toml_key(name)} = {quote_for_toml(text)}  # values to replace before anything else"
     # One key per role, with the reason for each column.
     for key, (roles, meaning) in _ROLES.items():
         having = [column for column in columns if column.role in roles]
@@ -86,23 +103,24 @@ _READING = (
     ("encoding", "utf-8", "the encoding of the text, as detected"),
     ("delimiter", ",", "the separator of fields, as detected"),
     ("sheet", None, "the sheet of the workbook"),
+    ("header_row", None, "the row of the column names"),
     ("decimal", None, "the decimal separator, as detected"),
 )
 """The options of reading that are written unless they have the usual value."""
 
 
-def _input(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], folder: Path) -> Iterator[str]:
+def _input(columns: Sequence[InspectedColumn], read: Mapping[str, str | int | None], folder: Path) -> Iterator[str]:
     source = read["input"]
     if source is None:
         yield '# input = "..."  # the table: name its file here, or on the command line'
     else:
-        path = quote_for_toml(_from(folder, source))
+        path = quote_for_toml(_from(folder, str(source)))
         yield f"input = {path}  # the table; its path starts from the folder of this file"
     # Only reading options that differ from their default are written.
     for name, usual, meaning in _READING:
         value = read[name]
         if value is not None and value != usual:
-            yield f"{name} = {quote_for_toml(value)}  # {meaning}"
+            yield f"{name} = {quote_for_toml(value) if isinstance(value, str) else value}  # {meaning}"
     for column in columns:
         if column.date_format is not None and column.role in ("quasi_identifier", "sensitive"):
             key = toml_key(column.name)

@@ -129,7 +129,7 @@ def tradeoff(
     report = progress or silent
     report("read", 0, 1)
     # Read the table once; every level uses the same rows.
-    opened = open_data(data, delimiter=request.delimiter, encoding=request.encoding, sheet=request.sheet)
+    opened = open_data(data, **request.reading)
     request = replace(request, k=None, l=None, privacy=[model for level in levels for model in level.models])
     schema = request.resolve_columns(opened.frame.columns).schema
     if not schema.quasi_identifiers:

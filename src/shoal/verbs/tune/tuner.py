@@ -133,7 +133,7 @@ def tune(
     start = time.perf_counter()
     report = progress or silent
     report("read", 0, 1)
-    opened = open_data(data, delimiter=request.delimiter, encoding=request.encoding, sheet=request.sheet)
+    opened = open_data(data, **request.reading)
     # The levels of hierarchies are coarsenings to choose from; only generalization recodes to their nodes.
     recoded = request if request.recoding == "generalization" else replace(request, hierarchies=None)
     resolved = recoded.resolve(opened.frame.columns)
@@ -162,6 +162,7 @@ def tune(
     stand_in = resolved.chosen.capabilities.stand_in if len(rows) > _FEW else None
     found = _Search(evaluator=evaluator, deadline=start + float(seconds), seconds=float(seconds), progress=report)
     ended = found.run(stand_in)
+    raw: dict[str, Any] = dict.fromkeys(request.reading)  # the table was read and cleaned
     # The result keeps the table and the request, so that a release can be made from it.
     return Tuning(
         loss=loss,
@@ -175,7 +176,7 @@ def tune(
         seconds=time.perf_counter() - start,
         warnings=warn_of_persons(opened, rows, resolved),
         opened=opened,
-        request=replace(recoded, coarsen=None, delimiter=None, encoding=None, sheet=None),
+        request=replace(recoded, coarsen=None, **raw),
     )
 
 

@@ -1,0 +1,90 @@
+"""The row with the names of the columns, in CSV files and workbooks, in memory and in pieces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.errors import DataError, ParameterError
+from shoal.io import scan_table
+from shoal.io.readers import read_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = [("age", "zip", "disease"), *((20 + at % 30, 10001 + at % 3, f"d{at % 4}") for at in range(60))]
+
+
+def write_csv(path: Path, above: str) -> Path:
+    path.write_text(above + "\n".join(";".join(map(str, row)) for row in ROWS) + "\n")
+    return path
+
+
+def write_book(path: Path, *, title: bool) -> Path:
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(str(path)) as book:
+        sheet = book.add_worksheet("Ward")
+        if title:
+            sheet.write_string(0, 0, "Report of the ward")
+        for row, values in enumerate(ROWS):
+            for place, value in enumerate(values):
+                sheet.write(row + 2, place, value)
+    return path
+
+
+@pytest.mark.parametrize("above", ["Report, of the ward\n\n", 'One "quote\nWard;7;;;;\n', "a\r\nb\r\n", "\ufeffa\n\n"])
+def test_lines_above_the_names_are_skipped(tmp_path, above):
+    path = write_csv(tmp_path / "a.csv", above)
+    found = read_table(path, header_row=3)
+    assert found.frame.columns == ["age", "zip", "disease"]
+    assert found.frame.height == 60
+    assert found.frame.rows()[0] == ("20", "10001", "d0")
+    scanned = scan_table(path, header_row=3)
+    assert scanned.lazy.collect().equals(found.frame)
+
+
+@pytest.mark.parametrize("title", [True, False])
+def test_rows_of_a_sheet_above_the_names_are_skipped(tmp_path, title):
+    path = write_book(tmp_path / "a.xlsx", title=title)
+    found = read_table(path, header_row=3).frame
+    assert found.rows() == ROWS[1:]
+
+
+def test_errors_name_the_line_of_the_file_and_the_row_that_looks_like_names(tmp_path):
+    path = write_csv(tmp_path / "a.csv", "Report\n\n")
+    path.write_text(path.read_text().replace("21;10002;d1", "21;10002", 1))
+    with pytest.raises(DataError, match=r"Line 5 of 'a.csv' has 2 field"):
+        read_table(path, header_row=3)
+    with pytest.raises(DataError, match=r"Line 5 of 'a.csv' has 2 field"):
+        scan_table(path, header_row=3)
+    with pytest.raises(DataError, match="has no line 99"):
+        read_table(path, header_row=99)
+    with pytest.raises(DataError, match=r"has no name in line 2 .* choose it with the 'header_row' parameter"):
+        read_table(write_csv(tmp_path / "b.csv", "Report\n;;\n"), header_row=2)
+    with pytest.raises(DataError, match="Row 3 looks like the names of columns: choose it with header_row=3"):
+        read_table(write_book(tmp_path / "a.xlsx", title=True))
+
+
+def test_only_text_and_workbooks_have_such_a_row(tmp_path):
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "a.parquet")
+    for read in (read_table, scan_table):
+        with pytest.raises(ParameterError, match="header_row"):
+            read(tmp_path / "a.parquet", header_row=2)
+    with pytest.raises(ParameterError, match="header_row"):
+        shoal.anonymize(pl.DataFrame({"a": [1]}), quasi_identifiers=["a"], k=1, header_row=0)
+
+
+def test_a_release_of_such_a_table_and_its_audit(tmp_path):
+    path = write_csv(tmp_path / "a.csv", "Report\n\n")
+    asked = {"quasi_identifiers": ["age", "zip"], "sensitive": "disease", "k": 5, "seed": 1}
+    release = shoal.anonymize(path, header_row=3, **asked)
+    streamed = shoal.anonymize(path, header_row=3, engine="stream", **asked)
+    assert release.data.height == 60
+    assert streamed.certificate.achieved["k"] >= 5
+    assert [one.name for one in shoal.inspect(path, header_row=3).columns] == ["age", "zip", "disease"]
+    assert "header_row = 3" in shoal.inspect(path, header_row=3).to_toml()
+    assert shoal.risk(path, header_row=3, quasi_identifiers=["age"]).rows == 60
