@@ -102,11 +102,12 @@ def test_all_tables_of_four_rows() -> None:
     ids=["ages", "decimals", "dates", "names"],
 )
 def test_ends_that_are_exact_or_not(values: tuple[Any, ...], algorithm: str, ends: bool) -> None:
-    """Every table of six rows with three values: how far an end went out is in the published table alone."""
+    """Every table of five or six rows with three values: how far an end went out is in the published table alone."""
     found = Enumeration()
-    for chosen in itertools.product(values, repeat=6):
+    rows = 6 if isinstance(values[0], int | dt.date) else 5
+    for chosen in itertools.product(values, repeat=rows):
         if chosen[0] == values[0]:
-            table = pl.DataFrame({"q": chosen, "s": list("xyxyxy")})
+            table = pl.DataFrame({"q": chosen, "s": list("xyxyxy")[:rows]})
             asked: dict[str, Any] = {"privacy": shoal.KAnonymity(2), "recoding": "generalization"}
             found.add(table, quasi_identifiers=["q"], algorithm=algorithm, exact_ends=ends, **asked)
     assert found.check() > 10

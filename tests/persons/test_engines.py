@@ -104,10 +104,13 @@ def test_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("models", [[shoal.KAnonymity(2)], [shoal.KAnonymity(2), shoal.LDiversity(2)]], ids=repr)
 @pytest.mark.parametrize("algorithm", ["auto", "mondrian", "cluster"])
 def test_public_files_do_not_depend_on_whose_the_rows_are(models: list[Any], algorithm: str) -> None:
-    """All ways to give six rows to persons, of every number of them: one text for each published table."""
+    """All ways to give six rows to one, two or three persons: one text for each published table."""
     found = Enumeration()
-    for owners in itertools.product("abc", repeat=5):
-        table = pl.DataFrame({"q": [1, 1, 2, 2, 3, 3], "s": list("xyxyxy"), "id": ["a", *owners]})
+    for owners in itertools.product("abc", repeat=6):
+        # Persons are named in the order of their first rows: other names are the same ways.
+        if list(dict.fromkeys(owners)) != sorted(set(owners)) or owners[0] != "a" or set(owners) == set("ac"):
+            continue
+        table = pl.DataFrame({"q": [1, 1, 2, 2, 3, 3], "s": list("xyxyxy"), "id": owners})
         found.add(table, quasi_identifiers=["q"], person="id", privacy=models, algorithm=algorithm)
     assert found.check() > 100
 

@@ -20,6 +20,8 @@ from shoal.disclosure_risk.identifier_kinds import KINDS, Kind
 from shoal.hierarchy.postal import SPARSE_ZIP3
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import polars as pl
 
 __all__ = ["PossibleIdentifier", "detect_identifiers"]
@@ -32,6 +34,8 @@ _NEARLY_ALL = 0.95
 """Share of the distinct values that must have the form that every value should have."""
 _CUT_CODE = r"^([0-9]{1,4})\*+$"
 """A postal code whose last digits are stars."""
+_FORMS = tuple(dict.fromkeys(form for kind in KINDS for form in (kind.every, kind.form) if form is not None))
+"""The regular expressions of all kinds."""
 _ALLOWED_DIGITS = 3
 """Digits of a ZIP code that category B allows."""
 
@@ -72,12 +76,13 @@ def detect_identifiers(frame: pl.DataFrame) -> tuple[PossibleIdentifier, ...]:
     found = []
     for column in frame.get_columns():
         words, values = _split_words(column.name), _distinct_text(column)
+        forms = dict(zip(_FORMS, _count_forms(values), strict=False))
         for kind in KINDS:
             named = _is_named(words, kind)
             if kind.above is not None and not named:
                 continue
             # The form of the values is evidence if enough of them have it.
-            share = _compute_share(column, values, kind)
+            share = _compute_share(column, values, forms, kind)
             shows = share is not None and share >= kind.least
             # The name alone is evidence, unless the kind depends on the size of numbers.
             if (named and kind.above is None) or shows:
@@ -162,8 +167,29 @@ def _distinct_text(column: pl.Series) -> pl.Series | None:
     return values if len(values) else None
 
 
-def _compute_share(column: pl.Series, values: pl.Series | None, kind: Kind) -> float | None:
-    """Compute the share of the distinct values that have the form of a kind; None if the kind has no form."""
+def _count_forms(values: pl.Series | None) -> tuple[int, ...]:
+    """Count the values with each of `_FORMS`, in one query."""
+    import polars as pl
+
+    if values is None:
+        return ()
+    cell = pl.col("cell").str
+    counted = values.alias("cell").to_frame().select(cell.contains(form).sum().alias(form) for form in _FORMS)
+    return counted.row(0)
+
+
+def _compute_share(column: pl.Series, values: pl.Series | None, forms: Mapping[str, int], kind: Kind) -> float | None:
+    """Compute the share of the distinct values that have the form of a kind; None if the kind has no form.
+
+    Parameters
+    ----------
+    column : polars.Series
+    values : polars.Series or None
+        Its distinct values as text.
+    forms : mapping
+        Number of these values with each form.
+    kind : Kind
+    """
     import polars as pl
 
     # Kinds that depend on the size of numbers.
@@ -175,9 +201,9 @@ def _compute_share(column: pl.Series, values: pl.Series | None, kind: Kind) -> f
     # Kinds with a regular expression, and a checksum if there is one.
     if values is None or kind.form is None:
         return None
-    if kind.every is not None and int(values.str.contains(kind.every).sum()) < _NEARLY_ALL * len(values):
+    if kind.every is not None and forms[kind.every] < _NEARLY_ALL * len(values):
         return None
+    if kind.check is None or not forms[kind.form]:
+        return forms[kind.form] / len(values)
     formed = values.filter(values.str.contains(kind.form))
-    if kind.check is None:
-        return len(formed) / len(values)
     return sum(kind.check(text) for text in formed.to_list()) / len(values)

@@ -133,7 +133,7 @@ def kill_at_random(publishers: Publishers, patients: Any, kills: int) -> None:
 
 
 def test_kills_at_random_moments(publishers: Publishers, patients: Any) -> None:
-    kill_at_random(publishers, patients, kills=50)
+    kill_at_random(publishers, patients, kills=30)
 
 
 @pytest.mark.xdist_group("postgresql")
