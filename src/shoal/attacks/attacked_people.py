@@ -196,6 +196,7 @@ def _attack_rows(table: PublishedTable, secret: NDArray[np.int64], excluded: int
     owners = table.owners
     if owners is None:
         return AttackedRecords(shown=summarize_groups(table.group_of, secret), control=None, known=False)
+    # Linked rows are attacked together; other rows group by group.
     if table.linked:
         shown = summarize_bundles(table.bundled, secret)
     else:

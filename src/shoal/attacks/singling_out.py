@@ -114,6 +114,7 @@ def singling_out_attack(
     """
     if weight is not None and not 0 < weight <= 1:
         raise ParameterError(Subject("singling_out_attack", "weight"), f" must be above 0 and at most 1. Got {weight}.")
+    # Targets, controls, and the person of each of their rows.
     without = reading.copy()
     person = without.pop("person", None)
     table = open_published(release, without, sensitive=False)
@@ -123,16 +124,19 @@ def singling_out_attack(
     names = (person,) if isinstance(person, str) else tuple(person or ())
     owners = number_owners(people, names, "the targets") if names else np.arange(people.height)
     count = int(owners.max()) + 1
+    # Predicates from the public table that are true of few people by chance.
     bound = weight if weight is not None else 1 / (100 * count)
     predicates = list(_make_predicates(table, table.read(people)))
     progress("predicates", 0, len(predicates))
     light = np.array([one.weight for one in predicates]) <= bound
+    # People who are not in the table show what chance finds.
     control = None
     if others is not None:
         outside = number_owners(others, names, "the controls") if names else np.arange(others.height)
         single = _count_matches(table, others, outside, predicates, progress) >= 0
         control = Rate(successes=int((single & light).sum()), attempts=len(predicates))
     found = _count_matches(table, people, owners, predicates, progress)
+    # Attempts, successes and what chance finds, by kind of predicate.
     by_kind = []
     people_found: set[int] = set()
     for kind in _KINDS:

@@ -45,6 +45,7 @@ def utility(
     names = release.columns("quasi_identifiers")
     if not names:
         raise ColumnError("No certificate names the quasi-identifiers. Name the folder of a release.")
+    # Measure with the meanings of the published cells.
     meanings = release.meanings(names, trees=trees_of_cells(hierarchies, names), cells=cells_of(cells, names))
     found = measure_published_utility(
         release.frame,

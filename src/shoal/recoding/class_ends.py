@@ -56,6 +56,7 @@ def widen_classes(
     column = encode_values(before)
     if column is None or not column.ordered:
         return after
+    # The ends of each class, moved outwards if too few rows have them.
     counts = np.bincount(column.codes if counted is None else column.codes[counted], minlength=column.size)
     ends = wide_ends(column, counts, least)
     present = column.codes < len(ends.places)
@@ -64,6 +65,7 @@ def widen_classes(
     begins = np.where(ends.lost[0, low], ends.places[low], ends.low[low])
     stops = np.where(ends.lost[1, high], ends.places[high], ends.high[high])
     alone = (low == high) & (begins == ends.places[low]) & (stops == ends.places[low])
+    # Classes of a single value keep its text.
     plain = dictionary_text(column.dictionary).gather(low)
     texts = [
         value if single else f"[{begin}, {stop}]"
@@ -73,6 +75,7 @@ def widen_classes(
     ]
     if interval_ends(pl.Series(texts, dtype=pl.String)) is None:
         return after
+    # Sort the texts by their ends, and gather one for each row.
     order = np.lexsort(tuple(np.unique(some, return_inverse=True)[1] for some in (stops, begins)))
     kind = pl.Enum(list(dict.fromkeys(texts[place] for place in order)))
     of_class = np.zeros(int(classes.max()) + 1, dtype=np.int64)

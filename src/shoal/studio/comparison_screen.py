@@ -30,6 +30,7 @@ def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     if isinstance(inspected, Waiting):
         return inspected
     plan = studio.plan
+    # Comparisons that were requested, or the wait for them.
     done = collect_results(
         studio, None if studio.levels is None else _compare_levels, _measure_algorithms if studio.ways else None
     )

@@ -50,6 +50,7 @@ def answer(studio: Studio, form: Mapping[str, str]) -> str:
         return "/persons"
     names = [one["name"] for one in found["columns"]]
     column = select_name(form, names, field="column") or ""
+    # Answers without a column, then those with one.
     given = form.get("answer", "")
     plain = {name: getattr(Plan(), name) for name in ("treatment", "kept_rows", "order", "unnamed_are_persons")}
     if given == PERSONS:

@@ -333,6 +333,7 @@ class _RiskOptions:
     @classmethod
     def of(cls, *, weights: str | None, household: str | None, **options: Any) -> _RiskOptions:
         """Validate the options and convert them."""
+        # Each option by itself, then the combinations.
         share = RationalIn(low=Fraction(0), high=Fraction(1), low_included=False)
         validate(
             "risk",
@@ -361,6 +362,7 @@ class _RiskOptions:
                 Suggestion("weights"),
                 ".",
             )
+        # Shares are exact from here on.
         exact = ("sampling_fraction", "threshold", "significance")
         found = {name: None if options[name] is None else exact_fraction(options[name]) for name in exact}
         if found["significance"] == 1:

@@ -61,6 +61,7 @@ def find_fewest_stars(
         Whether the two agree.
     """
     n, d = codes.shape
+    # A variable for each cell, and the conditions of each set.
     rows: list[tuple[list[int], float | list[float], float, float]] = []
     upper: list[float] = [1.0] * (n * d)
     integer: list[bool] = [True] * (n * d)
@@ -73,6 +74,7 @@ def find_fewest_stars(
         upper=np.array(upper),
         rows=Rows.of(rows),
     )
+    # The search starts from the known stars, and only fewer stars replace them.
     start = np.full(len(upper), np.nan)
     start[: n * d] = starred.ravel()
     solved = solve(program, work=_MAX_SEARCH_NODES, start=start, step=name, progress=progress)

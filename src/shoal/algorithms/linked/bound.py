@@ -93,6 +93,7 @@ def fewest_lost_cells(columns: Sequence[Column], units: NDArray[np.integer], lea
 
 def _widen(columns: Sequence[NDArray[np.integer]], units: NDArray[np.integer]) -> WideUnits:
     """Sort the codes of columns within units; those that are constant within every unit are personal."""
+    # Rows by unit; columns that are constant within units are personal.
     order = np.argsort(units, kind="stable")
     starts = np.concatenate(([0], np.cumsum(np.bincount(units)))).astype(np.int64)
     units = units[order]
@@ -103,6 +104,7 @@ def _widen(columns: Sequence[NDArray[np.integer]], units: NDArray[np.integer]) -
             personal.append(firsts)
         else:
             varying.append(codes)
+    # The other columns are also taken together, as one value of each row.
     together = varying[0] if varying else np.zeros(len(units), dtype=np.int32)
     if len(varying) > 1:
         together = rank([(codes, int(codes.max()) + 1) for codes in varying], len(units))[0].astype(np.int32)
@@ -145,6 +147,7 @@ def _bound_by_tables(table: Table, wide: WideUnits, least: int) -> int:
         )
         return lower_bound(one_each, requirement, target=count * len(columns)).stars
 
+    # The values of a unit in a column, as one number.
     personal = list(wide.personal.T)
     varying = [
         rank([(codes, int(codes.max()) + 1) for codes in column.reshape(count, length).T], count)[0]

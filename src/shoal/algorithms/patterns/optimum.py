@@ -199,6 +199,7 @@ class _Search:
         """Solve the program restricted to promising pairs, as a whole or part by part."""
         if self._served is None:
             return
+        # Few pairs: one program.
         pairs = self._promising_pairs(prices)
         if len(pairs) <= _MAX_RESTRICTED_PAIRS:
             made = solve_pairs(
@@ -209,6 +210,7 @@ class _Search:
             if made.rows is not None:
                 self._take(pairs, made.rows)
             return
+        # Many pairs: programs of some of them, one after another.
         parts = PartialPrograms(
             self._outputs, self._found.rows, self._found.k, pairs=pairs, rows=self._served[pairs], rng=self._rng
         )

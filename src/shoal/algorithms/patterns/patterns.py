@@ -258,6 +258,7 @@ class ResolvedPatterns:
                 Subject(_OWNER, "weights"),
                 f" must map every quasi-identifier to a number. Got {type(weights).__name__}.",
             )
+        # Every attribute has a weight, and nothing else has one.
         for name in weights:
             if name not in self.attributes:
                 raise ColumnError(

@@ -431,6 +431,7 @@ def _count_sure(shown: Sequence[Sequence[Piece]], counts: NDArray[np.int64]) -> 
 
 def _weights(shown: Sequence[Sequence[Piece]], counts: NDArray[np.int64]) -> Callable[[Sequence[Piece]], float]:
     """Return a function that computes the share of rows in some pieces, with each cell's rows spread evenly over it."""
+    # The density between neighbouring edges is constant.
     edges = sorted({at for pieces in shown for first, last in pieces for at in (first, last + 1)})
     place = {at: number for number, at in enumerate(edges)}
     density = np.zeros(len(edges) + 1)
@@ -439,6 +440,7 @@ def _weights(shown: Sequence[Sequence[Piece]], counts: NDArray[np.int64]) -> Cal
         for first, last in pieces:
             density[place[first]] += count / size
             density[place[last + 1]] -= count / size
+    # Its integral up to each edge.
     density = np.cumsum(density)[: len(edges)]
     below = np.append(0.0, np.cumsum(density[:-1] * np.diff(edges))) if edges else np.zeros(1)
     rows = float(counts.sum())

@@ -136,6 +136,7 @@ def _bound(
     children: Sequence[list[frozenset[int]]], published: Sequence[Sequence[frozenset[int]]], rows: int, k: int
 ) -> LocalBounds | None:
     """Bound the rows of a group by the classes of one finer node: fewer than k in each, none in published groups."""
+    # Classes of the finer node that no published group contains.
     classes = [
         one
         for one in product(*children)
@@ -144,6 +145,7 @@ def _bound(
     most = k - 1
     if rows > most * len(classes):
         return None
+    # Each has at most k - 1 rows, so the others must hold the rest.
     least, greatest = [], []
     for place, parts in enumerate(children):
         within = Counter(one[place] for one in classes)

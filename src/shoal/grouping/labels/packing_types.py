@@ -164,6 +164,7 @@ def _divisions(rounded: list[Fraction], bin_of: list[int], levels: list[Fraction
     if item == len(rounded):
         yield list(bin_of)
         return
+    # Put the item into each bin with room, or open another bin.
     for at in range(len(levels) + 1):
         level = levels[at] if at < len(levels) else Fraction(0)
         if at == most or level + rounded[item] > 3:
