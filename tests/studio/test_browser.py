@@ -415,6 +415,53 @@ def test_a_workbook_with_a_cover_sheet(opened):
     opened.said.clear()  # the browser notes that an answer was a refusal
 
 
+def test_a_dropped_workbook_with_a_cover_sheet_and_a_title_to_a_release(opened):
+    import xlsxwriter
+
+    path = opened.home / "messy.xlsx"
+    with xlsxwriter.Workbook(str(path)) as book:
+        book.add_worksheet("Cover").write_string(2, 3, "Hospital")
+        sheet = book.add_worksheet("Patients")
+        sheet.write_string(0, 0, "Ward 7, third quarter")
+        rows = [("age", "sex", "disease"), *((20 + at % 30, ("w", "W", "m")[at % 3], f"d{at % 4}") for at in range(90))]
+        for row, values in enumerate(rows):
+            for place, value in enumerate(values):
+                sheet.write(row + 2, place, "k.A." if place == 0 and row % 17 == 5 else value)
+    page = opened.page
+    page.set_input_files("#file", path)
+    opened.screen("Which sheet is the table?")
+    opened.press("Patients")
+    page.locator("#refused").wait_for(timeout=PATIENCE)
+    assert "Row 3 looks like the names of columns" in page.locator("#refused").inner_text()
+    opened.screen("Which sheet is the table?")
+    page.fill("#header_row", "3")
+    opened.picture("1-reading", document=False)
+    opened.accessible()
+    opened.press("Patients")
+    opened.sure()
+    opened.screen("Who could know what?")
+    assert page.get_by_text("names of columns in row 3").is_visible()
+    opened.press("These mean missing")
+    page.get_by_text("k.A. → missing").wait_for()
+    page.get_by_label("Column", exact=True).select_option("sex")
+    page.fill("#old", "W")
+    page.fill("#new", "w")
+    opened.press("Replace them")
+    page.get_by_text("W → w").wait_for()
+    opened.picture("2-columns-codes", document=False)
+    opened.accessible()
+    page.get_by_label("What disease is", exact=True).select_option("sensitive")
+    opened.press("These are right: show the risk")
+    opened.screen("How easily are records found now?")
+    page.goto(opened.address.split("?")[0] + "publish")
+    opened.screen("Make the release")
+    opened.press("Make the release")
+    page.get_by_text("What was asked for is met").wait_for(timeout=PATIENCE)
+    certificate = json.loads((opened.home / "release/certificate.json").read_text())
+    assert certificate["parameters"]["replaced"] == ["age", "sex"]
+    opened.said.clear()  # the browser notes that an answer was a refusal
+
+
 def test_a_project_is_closed_and_opened_again(opened, tmp_path):
     page = opened.page
     opened.press("hospital.csv")

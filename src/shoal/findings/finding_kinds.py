@@ -224,6 +224,13 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
         by=_INSPECT,
     ),
     WarningKind(
+        code="missing_codes",
+        title="Words that mean missing",
+        when='A column has numbers or dates but for words such as "n/a".',
+        why="The column is taken for names without an order: no intervals, only sets of exact values.",
+        by=_INSPECT,
+    ),
+    WarningKind(
         code="recoded_cells",
         title="The table looks like a release",
         when="A column of text has stars, intervals, masked codes or sets in 5% of the records or more.",

@@ -168,7 +168,7 @@ def _other_row(top: pl.DataFrame, above: int) -> Sequence[Part]:
     found = find_header_row(top.rows())
     if found is None or found == 0:
         return ()
-    return (f" Row {above + found + 1} looks like the names of columns: choose it with ", _named(above + found), ".")
+    return (f" Row {above + found + 1} looks like the names of columns. Try ", _named(above + found), ".")
 
 
 def _named(above: int) -> Suggestion:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -49,6 +50,8 @@ _ASSETS = {
     "report.css": (Path(__file__).parents[1] / "report/templates/style.css", "text/css"),
 }
 """All files that pages load, by name, with their media types; `report.css` defines the palette."""
+_ROW = str(SCREENS.called("header_row"))
+"""The field of the screens that an error names if the names of columns may stand in another row."""
 _MAX_FORM_FIELDS = 20_000
 """Largest number of fields of a form that is parsed."""
 _MEDIA_TYPES = {".html": "text/html", ".json": "application/json", ".csv": "text/csv"}
@@ -80,6 +83,7 @@ def application(studio: Studio) -> Starlette:
         "/persons": person_screen.answer,
         "/columns": screens.set_columns,
         "/columns/values": screens.show_values,
+        "/columns/replace": screens.replace_values,
         "/risk": screens.set_fraction,
         "/goal": screens.set_goal,
         "/coarser": coarsening_screens.set_coarser,
@@ -173,7 +177,7 @@ class _Views:
                 raise
             # The next screen may need a job that rejects the change: keep the old decisions until it has been shown.
             if sent.path != "/cancel" and studio.decisions() != before:
-                studio.unconfirmed = UnconfirmedChange(sent=sent, before=before, target=target.partition("?")[0])
+                studio.unconfirmed = UnconfirmedChange(sent=sent, before=before, target=re.split("[?#]", target)[0])
             studio.save()
             return target
 
@@ -190,6 +194,8 @@ class _Views:
                 if unconfirmed is None or not follows:
                     return self.problem(error)
                 studio.unconfirmed = None
+                if unconfirmed.sent.path == UPLOAD_PATH and _ROW in error.render(SCREENS):  # it is read in another way
+                    return self.refuse(SubmittedForm(path="/sheet", form={}), error)
                 studio.restore(unconfirmed.before)
                 studio.save()
                 return self.refuse(unconfirmed.sent, error)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["attacks", "set_attack", "set_together"]
 
 _PLAIN = (
-    "The attacks of the command line take dates as 2025-12-31 and numbers as 3.14: write yours so for them. The "
-    "program below reads them as they are."
+    "The attacks of the command line take dates as 2025-12-31, numbers as 3.14, names of columns in the first row and "
+    "values as they are: write yours so for them. The program below reads them as you do here."
 )
-"""Note for tables whose dates or numbers are not in the default format."""
+"""Note for tables that are not read as they are."""
 _MAX_TOGETHER = 12
 """Maximum number of releases attacked together."""
 _LARGEST_CERTIFICATE = 20_000_000
@@ -58,7 +58,7 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         releases=_list_releases(studio),
         tables=[one.name for one in studio.paths.listed()],
         written=_find_written_release(studio),
-        note=_PLAIN if _has_other_formats(inspected) else "",
+        note=_PLAIN if _has_other_formats(inspected) or plan.replaced or "header_row" in plan.reading else "",
         equivalents=_build_equivalents(studio),
     )
 

@@ -16,7 +16,7 @@ _CALLED: Mapping[str, str] = {
     "dates": "on the screen Columns, how dates are written:",
     "decimal": "on the screen Open, the sign before decimals:",
     "sheet": "on the screen Open, the sheet",
-    "header_row": "on the screen Reading, the row of the names",
+    "header_row": "the field “Row of the column names”",
     "replace_values": "on the screen Columns, values to replace:",
     "delimiter": "on the screen Open, the separator",
     "encoding": "on the screen Open, the encoding",

@@ -50,6 +50,7 @@ def of_inspecting(plan: Plan, *, output: str) -> Equivalents:
     """Build the equivalents of inspecting a table."""
     options = [(flag(name), value) for name, value in plan.reading.items() if value]
     options += [(flag("dates"), f"{name}={form}") for name, form in plan.dates.items()]
+    options += [(flag("replace_values"), f"{name}={text}") for name, text in plan.replaced.items()]
     return Equivalents(
         command=_first(plan) + _command(["shoal", "inspect", plan.shown], [*options, (flag("spec_out"), SPEC_FILE)]),
         spec=spec_of(plan, output=output),
@@ -76,8 +77,11 @@ def of_risk(plan: Plan, *, suda: int | None, output: str) -> Equivalents:
         arguments["suda"] = suda
     # `risk` reads the raw table, so it takes no date formats or decimal sign.
     for name, value in _reading(plan).items():
-        options.append((flag(name), value))
+        options.append((flag(name), str(value)))
         arguments[name] = value
+    if plan.replaced:
+        options += [(flag("replace_values"), f"{name}={text}") for name, text in plan.replaced.items()]
+        arguments["replace_values"] = plan.read_arguments["replace_values"]
     return Equivalents(
         command=_first(plan) + _command(["shoal", "risk", plan.shown], options),
         spec=spec_of(plan, output=output),
@@ -201,19 +205,23 @@ def _people_in_python(plan: Plan) -> list[str]:
     reading = {"dates": dict(plan.dates), "decimal": plan.reading.get("decimal")}
     arguments = "".join(f", {name}={value!r}" for name, value in _reading(plan).items())
     forms = "".join(f", {name}={value!r}" for name, value in reading.items() if value)
+    given = plan.read_arguments.get("replace_values")
+    replaced = [f"people = replace_values(people.lazy(), {given!r}).collect()"] if given else []
     return [
         "from shoal.io import read, understand",
+        *(["from shoal.table import replace_values"] if replaced else []),
         "",
         f"people = read({plan.shown!r}{arguments})",
+        *replaced,
         f"people = understand(people, {plan.names_of('quasi_identifier')!r}{forms}).frame",
     ]
 
 
-def _reading(plan: Plan) -> dict[str, str]:
+def _reading(plan: Plan) -> dict[str, Any]:
     """Return the options of reading a raw table that the user set."""
     from shoal.request.request_fields import fields_in
 
-    return {name: plan.reading[name] for name in fields_in("reading") if plan.reading.get(name)}
+    return {name: value for name, value in plan.read_arguments.items() if name in fields_in("reading")}
 
 
 def left_out_of_series(plan: Plan) -> list[str]:

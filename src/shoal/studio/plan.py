@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from shoal._core.validation import number_in
-from shoal.request.texts import listed_name
+from shoal.request.texts import listed_name, replacements_in
 
 __all__ = [
     "COUNTED",
@@ -83,7 +83,9 @@ class Plan:
     roles: Mapping[str, str] = field(default_factory=dict)
     """The role of each column; empty until the proposed roles are confirmed."""
     reading: Mapping[str, str] = field(default_factory=dict)
-    """Options of reading that the user set: "sheet", "delimiter", "encoding", "decimal"."""
+    """Options of reading that the user set: "sheet", "header_row", "delimiter", "encoding", "decimal"."""
+    replaced: Mapping[str, str] = field(default_factory=dict)
+    """Values to replace before anything else, by column, in the syntax of spec files."""
     dates: Mapping[str, str] = field(default_factory=dict)
     """Date formats that the user set, by column."""
     privacy: Mapping[str, str] = field(default_factory=lambda: {"k": "5"})
@@ -138,7 +140,9 @@ class Plan:
         """
         columns = {key: names for role, key in _ROLE_KEYS.items() if (names := self.names_of(role))}
         content: dict[str, Any] = {"input": self.shown if source is None else source}
-        content |= {name: value for name, value in self.reading.items() if value}
+        content |= self._reading
+        if self.replaced:
+            content["replace_values"] = dict(self.replaced)
         if columns:
             content["columns"] = columns
         # Defaults are omitted, so that spec files stay short.
@@ -229,8 +233,15 @@ class Plan:
     @property
     def read_arguments(self) -> dict[str, Any]:
         """The options of reading, as arguments of `shoal.inspect`."""
-        given: dict[str, Any] = {name: value for name, value in self.reading.items() if value}
+        given = self._reading
+        if self.replaced:
+            given["replace_values"] = {name: replacements_in(text) for name, text in self.replaced.items()}
         return {**given, "dates": dict(self.dates)} if self.dates else given
+
+    @property
+    def _reading(self) -> dict[str, Any]:
+        given: dict[str, Any] = {name: value for name, value in self.reading.items() if value}
+        return given | ({"header_row": int(given["header_row"])} if "header_row" in given else {})
 
 
 def _parse(text: str) -> int | float | str:

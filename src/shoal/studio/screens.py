@@ -11,8 +11,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.file_formats import DELIMITED, WORKBOOKS
 from shoal._core.language import languages
 from shoal.errors import UsageError
+from shoal.request.texts import listed_name, names_in, replacement_text, replacements_in
 from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
 from shoal.studio.plan import SINCE_FIRST, Plan
@@ -48,6 +50,7 @@ __all__ = [
     "explain_goal",
     "open_demo",
     "open_path",
+    "replace_values",
     "open_project",
     "open_table",
     "opening",
@@ -60,7 +63,9 @@ __all__ = [
     "spec_text",
 ]
 
-_READING = ("sheet", "delimiter", "encoding", "decimal")
+_READING = ("sheet", "header_row", "delimiter", "encoding", "decimal")
+ALL_COLUMNS = "*"
+"""Stands for all columns in replacements, as in spec files."""
 _SPECIAL = 3
 """Maximum number of columns of a special unique."""
 _FEW_COLUMNS, _FEW_ROWS = 12, 100_000
@@ -90,13 +95,22 @@ def opening(studio: Studio, query: Mapping[str, str]) -> str:
 
 def open_path(studio: Studio, form: Mapping[str, str]) -> str:
     """Open a table by its path."""
-    reading = {name: form[name].strip() for name in _READING if form.get(name, "").strip()}
+    reading = _read_options(form)
     given = form.get("path", "")
     # The address of a database has a scheme, a path has none.
     if "://" in given:
         source, shown = studio.paths.database(given)
         return _start_plan(studio, Plan(source=source, shown=shown, reading=reading))
     return open_table(studio, studio.paths.table(given), reading=reading)
+
+
+def _read_options(form: Mapping[str, str]) -> dict[str, str]:
+    """Read the options of reading that a form has filled in."""
+    reading = {name: form[name].strip() for name in _READING if form.get(name, "").strip()}
+    row = reading.get("header_row", "1")
+    if not (row.isascii() and row.isdecimal() and int(row[:9]) > 0 and len(row) < 8):
+        raise FieldError("The row of the names of columns is a number, 1 or more.", field="header_row")
+    return reading
 
 
 def open_demo(studio: Studio, form: Mapping[str, str]) -> str:
@@ -154,32 +168,35 @@ def _start_plan(studio: Studio, plan: Plan) -> str:
 
 
 def sheets(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
-    """Render the choice of a sheet of a workbook."""
+    """Render how a file is read: the sheet of a workbook, the row of the names, and how text is written."""
+    plan = studio.plan
+    # Other files and databases are read in one way only.
+    if "://" in plan.source or not plan.source.lower().endswith((*WORKBOOKS, *DELIMITED)):
+        return Waiting(path="/columns" if plan.source else "/")
     found = list_sheets(studio, "columns")
     if isinstance(found, Waiting):
         return found
-    if len(found) < 2:
-        return Waiting(path="/columns" if studio.plan.source else "/")
     return page(
         "sheets.html.j2",
         studio,
         step="columns",
         sheets=found,
         of=hash_names(found),
-        equivalents=equivalents.of_inspecting(studio.plan, output=studio.paths.free_folder()),
+        equivalents=equivalents.of_inspecting(plan, output=studio.paths.free_folder()),
     )
 
 
 def choose_sheet(studio: Studio, form: Mapping[str, str]) -> str:
-    """Choose the sheet of a workbook that holds the table."""
-    found = list_sheets(studio, "columns")
+    """Choose the sheet of a workbook that holds the table, and how the file is read."""
+    found, plan = list_sheets(studio, "columns"), studio.plan
     if isinstance(found, Waiting):
         return "/sheet"
     chosen = select_name(form, found, field="sheet")
-    if chosen is None:
+    if chosen is None and len(found) > 1:
         raise UsageError("There is no such sheet. Choose one of the list.")
-    plan = studio.plan
-    reading = {**plan.reading, "sheet": chosen}
+    # What the form does not have stays as it is.
+    given = {**plan.reading, **{name: form[name] for name in _READING if name in form and name != "sheet"}}
+    reading = _read_options({**given, "sheet": chosen or ""})
     # Another sheet is another table, so the plan starts again.
     restarted = Plan(source=plan.source, shown=plan.shown, reading=reading) if reading != plan.reading else plan
     return _start_plan(studio, restarted)
@@ -190,7 +207,8 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     found = inspect_table(studio, "columns")
     if isinstance(found, Waiting):
         return found
-    if not studio.plan.rows:  # the question about the meaning of rows comes first
+    plan = studio.plan
+    if not plan.rows:  # the question about the meaning of rows comes first
         return Waiting(path="/persons")
     from shoal.report.inspection_page import how_it_was_read
 
@@ -216,6 +234,11 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         checked=query.get("check") == "all",
         of=hash_names([one["name"] for one in found["columns"]]),
         read=how_it_was_read(found),
+        readable=plan.source.lower().endswith((*WORKBOOKS, *DELIMITED)) and "://" not in plan.source,
+        replaced={name: replacements_in(text) for name, text in plan.replaced.items()},
+        every=ALL_COLUMNS,
+        places={one["name"]: place for place, one in enumerate(found["columns"])},
+        codes={one["name"]: ", ".join(listed_name(code) for code in one["missing_codes"]) for one in found["columns"]},
         equivalents=equivalents.of_inspecting(studio.plan, output=studio.paths.free_folder()),
     )
 
@@ -285,6 +308,50 @@ def _describe_changes(before: Mapping[str, str], after: Mapping[str, str]) -> st
     if not before or not changed:
         return "Looked at the columns"
     return ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
+
+
+def replace_values(studio: Studio, form: Mapping[str, str]) -> str:
+    """Replace values of a column, or of all columns, before anything else; or stop replacing those of one."""
+    found = inspect_table(studio, "columns")
+    if isinstance(found, Waiting):
+        return "/columns"
+    names = [one["name"] for one in found["columns"]]
+    every = form.get("column") == ALL_COLUMNS
+    column = ALL_COLUMNS if every else select_name(form, names, field="column")
+    if column is None:
+        raise FieldError("Choose a column first.", field="column")
+    replaced = dict(studio.plan.replaced)
+    if form.get("do") == "undo":
+        replaced.pop(column, None)
+        words = f"{_called(column)}: values as they are"
+    else:
+        old, new = (_typed_values(form.get(name, ""), name) for name in ("old", "new"))
+        if not old or len(new) > 1:
+            wrong = "Type the values to replace." if not old else "Type one value, or none if they mean missing."
+            raise FieldError(wrong, field="new" if old else "old")
+        given = replacements_in(replaced[column]) if column in replaced else {}
+        value = new[0] if new else None
+        replaced[column] = replacement_text({**given, **dict.fromkeys(old, value)})
+        words = f"{_called(column)}: {len(old)} value(s) {'replaced' if new else 'mean missing'}"
+    # Other values may need another role and coarsening, which are proposed again.
+    plan = studio.plan
+    kept = {} if every else {name: role for name, role in plan.roles.items() if name != column}
+    coarsen = {} if every else {name: one for name, one in plan.coarsen.items() if name != column}
+    studio.history.change(words, replaced=replaced, roles=kept, coarsen=coarsen)
+    return "/columns#codes"
+
+
+def _called(column: str) -> str:
+    return "All columns" if column == ALL_COLUMNS else column
+
+
+def _typed_values(text: str, field: str) -> list[str]:
+    """Parse typed values, separated by commas; a value with a comma stands in double quotes."""
+    try:
+        return list(names_in(field, [text]) or ()) if text.strip() else []
+    except UsageError as error:
+        wrong = "Separate the values by commas, and put one with a comma in double quotes."
+        raise FieldError(wrong, field=field) from error
 
 
 def show_values(studio: Studio, form: Mapping[str, str]) -> str:

@@ -151,7 +151,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             **common,
             "source": plan.source,
             "folder": str(folder),
-            "reading": dict(plan.reading),
+            "reading": {name: one for name, one in plan.read_arguments.items() if name != "dates"},
             "missing_sensitive": "drop" if form.get("drop") else "error",
         }
         _start_job(

@@ -129,6 +129,8 @@ def test_measured_numbers_are_for_nobody_to_know() -> None:
         ({"born": [*["31.12.1980"] * (ROWS - 1), "unknown"]}, "unread_dates", "born"),
         ({"born": ["01/02/1980"] * (ROWS - 1) + ["02/03/1980"]}, "ambiguous_dates", "born"),
         ({"pay": ["1,234"] * (ROWS - 1) + ["2,345"]}, "ambiguous_numbers", "pay"),
+        ({"pay": [*map(str, range(ROWS - 2)), "k.A.", "N/A"]}, "missing_codes", "pay"),
+        ({"born": ["31.12.1980", "02.01.1981"] * (ROWS // 2 - 1) + ["unbekannt"] * 2}, "missing_codes", "born"),
         ({"salary": [row * 1.25 for row in range(ROWS)]}, "near_unique_sensitive", "salary"),
         ({"town": ["a", "b"] * (ROWS // 2)}, "no_sensitive", None),
         ({"age": ["[20, 40[", "[40, 60["] * (ROWS // 2)}, "recoded_cells", None),
@@ -141,6 +143,22 @@ def test_measured_numbers_are_for_nobody_to_know() -> None:
 def test_what_the_publisher_should_know_first(table: dict[str, Any], code: str, column: str | None) -> None:
     found = shoal.inspect(pl.DataFrame(table))
     assert (code, column) in [(remark.code, remark.column) for remark in found.warnings]
+
+
+def test_words_that_mean_missing_are_proposed_among_numbers_only() -> None:
+    table = pl.DataFrame({
+        "pay": [*(str(row % 30) for row in range(ROWS - 3)), "k.A.", "N/A", "k.A."],
+        "kind": ["unknown", "a"] * (ROWS // 2),
+        "mixed": [*map(str, range(ROWS - 2)), "k.A.", "secret"],
+        "null": ["k.A."] * ROWS,
+    })  # fmt: skip
+    found = shoal.inspect(table)
+    assert {one.name: one.missing_codes for one in found.columns if one.missing_codes} == {"pay": ("N/A", "k.A.")}
+    assert '# replace_values.pay = "N/A,k.A.:"' in found.to_toml()
+    text = next(one.text for one in found.warnings if one.code == "missing_codes")
+    assert text.endswith("replace it: replace_values={'pay': {'N/A': None, 'k.A.': None}}.")
+    again = shoal.inspect(table, replace_values={"pay": {"N/A": None, "k.A.": None}})
+    assert next(one for one in again.columns if one.name == "pay").kind == "number"
 
 
 @pytest.mark.parametrize("values", ["a[1,2]b", "(see note)", "C*-algebra", "{x}", "[ok]", "1,5", "a, b"])

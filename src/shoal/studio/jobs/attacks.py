@@ -99,8 +99,10 @@ def attack(
             outside, inside = _hold_out(some, asked.get("person") or ())
             held = outside.height
 
+            already_done = dict.fromkeys(("dates", "decimal", "replace_values"))
+
             def learned() -> Any:
-                most = anonymize(progress=progress, **{**asked, "data": inside, "dates": None, "decimal": None})
+                most = anonymize(progress=progress, **{**asked, "data": inside, **already_done})
                 return inference_attack(
                     most, targets=inside, controls=outside, seed=_SEED, progress=progress, **trees, **of_persons
                 )

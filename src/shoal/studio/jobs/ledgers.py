@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from shoal.errors import UsageError
+
 if TYPE_CHECKING:
     from shoal._core.progress import Progress
 
@@ -81,6 +83,11 @@ def publish_next(
     from shoal.republication import Ledger
 
     how: Any = missing_sensitive
+    if {"header_row", "replace_values"} & reading.keys():
+        raise UsageError(
+            "A series reads tables as they are: names of columns in the first row, and all values as they came. Save "
+            "the table so, and open it."
+        )
     # A series takes no other options of reading.
     given = {name: value for name, value in reading.items() if name in ("delimiter", "encoding")}
     with Ledger(ledger) as opened:

@@ -88,7 +88,7 @@ def measure_risk(
         sampling_fraction=fraction,
         suda=suda,
         progress=progress,
-        **{name: value for name, value in reading.items() if name in fields_in("reading")},
+        **{name: value for name, value in reading.items() if name in fields_in("reading", "cleaning")},
     )
     return {**found.to_dict(), "sentences": {**_sentences(found)}}
 
@@ -201,7 +201,7 @@ def check_goal(*, content: Mapping[str, Any], progress: Progress) -> bool:
     progress("read", 0, 1)
     asked = arguments_in(content)
     request = Request(**{name: value for name, value in asked.items() if name != "data"})
-    reading = {name: asked.get(name) for name in fields_in("reading")}
+    reading = {name: asked.get(name) for name in fields_in("reading", "cleaning")}
     source = InMemory(opened=open_data(asked["data"], **reading))
     request = request.resolve(source.columns)
     opened = interpret(source.serving(request).opened, request, dates=request.dates, decimal=request.decimal)
@@ -216,7 +216,7 @@ def read_parsed(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list
     from shoal.table import roles
 
     progress("read", 0, 1)
-    reading = {name: asked.get(name) for name in fields_in("reading")}
+    reading = {name: asked.get(name) for name in fields_in("reading", "cleaning")}
     # Read the file, check the names of columns, then parse dates and numbers as a release does.
     opened = open_data(asked["data"], **reading)
     schema = roles(asked["quasi_identifiers"], asked.get("sensitive"))

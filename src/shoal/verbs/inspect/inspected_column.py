@@ -42,6 +42,8 @@ class InspectedColumn:
     """The identifier that its name or its values resemble, such as "email" or "zip"; None if they resemble none."""
     safe_harbor: str | None = None
     """The letter of this identifier in the Safe Harbor rule of HIPAA."""
+    missing_codes: tuple[str, ...] = ()
+    """Words of a fixed list that mean missing and stand among numbers or dates; the column is text because of them."""
     person: PersonEvidence | None = None
     """Evidence that its values identify persons with several rows; None if there is none."""
     values: tuple[tuple[str, int], ...] | None = field(default=None, repr=False)

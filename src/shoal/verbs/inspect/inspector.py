@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -35,11 +36,13 @@ from shoal.io import ParsedTable, understand
 from shoal.io.forms import DateForm, format_of
 from shoal.io.number_forms import SIGNS, NumberForm
 from shoal.pipeline.input import open_data
+from shoal.request.texts import replacement_text
 from shoal.table.text import dictionary_text
 from shoal.verbs.inspect.counting import CountedColumn, counted
 from shoal.verbs.inspect.inspected_column import InspectedColumn
 from shoal.verbs.inspect.inspection import Inspection
 from shoal.verbs.inspect.kinds import kind_of
+from shoal.verbs.inspect.missing_codes import find_missing_codes
 from shoal.verbs.inspect.proposals import PERSON, QUASI, SENSITIVE, propose
 
 if TYPE_CHECKING:
@@ -124,10 +127,17 @@ def inspect(
         counted, meant.frame.get_columns(), finished=lambda done: told("columns", done, frame.width)
     )
     found = {column.name: _looks_like(column) for column in columns}
+    codes = find_missing_codes(columns, decimal=decimal)
     told("persons", 0, 1)
     # Persons are detected before roles, because their column gets a role of its own.
     persons = _persons(meant.frame, columns, found)
-    inspected = [_inspected(column, found[column.name], meant, persons, show_values=show_values) for column in columns]
+    inspected = [
+        replace(
+            _inspected(column, found[column.name], meant, persons, show_values=show_values),
+            missing_codes=codes.get(column.name, ()),
+        )
+        for column in columns
+    ]
     # The proposed quasi-identifiers determine the risk and the combinations.
     quasi = [one for one, facts in zip(columns, inspected, strict=True) if facts.role == QUASI]
     if not persons:  # without a column that names persons combinations may show that they repeat
@@ -323,6 +333,18 @@ def _warnings(
             found=Fact("two_ways", column=name),
             advice=Fact("say_which", one=say[0], other=say[1]),
         )
+    for facts in inspected:
+        if facts.missing_codes:
+            asked = {facts.name: dict.fromkeys(facts.missing_codes)}
+            text = f"{facts.name}={replacement_text(asked[facts.name])}"
+            yield Remark(
+                code="missing_codes",
+                column=facts.name,
+                found=Fact("codes_among_values", column=facts.name, codes=tuple(map(repr, facts.missing_codes))),
+                advice=Fact(
+                    "make_missing", asked=Suggestion("replace_values", text, python=f"replace_values={asked!r}")
+                ),
+            )
     # Columns that were anonymized before.
     recoded = tuple(f"'{column.name}'" for column in columns if _has_recoded_cells(column))
     if recoded:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.request.notation import quote_for_toml, toml_key
+from shoal.request.texts import replacement_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -66,6 +67,10 @@ def _lines(
     yield from _input(columns, read, folder)
     for name, text in replaced.items():
         yield f"replace_values.{toml_key(name)} = {quote_for_toml(text)}  # values to replace before anything else"
+    for column in columns:
+        if column.missing_codes:
+            text = quote_for_toml(replacement_text(dict.fromkeys(column.missing_codes)))
+            yield f"# replace_values.{toml_key(column.name)} = {text}  # missing? remove the first # to use it"
     # One key per role, with the reason for each column.
     for key, (roles, meaning) in _ROLES.items():
         having = [column for column in columns if column.role in roles]

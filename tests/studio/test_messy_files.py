@@ -1,0 +1,111 @@
+"""Messy files in the studio: a title above the names, codes that mean missing, spellings of one value."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from .conftest import HERE
+
+HEAD = "Ward 7, quarterly report\n\n"
+
+
+@pytest.fixture
+def messy(home):
+    """Ages with a code, and spellings of gender; the names of columns are in line 3."""
+    lines = ["age;gender;disease"]
+    for row in range(120):
+        age = "k.A." if row % 10 == 0 else 20 + row * 7 % 40
+        lines.append(f"{age};{('w', 'W', 'weiblich', 'm')[row % 4]};d{row * 7 % 11 % 6}")
+    path = home / "messy.csv"
+    path.write_text(HEAD + "\n".join(lines) + "\n")
+    return path
+
+
+def open_messy(browser):
+    browser.enter()
+    return browser.send("/open", {"path": "messy.csv", "header_row": "3"})
+
+
+def test_the_row_of_the_names(browser, messy):
+    browser.enter()
+    text = browser.send("/open", {"path": "messy.csv", "header_row": "x"}).text
+    assert "is a number, 1 or more" in text
+    assert 'value="x"' in text
+    assert not browser.studio.plan.source
+    page = open_messy(browser)
+    assert "names of columns in row 3" in page.text
+    assert "--header-row 3" in page.text
+    assert 'value="3"' in browser.look("/sheet").text
+    assert browser.studio.plan.content()["header_row"] == 3
+    answer = browser.send("/sheet", {"header_row": "2", "of": of(browser, "/sheet")})
+    assert answer.status_code == 422
+    assert browser.studio.plan.reading == {"header_row": "3"}
+
+
+def of(browser, path):
+    return re.search('name="of" value="([^"]*)"', browser.look(path).text).group(1)
+
+
+def test_a_dropped_file_that_is_read_wrongly_is_kept_and_read_in_another_way(browser, messy):
+    content = messy.read_bytes().replace(b"Ward 7, quarterly report", b"Ward 7;;")
+    browser.enter()
+    headers = {"origin": HERE, "content-type": "application/octet-stream"}
+    browser.client.post("/open/dropped?name=mine.csv", content=content, headers=headers)
+    answer = browser.look("/columns")
+    assert answer.status_code == 422
+    assert "How is the file read?" in answer.text
+    assert "has no name in line 1" in answer.text
+    assert "the field “Row of the column names”" in answer.text
+    page = browser.send("/sheet", {"header_row": "3", "of": of(browser, "/sheet")})
+    assert page.url.path == "/columns"
+    assert "120 records" in re.sub("<[^>]+>|\\?", "", page.text).replace("  ", " ")
+
+
+def test_codes_and_spellings_to_a_release(browser, messy, home):
+    page = open_messy(browser).text
+    assert "but for <strong><bdi>k.A.</bdi></strong>" in page
+    page = browser.send("/columns/replace", {"column": "0", "old": "k.A.", "of": of(browser, "/columns")})
+    assert "k.A.</bdi> → <em>missing</em>" in page.text
+    assert "but for <strong>" not in page.text
+    page = browser.send(
+        "/columns/replace", {"column": "1", "old": "W, weiblich", "new": "w", "of": of(browser, "/columns")}
+    )
+    assert browser.studio.plan.replaced == {"age": "k.A.:", "gender": "W,weiblich:w"}
+    assert "--replace age=k.A.:" in page.text
+    browser.send("/columns", {"do": "next"})
+    assert "--replace" in browser.look("/risk").text
+    assert "What was asked for is met" in browser.send("/publish", {"folder": "made"}).text
+    assert "weiblich" not in (home / "made/release.csv").read_text()
+    assert json.loads((home / "made/certificate.json").read_text())["parameters"]["replaced"] == ["age", "gender"]
+    assert browser.look("/attack").text.count("replace_values(people.lazy()") == 1
+    page = browser.send("/columns/replace", {"column": "0", "do": "undo", "of": of(browser, "/columns")})
+    assert browser.studio.plan.replaced == {"gender": "W,weiblich:w"}
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"column": "", "old": "a"}, "Choose a column"),
+        ({"column": "1", "old": " "}, "Type the values to replace"),
+        ({"column": "1", "old": "a", "new": "b, c"}, "Type one value"),
+        ({"column": "1", "old": '"a', "new": ""}, "double quotes"),
+        ({"column": "99", "old": "a"}, "Choose a column"),
+    ],
+)
+def test_a_wrong_word_is_said_and_changes_nothing(browser, messy, form, said):
+    open_messy(browser)
+    before = browser.studio.plan
+    answer = browser.send("/columns/replace", {**form, "of": of(browser, "/columns")})
+    assert answer.status_code == 422
+    assert said in re.search('id="refused"[^>]*>(.*?)</', answer.text).group(1)
+    assert browser.studio.plan == before
+
+
+def test_all_columns_at_once(browser, messy):
+    open_messy(browser)
+    browser.send("/columns/replace", {"column": "*", "old": "k.A.,m", "new": "", "of": of(browser, "/columns")})
+    assert browser.studio.plan.replaced == {"*": "k.A.,m:"}
+    assert "all columns" in browser.look("/columns").text
