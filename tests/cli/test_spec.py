@@ -137,6 +137,7 @@ beta = 2
 beta_variant = "basic"
 delta = 1.5
 epsilon = 2
+level_epsilon = 0.5
 average_risk = "1/20"
 sample_uniqueness = "1/50"
 population_uniqueness = 0.01
@@ -226,6 +227,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "beta_variant": "basic",
     "delta": 1.5,
     "epsilon": 2,
+    "level_epsilon": 0.5,
     "e": 100,
     "average_risk": "1/20",
     "sample_uniqueness": "1/50",

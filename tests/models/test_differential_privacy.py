@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests.oracles.safepub import power_of_e as power
 
 import shoal
 from shoal.cli.main import app
@@ -19,12 +20,14 @@ ONE = shoal.DifferentialPrivacy(epsilon=1, delta=1e-6)
 DRAWN = {"quasi_identifiers": ["age", "ill"], "privacy": ONE}
 
 
-def power(exponent, terms=60):
-    """e**exponent by its series, to more digits than the thresholds have."""
-    total, term = Fraction(0), Fraction(1)
-    for n in range(1, terms):
-        total, term = total + term, term * exponent / n
-    return total
+LEVELS = shoal.DifferentialPrivacy(epsilon=1, delta=1e-6, level_epsilon=0.1)
+TREES = {
+    "age": shoal.Hierarchy.from_rows([(str(n), f"{n // 10}0s", "*") for n in range(20, 90)]),
+    "ill": shoal.Hierarchy.from_rows([["no", "*"], ["yes", "*"], ["zebra", "*"]]),
+}
+DRAWN_LEVELS = {
+    "quasi_identifiers": ["age", "ill"], "privacy": LEVELS, "hierarchies": TREES, "recoding": "generalization",
+}  # fmt: skip
 
 
 def table(counts):
@@ -131,7 +134,12 @@ def test_no_class_is_large_enough():
         (
             {"hierarchies": {"ill": shoal.Hierarchy.from_rows([["no", "*"], ["yes", "*"], ["zebra", "*"]])},
              "recoding": "generalization"},
-            "one level",
+            "level_epsilon=0.1",
+        ),
+        ({"privacy": LEVELS}, "name them with the 'hierarchies'"),
+        (
+            {"privacy": LEVELS, "hierarchies": TREES, "recoding": "generalization", "coarsen": {"age": shoal.Bins(9)}},
+            "Choose one",
         ),
     ],
 )  # fmt: skip
@@ -188,8 +196,44 @@ def test_a_folder_that_is_streamed(tmp_path, monkeypatch):
     assert 0.55 < published.height / (3 * BIG.height) < 0.7
 
 
+def test_an_epsilon_of_levels_is_a_part_of_epsilon():
+    assert LEVELS.k == least_class(Fraction(9, 10), Fraction(1, 10**6)) != ONE.k
+    assert LEVELS.threshold == sampling_threshold(Fraction(9, 10))
+    with pytest.raises(ParameterError, match="must be less than epsilon"):
+        shoal.DifferentialPrivacy(epsilon=1, delta=1e-6, level_epsilon=1)
+
+
+@pytest.mark.parametrize("engine", ["memory", "stream"])
+def test_levels_are_drawn_that_keep_most_records_and_values(tmp_path, engine):
+    # Ages are one by one too rare, their decades are not; both values of the other column are frequent.
+    people = pl.DataFrame({"age": [20 + n % 40 for n in range(4000)], "ill": ["no", "yes", "no", "no", "yes"] * 800})
+    people.write_parquet(tmp_path / "people.parquet")
+    release = shoal.anonymize(tmp_path / "people.parquet", engine=engine, **DRAWN_LEVELS)
+    facts = release.certificate.to_dict()["parameters"]["coarsen"]
+    assert {name: (one["level"], one["drawn"]) for name, one in facts.items()} == {"age": (1, True), "ill": (0, True)}
+    release.save(tmp_path / "out")
+    public = (tmp_path / "out" / "certificate.json").read_text()
+    assert '"level_epsilon": 0.1' in public
+    assert '"drawn": true' in public
+    assert "Of the epsilon of 1, 0.1 pays for that" in public
+    published = pl.concat([pl.read_parquet(file) for file in (tmp_path / "out").rglob("*.parquet") if file.is_file()])
+    assert set(published["age"].unique()) == {"20s", "30s", "40s", "50s"}
+    assert published.group_by("age", "ill").len()["len"].min() >= LEVELS.k
+
+
+def test_the_levels_are_drawn_from_all_records_before_the_sample(monkeypatch):
+    seen = []
+    monkeypatch.setattr(sampling, "score_levels", lambda columns, counts, least: seen.append(counts.sum()) or [0] * 6)
+    monkeypatch.setattr(sampling, "draw_levels", lambda scores, rate: 5)  # all stars
+    release = shoal.anonymize(pl.concat([BIG, BIG]), **DRAWN_LEVELS)
+    assert seen == [2 * BIG.height]
+    assert release.data["age"].unique().to_list() == ["any"]
+    assert release.data.height < 1.3 * BIG.height
+
+
 def test_its_words_are_those_of_its_parameters(tmp_path):
     request = shoal.Request(quasi_identifiers=["age", "ill"], privacy=ONE)
     assert request.to_cli()[2:] == ["--epsilon", "1", "--delta", "1e-06"]
     (tmp_path / "release.toml").write_text(request.to_toml())
     assert shoal.Request.from_toml(tmp_path / "release.toml").privacy == (ONE,)
+    assert shoal.Request(quasi_identifiers=["age"], privacy=LEVELS).to_cli()[-2:] == ["--level-epsilon", "0.1"]

@@ -18,7 +18,7 @@ from shoal.pipeline.encoded import EncodedTable, encode_table
 from shoal.pipeline.input import convert_text
 from shoal.pipeline.linking import link_rows, take_lists
 from shoal.pipeline.population import find_people_of_nodes, load_population
-from shoal.pipeline.sampling import keep_large_classes, sample_rows
+from shoal.pipeline.sampling import fix_levels, keep_large_classes, sample_rows
 from shoal.pipeline.units import assign_units, keep_rows
 from shoal.recoding import canonical_order
 from shoal.verification import collect_meanings
@@ -212,8 +212,7 @@ def assign_persons(opened: OpenedData, request: Request) -> OpenedData:
         raise ColumnError(f"There is no column '{request.order}' (order). {near}")
     opened = assign_units(opened, request.schema.units, request.missing_person)
     lists = bool(request.requirement.lists)
-    sampling = request.requirement.sampling
-    if request.rows_per_person is None and not request.link and not lists and sampling is None:
+    if request.rows_per_person is None and not request.link and not lists:
         return opened
     _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
     rng = make_generator(request.seed)
@@ -221,9 +220,6 @@ def assign_persons(opened: OpenedData, request: Request) -> OpenedData:
         return link_rows(opened, rows, request, rng)
     if request.rows_per_person is not None:
         opened = keep_rows(opened, rows, request, rng)
-        rows = rows[opened.publishable_counts[rows] > 0]
-    if sampling is not None:
-        return sample_rows(opened, rows, sampling.threshold)
     return take_lists(opened, rows, request, rng) if lists else opened
 
 
@@ -246,8 +242,14 @@ def prepare(opened: OpenedData, request: Request, clock: Clock) -> PreparedTable
         If no release can satisfy it.
     """
     frame, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+    sampling = request.requirement.sampling
+    if sampling is not None:
+        with clock.step("coarsen"):
+            request = fix_levels(frame, opened.publishable_counts[rows], request, sampling)
+            opened = sample_rows(opened, rows, sampling.threshold)
+            frame, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
     encoded = encode_table(frame, opened.publishable_counts[rows], request, clock, units=opened.units_of(rows))
-    if request.requirement.sampling is not None:
+    if sampling is not None:
         encoded, opened, rows = keep_large_classes(encoded, opened, rows, request)
     with clock.step("encode"):
         return validate_and_shuffle(encoded, request, opened, rows)

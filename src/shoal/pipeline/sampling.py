@@ -1,26 +1,84 @@
-"""Sampling for differential privacy: which records stay, and which classes are large enough to be published."""
+"""Sampling for differential privacy: the levels of hierarchies, the records that stay, and the large classes."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.validation import exact_fraction
+from shoal.algorithms.safepub import LeveledColumn, draw_levels, score_levels, sensitivity_of
 from shoal.errors import InfeasibleError
+from shoal.hierarchy import Hierarchy, Level, coarsen_columns
+from shoal.models.sampling import SAMPLING_SCALE
+from shoal.table import dictionary_text, encode
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import NDArray
 
+    from shoal.models import DifferentialPrivacy
     from shoal.pipeline.encoded import EncodedTable
     from shoal.pipeline.input import OpenedData
     from shoal.request.request import Request
 
-__all__ = ["draw_counts", "keep_large_classes", "sample_rows"]
+__all__ = ["draw_counts", "fix_levels", "keep_large_classes", "sample_rows"]
 
 _ROWS_AT_ONCE = 1 << 22
 """Number of rows that are drawn at once; it bounds the memory."""
+
+
+class _DrawnLevel(Level):
+    """A level of a hierarchy that was drawn, not requested."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Serialize the level as in a certificate."""
+        return {**super().to_dict(), "drawn": True}
+
+
+def fix_levels(frame: pl.DataFrame, counts: NDArray[np.int64], request: Request, model: DifferentialPrivacy) -> Request:
+    """Draw the level of each column with a hierarchy, and return a request that fixes them.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The rows that may be published, before the records that stay are drawn.
+    counts : int64 array
+        Number of rows of the input that each row represents.
+    request : Request
+    model : DifferentialPrivacy
+    """
+    if not request.trees:
+        return request
+    # Columns without a hierarchy are part of the classes as they will be published.
+    names = request.schema.quasi_identifiers
+    fixed = coarsen_columns(frame, request.coarsenings, names).frame
+    columns = []
+    for column in encode(fixed, request.schema).quasi_identifiers:
+        tree = request.trees.get(column.name)
+        if tree is None:
+            columns.append(LeveledColumn.fixed(column.codes, column.size))
+        else:
+            positions = tree.positions(dictionary_text(column.dictionary).to_list(), column=column.name)
+            columns.append(LeveledColumn.of_hierarchy(column.codes, tree, positions))
+    scores = score_levels(columns, counts, Fraction(model.k * SAMPLING_SCALE, model.threshold))
+    drawn = draw_levels(scores, exact_fraction(model.level_epsilon) / sensitivity_of(columns))
+    levels = np.unravel_index(drawn, [len(column.nodes) for column in columns])
+    chosen = dict(zip(names, map(int, levels), strict=True))
+    coarsen = dict(request.coarsen or {})
+    for name, tree in request.trees.items():
+        coarsen[name] = _DrawnLevel(_name_roots(tree, request.star), chosen[name])
+    return replace(request, coarsen=coarsen, hierarchies=None)
+
+
+def _name_roots(tree: Hierarchy, star: str) -> Hierarchy:
+    """Name the nodes "any" that are named like a star, because the values of a release may not be stars."""
+    if all(star not in labels for labels in tree.labels):
+        return tree
+    return Hierarchy.from_rows([tuple("any" if node == star else node for node in row) for row in tree.rows()])
 
 
 def sample_rows(opened: OpenedData, rows: NDArray[np.int32], threshold: int) -> OpenedData:

@@ -24,6 +24,7 @@ def promise_of_sampling(request: Mapping[str, Any]) -> str:
 
 def reservations_of_sampling(requested: Sequence[Mapping[str, Any]]) -> list[str]:
     """List the limits of differential privacy by sampling, given the requested models."""
+    paid = next((request for request in requested if "level_epsilon" in request), None)
     of_records = all(request.get("of") != "one_record_each" for request in requested)
     several = _("Each record is taken for another person: for a person with several records the factor is larger.")
     return [
@@ -34,7 +35,13 @@ def reservations_of_sampling(requested: Sequence[Mapping[str, Any]]) -> list[str
         _(
             "It holds if the columns, their types and how they were made coarser were fixed without looking at the "
             "table."
-        ),
+        )
+        if paid is None
+        else _(
+            "It holds if the columns, their types and their hierarchies were fixed without looking at the table. Only "
+            "the levels depend on it: they were drawn, good ones with a higher probability. Of the epsilon of "
+            "{epsilon}, {spent} pays for that, and the rest for the draw of the records."
+        ).format(epsilon=number(paid["epsilon"]), spent=number(paid["level_epsilon"])),
         *([several] if of_records else []),
         _("It counts one release. Each further release of the same people adds its own factor and probability."),
     ]

@@ -336,7 +336,7 @@ class Request(RequestFields):
         resolved = self.resolve_columns(columns)
         _ = resolved.requirement
         if resolved.requirement.sampling is not None:
-            check_sampling(resolved, resolved.schema)
+            check_sampling(resolved, resolved.schema, resolved.requirement.sampling)
         resolved = replace(resolved, hierarchies=resolved.trees)
         _ = resolved.chosen
         return resolved

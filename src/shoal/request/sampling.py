@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from shoal._core.validation import exact_fraction
 from shoal._messages import Suggestion
 from shoal.errors import ParameterError
 from shoal.models import DifferentialPrivacy
+from shoal.models.rationals import json_number
 from shoal.request.texts import listed_names
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def samples(privacy: PrivacyModel | Sequence[PrivacyModel] | None) -> bool:
     return any(isinstance(model, DifferentialPrivacy) for model in listed)
 
 
-def check_sampling(request: RequestFields, schema: Schema) -> None:
+def check_sampling(request: RequestFields, schema: Schema, model: DifferentialPrivacy) -> None:
     """Check that the proof of differential privacy holds for a request that asks for it.
 
     Parameters
@@ -34,6 +36,8 @@ def check_sampling(request: RequestFields, schema: Schema) -> None:
     request : RequestFields
     schema : Schema
         Its roles, resolved for the columns of the table.
+    model : DifferentialPrivacy
+        The requested model.
 
     Raises
     ------
@@ -68,5 +72,25 @@ def check_sampling(request: RequestFields, schema: Schema) -> None:
                 f"The coarsening of {listed_names(key)} depends on the records, but {_NAME.lower()} needs one that is "
                 "fixed before: such as a width or cuts of bins, or a level of a hierarchy."
             )
-    if request.hierarchies:
-        raise ParameterError(f"{_NAME} publishes each column at one level: choose it with ", Suggestion("coarsen"), ".")
+    drawn = exact_fraction(model.level_epsilon) > 0
+    if request.hierarchies and not drawn:
+        raise ParameterError(
+            f"{_NAME} publishes each column at one level: fix it with ",
+            Suggestion("coarsen"),
+            ", or have it drawn for a part of epsilon, with ",
+            Suggestion("level_epsilon", json_number(exact_fraction(model.epsilon) / 10), owner="DifferentialPrivacy"),
+            ".",
+        )
+    if drawn and not request.hierarchies:
+        raise ParameterError(
+            "A part of epsilon is for drawing levels of hierarchies: name them with ",
+            Suggestion("hierarchies"),
+            ", or leave out ",
+            Suggestion("level_epsilon", owner="DifferentialPrivacy"),
+            ".",
+        )
+    for name in request.hierarchies or ():
+        if any(name in ((key,) if isinstance(key, str) else key) for key in request.coarsen or ()):
+            raise ParameterError(
+                f"The level of '{name}' is drawn if it has a hierarchy, and fixed if it is coarsened. Choose one."
+            )

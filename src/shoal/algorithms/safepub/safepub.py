@@ -29,8 +29,10 @@ class SafePub(Algorithm):
 
     Notes
     -----
-    The paper also chooses the levels of hierarchies by an exponential mechanism; here they are fixed by the request.
-    The draw of the records and leaving out small classes come before this step (`shoal.pipeline.sampling`).
+    The draw of levels and of records, and leaving out small classes, come before this step (`shoal.pipeline.sampling`).
+    The paper scores the sample, step by step from the top of the lattice, and its scores change by up to k - 1 with a
+    record. Here all combinations of levels are scored once, on the table, by the expected number of published records,
+    which changes less: the same epsilon draws a good combination from fewer records.
 
     Examples
     --------
