@@ -87,10 +87,15 @@ def test_limits_hold_in_the_published_table() -> None:
         [(f"{side} {at}", side, "*") for at, side in enumerate(["north", "north", "south", "south"])]
     )
     asked = {**ROLES, "recoding": "generalization", "hierarchies": {"town": tree}}
-    held = shoal.anonymize(PEOPLE, limits={"town": (1, 1)}, **asked)
-    assert set(held.data["town"]) <= {"north", "south", "*"}
-    assert held.certificate.parameters["limits"] == {"town": [1, 1]}
+    for algorithm in ("auto", "full-domain"):
+        held = shoal.anonymize(PEOPLE, limits={"town": (1, 1)}, algorithm=algorithm, **asked)
+        assert set(held.data["town"]) <= {"north", "south", "*"}
+        assert held.certificate.parameters["limits"] == {"town": [1, 1]}
+        assert held.certificate.algorithm == {"auto": "cluster"}.get(algorithm, algorithm)
     assert held.certificate.details["levels"]["town"] == 1
+    # A limit of a hierarchy that is built automatically needs the algorithm that builds it.
+    built = shoal.anonymize(PEOPLE, limits={"age": (1, 2)}, **asked)
+    assert built.certificate.algorithm == "full-domain"
     untouched = shoal.anonymize(PEOPLE, limits={"town": (0, 0)}, suppression_limit=0, **asked)
     assert untouched.data["town"].sort().equals(PEOPLE["town"].sort())
     assert "levels" not in str(untouched.public_certificate.to_dict()["parameters"])
@@ -141,7 +146,7 @@ def test_wrong_values(asked: dict[str, Any], error: type[UsageError], said: str)
 
 SERVED = {
     "weights": {"cluster", "exact", "full-domain", "milp", "patterns", "patterns-optimal", "sabre"},
-    "limits": {"full-domain"},
+    "limits": set(ALGORITHMS) - {"tds", "safepub", "transparent", "matching"},
     "suppression_limit": {"full-domain"},
 }
 PROVING = {"patterns-optimal", "exact", "milp"}
@@ -154,10 +159,13 @@ def test_every_other_algorithm_says_that_it_cannot(name: str) -> None:
     requirement = Requirement.of(shoal.KAnonymity(4), ("ill",))
     able = {called for called, one in ALGORITHMS.items() if unsupported(one, requirement, preferences) is None}
     assert able == SERVED[name]
-    with pytest.raises(UnsupportedError, match=r"'mondrian' cannot serve this request: it .* These can: .*full-domain"):
-        shoal.anonymize(PEOPLE, algorithm="mondrian", **ROLES, **{name: GIVEN[name]})
+    with pytest.raises(UnsupportedError, match=r"'tds' cannot serve this request: it.* These can: .*full-domain"):
+        shoal.anonymize(PEOPLE, algorithm="tds", **ROLES, **{name: GIVEN[name]})
     found = shoal.compare(PEOPLE, **ROLES, **{name: GIVEN[name]})
     assert {row["algorithm"] for row in found.rows if row["error"] is None} == SERVED[name] - PROVING
+    lists = {"sensitive": "ill", "lists": {"ill": ";"}, "quasi_identifiers": "age", "l": 2}
+    with pytest.raises(UnsupportedError, match="Groups of linked records and of lists have neither"):
+        shoal.anonymize(PEOPLE.drop("town").with_columns(pl.col("ill").cast(pl.String)), **lists, **{name: GIVEN[name]})
 
 
 def test_costs_that_have_no_weights_say_which_do() -> None:
@@ -189,7 +197,7 @@ def test_flags_and_keys(shoal: Any, tmp_path: Any) -> None:
         (("--limit", "age=0:9"), "--limit names level 9 of 'age', whose levels go from 0"),
         (("--limit", "age=x"), "--limit takes a column and two levels, NAME=LOW:HIGH, such as age=1:3. Got 'x'."),
         (("--weight", "age=2", "--algorithm", "mondrian"), "it minimizes no loss in which attributes have weights."),
-        (("--limit", "age=0:1", "--algorithm", "tp+"), "it chooses no levels, of which there could be limits."),
+        (("--limit", "age=0:1", "--algorithm", "tds"), "its groups cannot be kept within limits of levels."),
         (("--suppression-limit", "0.1", "--algorithm", "tp+"), "--suppression-limit needs an algorithm that has one"),
     ):
         wrong = shoal(*words, *given, "-o", tmp_path / "no")

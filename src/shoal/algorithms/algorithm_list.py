@@ -232,6 +232,13 @@ def choose(
     """
     if requirement.sets:
         return _choose_for_sets(algorithm, recoding, preferences)
+    if preferences and (requirement.linked or requirement.lists):
+        raise UnsupportedError(
+            "Groups of linked records and of lists have neither weights nor limits. Make columns less precise "
+            "beforehand with ",
+            Suggestion("coarsen"),
+            ".",
+        )
     if resist is not None and algorithm == "auto":
         algorithm = "transparent"
     # The automatic choice always supports the request.
@@ -324,8 +331,8 @@ def _unserved_preference(preferences: Preferences, algorithm: Algorithm) -> str 
         return refused
     if preferences.weights and not algorithm.capabilities.weights and preferences.copies is None:
         return "its weights must be small multiples of one another, such as 1, 2 and 3"
-    if preferences.limits and not algorithm.capabilities.limits:
-        return "it chooses no levels, of which there could be limits"
+    if preferences.limits and not algorithm.capabilities.serves_limits:
+        return "its groups cannot be kept within limits of levels"
     if preferences.suppression_limit is not None and SUPPRESSION_LIMIT not in parameters_of(algorithm):
         return "it has no limit of suppressed rows"
     return None
@@ -337,10 +344,10 @@ def _choose_automatically(requirement: Requirement, recoding: str, preferences: 
         raise UnsupportedError(f"No algorithm can serve this request. {_list_alternatives(requirement, preferences)}")
     if requirement.sampling is not None:
         return ALGORITHMS["safepub"], Fact("differentially_private")
-    # Weights alone are served by a local search, other preferences and models of the release by full-domain alone.
-    weighed = preferences.weights and not preferences.limits and preferences.suppression_limit is None
-    if weighed and not requirement.table_models and preferences.copies is not None:
-        return ALGORITHMS["cluster"], Fact("minimizes_weighted_loss")
+    # A local search loses least, but full-domain alone builds hierarchies, and judges releases as a whole.
+    local = unsupported(ALGORITHMS["cluster"], requirement, preferences) is None and preferences.of_given_levels
+    if preferences and local:
+        return ALGORITHMS["cluster"], Fact("searches_with_preferences", preferences=preferences.as_fact)
     if preferences:
         return ALGORITHMS["full-domain"], Fact("serves_preferences", preferences=preferences.as_fact)
     if requirement.table_models:

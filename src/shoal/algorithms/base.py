@@ -195,7 +195,8 @@ class Capabilities:
     """If True, the algorithm minimizes a sum over the quasi-identifiers: the pipeline then serves weights by repeating
     columns (`Preferences.copies`)."""
     limits: bool = False
-    """If True, the algorithm publishes attributes at the levels that `Problem.preferences` allow."""
+    """If True, the algorithm publishes attributes at the levels that `Problem.preferences` allow. The pipeline serves
+    limits of other algorithms that group rows by similarity (`serves_limits`)."""
     resists_minimality: bool = False
     """If True, an adversary who knows the algorithm learns no more of a record than the requirement allows."""
     keeps_classes: bool = False
@@ -214,6 +215,11 @@ class Capabilities:
     stand_in: Algorithm | None = None
     """A quick algorithm for the same requirements. Its losses show which of many coarsenings are worth a long search.
     None if the algorithm itself is quick."""
+
+    @property
+    def serves_limits(self) -> bool:
+        """Whether levels can have limits: those of the algorithm itself, or of groups that are searched in blocks."""
+        return self.limits or self.divisible or self.sums_columns or self.weights
 
     def bytes_of_row(self, attributes: int) -> int:
         """Compute the memory per row in bytes during a run, for a number of quasi-identifiers."""

@@ -16,7 +16,7 @@ from shoal._messages import Subject
 from shoal.errors import ColumnError, ParameterError, near_matches
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 __all__ = ["NO_PREFERENCES", "PREFERENCES", "SUPPRESSION_LIMIT", "Preferences"]
 
@@ -44,10 +44,18 @@ class Preferences:
     """Lowest and highest hierarchy level at which each attribute may be published."""
     suppression_limit: object = None
     """Largest share of rows that may be suppressed, from 0 to 1; None if there is no such preference."""
+    of_given_levels: bool = True
+    """Whether all limits are of levels that the request defines, not of hierarchies that are built automatically."""
 
     @classmethod
     def of(
-        cls, names: Sequence[str], *, weights: object = None, limits: object = None, suppression_limit: object = None
+        cls,
+        names: Sequence[str],
+        *,
+        weights: object = None,
+        limits: object = None,
+        suppression_limit: object = None,
+        with_levels: Collection[str] | None = None,
     ) -> Preferences:
         """Validate preferences.
 
@@ -57,6 +65,8 @@ class Preferences:
             Names of the quasi-identifiers.
         weights, limits, suppression_limit
             The parameters of `shoal.anonymize`.
+        with_levels : collection of str, optional
+            Names of the quasi-identifiers whose levels the request defines; None: all.
 
         Raises
         ------
@@ -80,7 +90,13 @@ class Preferences:
                     got=format_value(pair),
                 )
             found_limits[name] = (int(levels[0]), int(levels[1]))
-        return cls(names=tuple(names), weights=found_weights, limits=found_limits, suppression_limit=suppression_limit)
+        return cls(
+            names=tuple(names),
+            weights=found_weights,
+            limits=found_limits,
+            suppression_limit=suppression_limit,
+            of_given_levels=with_levels is None or set(found_limits) <= set(with_levels),
+        )
 
     def __bool__(self) -> bool:
         """Return True if there is any preference."""

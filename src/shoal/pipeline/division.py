@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shoal.pipeline.memory_budget import MemoryBudget
     from shoal.table import Table
 
-__all__ = ["Division", "divide_table"]
+__all__ = ["Division", "GroupChecker", "divide_table"]
 
 _MIN_KEPT_GROUPS = 256
 """Fewest rows of a large class that remain for other groups, in multiples of the smallest acceptable group."""
@@ -66,16 +66,24 @@ class Division:
     set_aside: NDArray[np.int64]
     """For each cell: the rows that form a group with all other rows of their class that are set aside."""
     parts: tuple[TablePart, ...]
-    """Parts to solve one after another; every row that is not set aside is in exactly one part."""
+    """Parts to solve one after another; every other row that is not set aside is in exactly one part."""
+    suppressed: NDArray[np.int64]
+    """Cells whose rows are in no part, because limits of levels allow them no acceptable group."""
 
     @property
     def is_undivided(self) -> bool:
         """Whether all rows of the table are solved at once."""
-        return len(self.parts) == 1 and not self.set_aside.any()
+        return len(self.parts) == 1 and not self.set_aside.any() and not len(self.suppressed)
 
 
 def divide_table(
-    table: Table, requirement: Requirement, algorithm: Algorithm, budget: MemoryBudget, *, reason: str | None
+    table: Table,
+    requirement: Requirement,
+    algorithm: Algorithm,
+    budget: MemoryBudget,
+    *,
+    reason: str | None,
+    blocks: NDArray[np.int64] | None = None,
 ) -> Division:
     """Divide the rows of a table so that an algorithm can process each part within a memory budget.
 
@@ -90,6 +98,8 @@ def divide_table(
     budget : MemoryBudget
     reason : str, optional
         Why the algorithm must see all rows at once, a clause before a comma; None if the rows can be divided.
+    blocks : int64 array, optional
+        Block of each cell; each part is of one block. Blocks that are not acceptable are not part of any.
 
     Raises
     ------
@@ -100,14 +110,24 @@ def divide_table(
     each = algorithm.capabilities.bytes_of_row(len(table.quasi_identifiers))
     most, rows = budget.max_rows(cells, each), table.people
     no_rows = np.zeros(cells, dtype=np.int64)
-    # All rows fit into memory: no division.
+    checker, form = GroupChecker(table, requirement), requirement.frequency_form()
+    whole, suppressed = [TablePart(all_cells, table.multiplicities)], np.empty(0, dtype=np.int64)
+    if blocks is not None:
+        whole, suppressed = _split_into_blocks(table, checker, blocks)
+        rows = max((int(block.counts.sum()) for block in whole), default=0)
+    # All rows fit into memory: no further division.
     if rows <= most:
-        return Division(set_aside=no_rows, parts=(TablePart(all_cells, table.multiplicities),))
+        return Division(set_aside=no_rows, parts=tuple(whole), suppressed=suppressed)
     # The rows do not fit, and the algorithm cannot work on parts.
     if reason is not None:
         raise budget.make_rows_error(rows, cells, reason, each)
+    why = "Some rows cannot be told apart further without leaving the others too few"
+    if blocks is not None:
+        parts, uncut = _divide_into_parts(table, checker, whole, most)
+        if uncut:
+            raise budget.make_rows_error(uncut, cells, why, each)
+        return Division(set_aside=no_rows, parts=tuple(parts), suppressed=suppressed)
     # How many rows each class can keep for itself, and how many other rows its leftovers need.
-    checker, form = _GroupChecker(table, requirement), requirement.frequency_form()
     largest = _find_largest_groups(table, form)
     least = _MIN_KEPT_GROUPS * max(requirement.k, 2)
     needed = _compute_fewest_rows(table, largest, form)
@@ -115,23 +135,34 @@ def divide_table(
     # If more rows than fit cannot be cut into parts, keep as many as fit.
     for staying in (*more, most):
         aside = _choose_rows_to_set_aside(table, checker, form, largest, least=least, most=staying)
-        parts, uncut = _divide_into_parts(table, checker, table.multiplicities - aside, most)
+        kept = table.multiplicities - aside
+        present = np.flatnonzero(kept > 0)
+        parts, uncut = _divide_into_parts(table, checker, [TablePart(present, kept[present])], most)
         if not uncut:
-            return Division(set_aside=aside, parts=tuple(parts))
-    why = "Some rows cannot be told apart further without leaving the others too few"
+            return Division(set_aside=aside, parts=tuple(parts), suppressed=suppressed)
     raise budget.make_rows_error(uncut, cells, why, each)
 
 
+def _split_into_blocks(
+    table: Table, checker: GroupChecker, blocks: NDArray[np.int64]
+) -> tuple[list[TablePart], NDArray[np.int64]]:
+    """Return the acceptable blocks, and the cells of the others."""
+    fits = checker.acceptable(blocks, table.multiplicities, int(blocks.max(initial=-1)) + 1)[blocks]
+    cells = np.flatnonzero(fits)
+    cells = cells[np.argsort(blocks[cells], kind="stable")]
+    starts = np.flatnonzero(np.diff(blocks[cells], prepend=-1))
+    parts = [TablePart(some, table.multiplicities[some]) for some in np.split(cells, starts[1:])] if len(cells) else []
+    return parts, np.flatnonzero(~fits)
+
+
 def _divide_into_parts(
-    table: Table, checker: _GroupChecker, kept: NDArray[np.int64], most: int
+    table: Table, checker: GroupChecker, waiting: list[TablePart], most: int
 ) -> tuple[list[TablePart], int]:
     """Cut rows into parts of at most `most` rows; return the parts, and the size of a part that cannot be cut.
 
     The size is 0 if all parts are small enough.
     """
     parts: list[TablePart] = []
-    present = np.flatnonzero(kept > 0)
-    waiting = [TablePart(present, kept[present])]
     while waiting:
         part = waiting.pop()
         if (rows := int(part.counts.sum())) <= most:
@@ -145,7 +176,7 @@ def _divide_into_parts(
     return parts, 0
 
 
-class _GroupChecker:
+class GroupChecker:
     """Checks groups of cells with counts exactly, against the populations of the whole table."""
 
     def __init__(self, table: Table, requirement: Requirement) -> None:
@@ -190,16 +221,18 @@ class _GroupChecker:
         return result
 
     def accepts(self, part: TablePart) -> bool:
-        """Check whether the rows of a part are acceptable as one group; a part without rows is not."""
-        chosen = np.zeros(self._table.rows, dtype=np.int64)
-        chosen[part.cells] = part.counts
+        """Check whether the rows of a part are acceptable as one group; a part without rows is not.
+
+        A cell may be listed several times.
+        """
+        chosen = rows_by_code(part.cells, self._table.rows, part.counts)
         one = np.zeros(self._table.rows, dtype=np.int64)
         return bool(chosen.any()) and bool(self.acceptable(one, chosen, 1)[0])
 
 
 def _choose_rows_to_set_aside(
     table: Table,
-    checker: _GroupChecker,
+    checker: GroupChecker,
     form: FrequencyForm | None,
     largest: NDArray[np.int64],
     *,
@@ -289,7 +322,7 @@ def _find_largest_groups(table: Table, form: FrequencyForm | None) -> NDArray[np
     return largest
 
 
-def _cut_at_median(table: Table, checker: _GroupChecker, part: TablePart) -> tuple[TablePart, TablePart] | None:
+def _cut_at_median(table: Table, checker: GroupChecker, part: TablePart) -> tuple[TablePart, TablePart] | None:
     """Cut a part at the first attribute that leaves both sides acceptable; attributes with the widest range come first.
 
     The cut is at the weighted median, or just below it. The result is None if no attribute can be cut.
@@ -309,7 +342,7 @@ def _cut_at_median(table: Table, checker: _GroupChecker, part: TablePart) -> tup
     return None
 
 
-def _halve(table: Table, checker: _GroupChecker, part: TablePart) -> tuple[TablePart, TablePart] | None:
+def _halve(table: Table, checker: GroupChecker, part: TablePart) -> tuple[TablePart, TablePart] | None:
     """Divide a part into two with half of the rows of each cell, for rows that no quasi-identifier can divide.
 
     Each sensitive value is equally frequent in both, up to one row. The result is None if one half is not acceptable.

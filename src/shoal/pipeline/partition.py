@@ -16,7 +16,8 @@ from shoal._core.facts import Fact
 from shoal.algorithms import Guarantee, Partition, populations_of
 from shoal.algorithms.linked.linking import group_linked_rows
 from shoal.errors import InfeasibleError
-from shoal.pipeline.division import divide_table
+from shoal.pipeline.division import GroupChecker, divide_table
+from shoal.pipeline.limits import WITHIN_LIMITS, LevelLimits
 from shoal.pipeline.own_values import give_own_values
 from shoal.pipeline.units import number_rows_within_units
 from shoal.pipeline.weighted_columns import partition_with_weights
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal._core.progress import Clock
+    from shoal.algorithms import Problem
     from shoal.pipeline.division import Division, TablePart
     from shoal.pipeline.linked_rows import LinkedRows
     from shoal.pipeline.prepare import PreparedTable
@@ -84,15 +86,27 @@ def partition(prepared: PreparedTable, source: Source, clock: Clock) -> Partitio
                 prepared=prepared, cells=np.arange(table.rows), counts=prepared.counts, partition=found
             )
         # All other tables are divided if necessary, and solved part by part.
+        problem = prepared.problem(clock)
+        limits = LevelLimits.of(problem, request.chosen)
         division = divide_table(
-            table, request.requirement, request.chosen, source.budget, reason=_explain_indivisible(request)
+            table,
+            request.requirement,
+            request.chosen,
+            source.budget,
+            reason=_explain_indivisible(request),
+            blocks=None if limits is None else limits.find_blocks(table),
         )
+        if limits is not None:
+            problem = limits.raise_values(problem)
         entries = _EntryCollector(table, division.set_aside)
         for number, part in enumerate(division.parts):
             if not division.is_undivided:
                 clock.progress("partition", number, len(division.parts))
-            entries.add(*_solve_part(prepared, part, division, source, clock))
-        cells, counts, found = entries.join(division)
+            entries.add(*_solve_part(prepared, problem, part, division, source))
+        if limits is None:
+            cells, counts, found = entries.join(division)
+        else:
+            cells, counts, found = _keep_within_limits(entries, division, limits, prepared)
     return PartitionedTable(prepared=prepared, cells=cells, counts=counts, partition=found, parts=len(division.parts))
 
 
@@ -132,13 +146,31 @@ def _explain_indivisible(request: Request) -> str | None:
     return None
 
 
+def _keep_within_limits(
+    entries: _EntryCollector, division: Division, limits: LevelLimits, prepared: PreparedTable
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Partition]:
+    """Join the entries of all parts and the rows without a part, and suppress what is outside of the limits."""
+    rest, table = division.suppressed, prepared.problem_table
+    if len(rest):
+        groups = np.zeros(len(rest), dtype=np.int32)
+        entries.add(rest, table.multiplicities[rest], Partition.of(groups, Guarantee(promise=WITHIN_LIMITS)))
+    cells, counts, found = entries.join(division)
+    suppressed = np.zeros(found.count, dtype=np.bool_)
+    suppressed[-1] = len(rest) > 0
+    checker = GroupChecker(table, prepared.request.requirement)
+    found = limits.suppress_outside(found, suppressed, cells, counts, checker)
+    # Entries in the order of the cells, which may be that of the input.
+    order = np.argsort(cells, kind="stable")
+    return cells[order], counts[order], replace(found, groups=found.groups[order])
+
+
 def _solve_part(
-    prepared: PreparedTable, part: TablePart, division: Division, source: Source, clock: Clock
+    prepared: PreparedTable, problem: Problem, part: TablePart, division: Division, source: Source
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Partition]:
     """Run the algorithm on a part; return the cell and the count of each entry, and the partition of the entries."""
-    of_row, rows = _expand_rows(prepared, part, division)
+    of_row, rows = _expand_rows(prepared, problem.table, part, division)
     algorithm = prepared.request.chosen
-    problem = give_own_values(replace(prepared.problem(clock), table=rows), algorithm)
+    problem = give_own_values(replace(problem, table=rows), algorithm)
     try:
         found = partition_with_weights(problem, algorithm)
     except InfeasibleError as error:
@@ -157,9 +189,10 @@ def _solve_part(
     return cells, counts, replace(found, groups=groups.astype(np.int32))
 
 
-def _expand_rows(prepared: PreparedTable, part: TablePart, division: Division) -> tuple[NDArray[np.integer], Table]:
+def _expand_rows(
+    prepared: PreparedTable, table: Table, part: TablePart, division: Division
+) -> tuple[NDArray[np.integer], Table]:
     """Expand a part to single rows; return the cell of each row, and the table of these rows."""
-    table = prepared.problem_table
     # Each cell is one row, in an order that no longer depends on the input.
     if division.is_undivided and table.has_unit_counts:
         rows = replace(table, counts=None)

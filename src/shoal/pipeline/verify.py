@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.errors import InternalError
-from shoal.verification import check_faithful, check_rows_per_unit, check_shown_values, number_units, verify
+from shoal.table.text import dictionary_text
+from shoal.verification import (
+    check_faithful,
+    check_level_limits,
+    check_rows_per_unit,
+    check_shown_values,
+    number_units,
+    verify,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,6 +114,20 @@ def _check_published(
         unchanged=schema.sensitive + schema.insensitive,
         star=request.star,
         encodings={column.name: (column.codes, column.dictionary) for column in prepared.coded},
+    )
+    # Cells are at allowed levels.
+    limits, trees = request.preferences.limits, prepared.encoded.trees
+    check_level_limits(
+        published,
+        quasi_identifiers=schema.quasi_identifiers,
+        limits=limits,
+        trees=trees,
+        values={
+            column.name: set(dictionary_text(column.dictionary.drop_nulls()))
+            for column in prepared.table.quasi_identifiers
+            if column.name in limits and column.name not in trees
+        },
+        star=request.star,
     )
     # Ends of intervals are shared by enough rows or units.
     if request.shared_by > 1:

@@ -129,7 +129,8 @@ class Request(RequestFields):
     def preferences(self) -> Preferences:
         """The further preferences of the algorithm."""
         preferred: dict[str, Any] = {name: getattr(self, name) for name in PREFERENCES}
-        return Preferences.of(self.schema.quasi_identifiers, **preferred)
+        with_levels = self.trees if self.recoding == "generalization" else None
+        return Preferences.of(self.schema.quasi_identifiers, **preferred, with_levels=with_levels)
 
     @cached_property
     def _choice(self) -> tuple[Algorithm, Fact]:

@@ -208,14 +208,16 @@ class RequestFields(ColumnFields):
     limits: Mapping[str, tuple[int, int]] | None = requestable(
         "mapping of column to pair of int, optional",
         "The lowest and the highest level of its hierarchy, inclusive, at which a quasi-identifier may be published: "
-        "0 is the value itself, the last one a star. Without a hierarchy there are only these two. Suppressed rows "
-        'are stars in any case. For algorithms that choose levels ("full-domain", which "auto" then chooses).',
+        "0 is the value itself, the last one a star. Without a hierarchy there are only these two, and an interval or "
+        "a set is of level 1. Suppressed rows are stars in any case: those that are too few to share cells at these "
+        'levels. For all algorithms except "tds", "safepub" and "transparent"; "full-domain", which "auto" chooses for '
+        "limits of columns without a given hierarchy under generalization, builds hierarchies of its own.",
         section="preferences",
         default=None,
         flag="--limit",
         metavar="NAME=LOW:HIGH",
         help="The lowest and the highest level of its hierarchy at which a column may be published; level 0 is the "
-        "value itself. Repeat it for others. For full-domain.",
+        "value itself. Repeat it for others. Not for tds, safepub, transparent.",
         kind=dict[str, tuple[int, int] | str],
         read=levels_in,
     )

@@ -8,6 +8,7 @@ from shoal.verification.achieved import Achieved, measure
 from shoal.verification.counting import count_groups, count_population
 from shoal.verification.failures import Failure, find_failures
 from shoal.verification.faithfulness import check_faithful, find_covered_values
+from shoal.verification.level_limits import check_level_limits
 from shoal.verification.meaning import Meaning, collect_meanings
 from shoal.verification.node_names import scale_of_names
 from shoal.verification.published_columns import ReadColumn, ReadTable, read_table
@@ -24,6 +25,7 @@ __all__ = [
     "ReadTable",
     "RowSums",
     "check_faithful",
+    "check_level_limits",
     "check_rows_per_unit",
     "check_same_rows",
     "check_shown_values",

@@ -34,7 +34,7 @@ _REASONS: dict[str, str | tuple[str, str]] = {
     "forms_of_plan": marked("the published forms are those of a plan"),
     "sets_of_columns": marked("sets of quasi-identifiers, each protected by itself"),
     "serves_preferences": marked("{preferences}, which it alone serves"),
-    "minimizes_weighted_loss": marked("weights of attributes, served by its local search"),
+    "searches_with_preferences": marked("{preferences}, served by its local search"),
     "both": marked("{one} and {other}"),
     "weights": marked("weights of attributes"),
     "limits": marked("limits of their levels"),
@@ -143,6 +143,10 @@ _GUARANTEES: dict[str, str | tuple[str, str]] = {
         "(Theorem 4)."
     ),
     "patterns_weighted": marked("Nothing is promised of weighted stars; algorithm='patterns-optimal' proves a bound."),
+    "within_limits": marked(
+        "Records without a common node at an allowed level are in different groups, and suppressed if that left too "
+        "few: nothing is promised beyond the lower bound."
+    ),
     "solved_in_parts": (
         marked("The table was solved in {count} part: nothing is promised of the whole beyond the lower bound."),
         marked("The table was solved in {count} parts: nothing is promised of the whole beyond the lower bound."),

@@ -190,7 +190,8 @@ def _attempt(wide: WideProblem, form: Problem, algorithm: Algorithm, sets: Value
     problem = wide.problem
     groups, count = partition.groups.astype(np.int32), partition.count
     joined, fewer = (groups, count) if sets.width == 0 else _join_failing(problem, groups, count, sets, limits)
-    least = partition.least
+    # Levels are of use only if the form has the columns of the problem.
+    least = partition.least if form.table.quasi_identifiers == problem.table.quasi_identifiers else None
     if least is not None and fewer < count:
         # A joined bundle publishes the coarsest of the levels that its parts need.
         together = np.zeros((fewer, least.shape[1]), dtype=least.dtype)
