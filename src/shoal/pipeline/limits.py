@@ -1,7 +1,7 @@
 """Limits of levels for algorithms that do not choose levels themselves.
 
 Rows may share a group only if they have the same node at the highest allowed level of each limited attribute. Such rows
-are a *block*: whatever groups an algorithm makes of it, their lowest common ancestors are within the limits. Rows of
+are a *block*: the groups that an algorithm makes of it have lowest common ancestors within the limits. Rows of
 blocks that are not acceptable are suppressed. Below the lowest allowed level an algorithm cannot distinguish values.
 """
 
