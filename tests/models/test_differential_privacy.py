@@ -1,5 +1,6 @@
 """Differential privacy by sampling: parameters against an exact count of the mechanism, and releases."""
 
+import math
 from fractions import Fraction
 from math import comb
 
@@ -111,10 +112,19 @@ def test_a_release_is_a_sample_in_large_classes(many):
 
 def test_public_files_show_nothing_of_records_that_were_left_out(tmp_path):
     shoal.anonymize(BIG, **DRAWN).save(tmp_path / "out")
-    for file in (tmp_path / "out").iterdir():
-        text = file.read_text()
-        assert "zebra" not in text
-        assert str(BIG.height) not in text, file.name  # the number of records is of the original
+    shoal.anonymize(BIG, **DRAWN, coarsen={"ill": shoal.Level(TREES["ill"], 0)}).save(tmp_path / "files.parquet")
+    for file in [*(tmp_path / "out").iterdir(), *(tmp_path / "files.parquet").iterdir()]:
+        read = file.read_bytes()
+        assert b"zebra" not in read
+        assert str(BIG.height).encode() not in read or file.suffix == ".parquet"  # that number is of the original
+
+
+def test_losses_are_measured_if_some_values_were_left_out():
+    # Of values that no published record has, an entropy would be that of no record, and a share one over 0.
+    release = shoal.anonymize(BIG, **DRAWN, coarsen={"age": shoal.Bins(50)})
+    assert all(math.isfinite(value) for value in release.metrics.totals().values())
+    assert release.metrics.precision == 0.5
+    assert all(one.value is None or math.isfinite(one.value) for one in release.utility().measures)
 
 
 def test_no_class_is_large_enough():

@@ -124,8 +124,8 @@ def draw_counts(counts: NDArray[np.int64], threshold: int) -> NDArray[np.int64]:
 
 def keep_large_classes(
     encoded: EncodedTable, opened: OpenedData, rows: NDArray[np.int32], request: Request
-) -> tuple[EncodedTable, OpenedData, NDArray[np.int32]]:
-    """Leave out the rows of classes that are smaller than the request allows.
+) -> OpenedData:
+    """Leave out the rows of classes that are smaller than the request allows, as if they had not been drawn.
 
     Parameters
     ----------
@@ -143,14 +143,12 @@ def keep_large_classes(
     """
     # Sizes of classes of all published columns, after coarsening.
     classes = encoded.table.classes
-    stays = np.flatnonzero(classes.class_sizes[classes.of_rows] >= request.requirement.k)
+    stays = rows[classes.class_sizes[classes.of_rows] >= request.requirement.k]
     if not len(stays):
         raise InfeasibleError(
             f"No {request.requirement.k} of the records that were drawn publish the same cells, so that nothing would "
             "be left. Make columns coarser, leave columns out, or allow a larger epsilon or delta."
         )
-    # The others are left out as if they had not been drawn.
     kept = np.zeros_like(opened.publishable_counts)
-    kept[rows[stays]] = opened.publishable_counts[rows[stays]]
-    counts = encoded.table.multiplicities[stays]
-    return encoded.entries(stays, counts), replace(opened, kept=kept), rows[stays]
+    kept[stays] = opened.publishable_counts[stays]
+    return replace(opened, kept=kept)
