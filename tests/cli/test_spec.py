@@ -109,6 +109,12 @@ date = "May 2025"
 notes = "Seen by the board."
 signatures = ["Officer, data protection"]
 expert = "Dr. Jane Doe"
+recipient = "Institute of statistics"
+controls = "Contract of 2026"
+roles = "The board, in May."
+decision = "conditions"
+conditions = "Delete it after the study."
+reviewed_by = "A. Officer"
 valid_until = "May 2027"
 language = "de"
 
@@ -206,6 +212,12 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "notes": "Seen by the board.",
     "signatures": ["Officer, data protection"],
     "expert": "Dr. Jane Doe",
+    "recipient": "Institute of statistics",
+    "controls": "Contract of 2026",
+    "roles": "The board, in May.",
+    "decision": "conditions",
+    "conditions": "Delete it after the study.",
+    "reviewed_by": "A. Officer",
     "valid_until": "May 2027",
     "language": "de",
     "force": True,
@@ -310,7 +322,7 @@ def test_each_command_takes_what_its_function_does() -> None:
         "help",
     }
     judged |= {*FORMS, *READING, *ENGINE} - {"replace_values"}
-    assert set(options_of("audit")) == judged | set(MODEL_WORDS) | {"source", "output", "force"}
+    assert set(options_of("audit")) == judged | REPORT | set(MODEL_WORDS) | {"source", "attacks", "output", "force"}
     seen = {"k", *FORMS, *READING, "input", "output", "force", "json", "help"}
     assert set(options_of("inspect")) == seen | {"spec_out", "show_values"}
 

@@ -62,3 +62,26 @@ def test_an_attack_stands_beside_its_baseline(table: Path, tmp_path: Path) -> No
     assert "baseline: guessing" in page
     assert "control:" not in page, "nobody was named who is not in the table"
     assert SECRET not in page
+
+
+def test_an_audit_shows_attacks_and_a_decision(table: Path, tmp_path: Path) -> None:
+    named = [str(table), "--qi", "town", "--sensitive", "s"]
+    attack = ["attack", "homogeneity", *named, "--cells", "town=values", "-o", str(tmp_path / "alike")]
+    assert CliRunner().invoke(app, attack).exit_code == 0
+    spec = tmp_path / "decision.toml"
+    spec.write_text('[report]\ndecision = "refused"\nconditions = "One is alone."\nvalid_until = "2028-01-31"\n')
+    words = ["audit", *named, "--spec", str(spec), "--attack", str(tmp_path / "alike"), "--reviewed-by", "A. Officer"]
+    told = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "page.html")])
+    assert told.exit_code == 0, told.stderr
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for shown in (
+        *(">Refused</p>", "Reasons", "One is alone.", "2028-01-31", "A. Officer", "Signature of the reviewer"),
+        *(
+            "at most 100%",
+            "10% of the records have quasi-identifiers of their own",
+            "What attacks on the release found",
+        ),
+        "Attack “Homogeneity”: right in 40% of the attempts",
+    ):
+        assert shown in page, shown
+    assert SECRET not in page

@@ -11,7 +11,7 @@ import pytest
 
 import shoal
 from shoal._core.facts import Fact
-from shoal.errors import OutputError
+from shoal.errors import OutputError, ParameterError
 from shoal.release.analysis import measure_analyst_utility
 from shoal.release.report_facts import facts_for_publisher
 from shoal.report import (
@@ -151,6 +151,39 @@ def test_an_expert_gets_a_sheet_that_readers_do_not_see() -> None:
         assert f"Is it {question}?" in text
     assert "Expert determination" not in render(facts())
     assert about.for_readers() == About(date="2026-01-31")
+
+
+def test_a_decision_is_a_sheet_with_the_residual_risk() -> None:
+    about = About(
+        decision="conditions",
+        conditions="Only <inside>.",
+        reviewed_by="A. Officer",
+        valid_until="2028-01-31",
+        date="2026-01-31",
+        recipient="Institute",
+        controls="Contract",
+        roles="The board, in May.",
+    )
+    figures = {"highest": 0.2, "average": 0.1, "records_above": 0, "threshold": 0.2, "sample_uniques": 0}
+    measured = certificate(risk={"before": figures, "after": figures})
+    page = render(facts(certificate=measured, about=about, direct_identifiers=("name",)))
+    text = " ".join(Elements(page).text.split())
+    sheet = text.split(" Decision ")[1].split("Technical part")[0]
+    for shown in (
+        *("Approved with conditions", "Only <inside>.", "RecipientInstitute", "ControlsContract"),
+        *("not publishedname", "Records are counted", "with a probability of at most 20%", "A. Officer", "2028-01-31"),
+    ):
+        assert shown in sheet, shown
+    assert "Who decided it, and why: The board, in May." in text
+    assert about.for_readers() == About(date="2026-01-31")
+    without = " ".join(Elements(render(facts(certificate=measured))).text.split())
+    assert "Signature of the reviewer" not in without
+    for threat in ("Singling out", "Linkability", "Inference"):
+        assert threat in without.split("Residual risk")[1].split("What this release")[0]
+    refused = render(facts(about=About(decision="refused", conditions="Too small.")))
+    assert "Reasons" in Elements(refused).text
+    with pytest.raises(ParameterError, match="must be one of approved, conditions, refused"):
+        About(decision="perhaps")
 
 
 def test_it_says_what_the_certificate_says() -> None:

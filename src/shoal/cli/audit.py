@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +12,11 @@ from shoal.cli.asking import arguments_for, engine_ready
 from shoal.cli.cell_reading import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
 from shoal.cli.command import takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain
-from shoal.cli.pages import check_page, write_page
+from shoal.cli.pages import Attacks, check_page, write_page
 from shoal.errors import ReleaseUnsafeError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from shoal.request.words import Words
     from shoal.verbs.audit import Audit
@@ -39,6 +38,7 @@ _SHOWN = 10
     "knows",
     "star",
     "model",
+    "report",
     "engine",
     "forms",
     "reading",
@@ -53,21 +53,25 @@ def audit(
     source: options.Released,
     hierarchies: Nodes = None,
     cells: Cells = None,
+    attacks: Attacks = None,
     output: options.Page = None,
 ) -> None:
     """Measure the privacy of any published table, and check it against a requirement if one is given.
 
     Example: shoal audit out/release.csv --qi age,gender,zip --sensitive disease -l 4
 
-    For the folder of a release (shoal audit OUT), the certificate provides the columns.
+    For the folder of a release (shoal audit OUT), the certificate provides the columns. With a decision (--decision
+    approved --reviewed-by NAME), the page of -o has a sheet for it, to be printed and signed.
 
     Exit codes: 0 the table satisfies the requirement, or there is none; 3 it does not; 2 wrong usage or bad input.
     """
+    from shoal.report import attack_result, describe_audit
     from shoal.verbs.audit import audit as judge
 
     # The models, and the columns from options, spec file or certificate.
     models, force = words.models(), bool(words.get("force"))
     check_page(output, force=force)
+    tested = [attack_result(path) for path in attacks or ()]
     named = named_by_certificate(source)
     arguments = arguments_for(words, judge, source=source, named=named)
     names = arguments.get("quasi_identifiers", named)
@@ -81,12 +85,12 @@ def audit(
         judged = judge(source, privacy=models or None, **arguments)
     # Facts as JSON, or as lines with a verdict and remarks; failing groups are notes.
     facts = judged.to_dict()
-    written = [] if output is None else _written(output, judged, facts, source, force=force)
+    written = [] if output is None else _written(output, words, judged, tested, source=source)
     if terminal.json:
         terminal.result(facts)
     else:
         lines = [*_lines_of_persons(facts), *_lines(facts["achieved"], facts["risk"], _noun(facts))]
-        terminal.say("", lines_of(lines), *_verdict(judged), *_remarks(facts), "")
+        terminal.say("", lines_of(lines), *_verdict(judged), *map(plain, describe_audit(facts)), "")
         terminal.say(*(path_line("written", path) for path in written), *([""] if written else []))
     for failure in judged.failures[:_SHOWN]:
         terminal.note(f"{failure.render(terminal.audience)} {_groups_of(failure)}".rstrip())
@@ -96,13 +100,15 @@ def audit(
         raise click.exceptions.Exit(ReleaseUnsafeError.exit_code)
 
 
-def _written(output: Path, judged: Audit, facts: Mapping[str, Any], source: str, *, force: bool) -> list[Path]:
+def _written(
+    output: Path, words: Words, judged: Audit, attacks: Sequence[Mapping[str, Any]], *, source: str
+) -> list[Path]:
     """Write the audit as a page."""
     from shoal.report import render_audit
 
     name = "the table" if "://" in source else Path(source).name  # a URL may hold a password
-    page = render_audit(facts, title=f"Audit of {name}", remarks=_remarks(facts))
-    return write_page(output, "report", page, judged.to_json(), force=force)
+    page = render_audit(judged.to_dict(), title=f"Audit of {name}", about=words.about(), attacks=attacks)
+    return write_page(output, "report", page, judged.to_json(), force=bool(words.get("force")))
 
 
 def _verdict(judged: Audit) -> list[str]:
@@ -190,86 +196,3 @@ def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None, noun: st
         said = found({"after": risk}, f"a {noun[:-1]}")
         lines.append(("risk", f"{said}; {above}, {percent(risk['sample_uniques'])} alone"))
     return lines
-
-
-def _remarks(facts: Mapping[str, Any]) -> list[str]:
-    """Return sentences about the measured quantities, the most serious first."""
-    from shoal.report.sentences import number
-
-    # Unique records first, because they are the most serious finding.
-    achieved = facts["achieved"]
-    diversity = (achieved.get("l") or {}).get("frequency")
-    remarks: list[str] = []
-    if _noun(facts) == "persons":
-        remarks += _remarks_on_persons(facts)
-        diversity = None
-    elif achieved["k"] == 1 and (achieved.get("sets") or achieved)["k"] == 1:
-        unique = facts.get("unique_rows")
-        who = "Some records are" if unique is None else f"{number(unique)} record{' is' if unique == 1 else 's are'}"
-        remarks.append(
-            f"Warning: k = 1. {who} unique: anyone who knows these quasi-identifiers of a person finds the record."
-        )
-    elif "sets" in achieved:
-        known = achieved["sets"]
-        remarks.append(
-            f"In each of {number(known['sets'])} set(s) of quasi-identifiers every record shares its values with at "
-            f"least {number(known['k'] - 1)} other(s). All quasi-identifiers together single out "
-            f"{number(facts.get('unique_rows', 0))} record(s)."
-        )
-    else:
-        company = achieved["k"] - 1
-        others = "one other" if company == 1 else f"{number(company)} others"
-        remarks.append(f"Every record shares its quasi-identifiers with at least {others}.")
-    confidence = achieved.get("alpha")
-    # Single values of lists are counted, not whole lists.
-    if diversity is not None and achieved.get("lists"):
-        diversity = min(achieved["lists"]["l"].values())
-        confidence = 1 / diversity
-    if achieved.get("without_harmless"):
-        diversity = min(one["l"] for one in achieved["without_harmless"])
-        remarks.append(
-            "Except for values that need no protection, no record can be linked to a sensitive value with a confidence "
-            f"above {_share(1 / diversity)}."
-        )
-    elif diversity == 1:
-        remarks.append(
-            "Warning: l = 1. In some group all records have the same sensitive value: it is certain for each of them."
-        )
-    elif diversity is not None:
-        most = _share(confidence)
-        remarks.append(f"No record can be linked to a sensitive value with a confidence above {most}.")
-    remarks += [f"Warning: {one['text']}" for one in facts.get("warnings", ())]
-    return [plain(remark) for remark in remarks]
-
-
-def _remarks_on_persons(facts: Mapping[str, Any]) -> list[str]:
-    """Return sentences about k and l of persons."""
-    from shoal.report.sentences import number
-
-    linked, alone = facts["achieved"].get("linked"), facts["unique_persons"]
-    k = facts["persons"][0]["k"] if linked is None else linked["k"]
-    known = "of a record" if linked is None else "of all records"
-    if alone:
-        # A unique person is the only remark that matters.
-        who = f"{number(alone)} person{' is' if alone == 1 else 's are'} unique"
-        return [f"Warning: {who}: anyone who knows these quasi-identifiers {known} of a person finds the person."]
-    if linked is None:
-        fewest = number(facts["persons"][0]["least_in_group"])
-        shared = f"Records with the same quasi-identifiers are of at least {fewest} persons"
-        return [f"{shared}, none of whom has more than one in {number(k)} of them."]
-    remarks = [
-        f"Every person shares the quasi-identifiers of all records with at least {number(k - 1)} other person(s)."
-    ]
-    if linked["l"]:
-        remarks.append(
-            "No person can be linked to a sensitive value with a confidence above "
-            f"{_share(1 / min(linked['l'].values()))}."
-        )
-    return remarks
-
-
-def _share(confidence: float) -> str:
-    """Return a confidence as a percentage, rounded up so that it is not understated."""
-    from shoal.report.sentences import number
-
-    return f"{number(ceil(round(confidence * 1000, 6)) / 10)}%"

@@ -5,13 +5,25 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 from shoal._core.private_files import write_private_text
 from shoal._messages import Suggestion
+from shoal.cli.command import option
 from shoal.errors import OutputError
 
-__all__ = ["check_page", "write_page"]
+__all__ = ["Attacks", "check_page", "write_page"]
 
+Attacks = Annotated[
+    list[Path] | None,
+    option(
+        "--attack",
+        metavar="FOLDER",
+        help="Show the results of `shoal attack NAME RELEASE -o FOLDER` in the private report; repeat it for others.",
+        panel="Files",
+    ),
+]
+"""Results of attacks that a page shows."""
 _SUFFIXES = (".html", ".htm")
 
 

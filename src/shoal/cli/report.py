@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from shoal.cli.command import argument, option, takes
+from shoal.cli.command import argument, takes
 from shoal.cli.console import Terminal, path_line
+from shoal.cli.pages import Attacks
 
 if TYPE_CHECKING:
     from shoal.request.words import Words
@@ -14,15 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["report"]
 
 Folder = Annotated[Path, argument(metavar="OUT", help="The folder of a release, or its private one.")]
-Attacks = Annotated[
-    list[Path] | None,
-    option(
-        "--attack",
-        metavar="FOLDER",
-        help="Show the results of `shoal attack NAME RELEASE -o FOLDER` in your private report; repeat it for others.",
-        panel="Files",
-    ),
-]
 
 
 @takes("report", "spec", "json")

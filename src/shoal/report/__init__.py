@@ -2,6 +2,7 @@
 
 from shoal.report.about import About
 from shoal.report.again import attack_result, render_again
+from shoal.report.audit_remarks import describe_audit
 from shoal.report.cost_sentences import gap_sentence
 from shoal.report.distributions import Distribution, distributions, find_unchanged_groups
 from shoal.report.facts import (
@@ -35,6 +36,7 @@ __all__ = [
     "TradeOffFacts",
     "achieved_for",
     "attack_result",
+    "describe_audit",
     "distributions",
     "facts_in",
     "find_unchanged_groups",

@@ -6,12 +6,24 @@ import datetime as dt
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from shoal._core.language import ENGLISH, languages
+from shoal._core.language import ENGLISH, languages, marked
 from shoal._core.optional import require
 from shoal._core.validation import parameter
 from shoal.errors import ParameterError
 
-__all__ = ["About"]
+__all__ = ["DECISIONS", "About"]
+
+DECISIONS = {
+    "approved": marked("Approved"),
+    "conditions": marked("Approved with conditions"),
+    "refused": marked("Refused"),
+}
+"""The decisions of a reviewer, with their titles."""
+_PRIVATE = (
+    *("notes", "signatures", "expert", "recipient", "controls", "roles"),
+    *("decision", "conditions", "reviewed_by", "valid_until"),
+)
+"""The words that are in the publisher's page only."""
 
 
 def _text(flag: str, help: str, metavar: str = "TEXT") -> Any:  # noqa: A002
@@ -57,8 +69,23 @@ class About:
     )
     """The expert of a determination under HIPAA, 45 CFR 164.514(b)(1). If there is one, the publisher's page has a
     sheet with OCR's three questions, the figures of the release and lines to fill in and sign."""
-    valid_until: str = _text("--valid-until", "The last day of the expert's determination, in your report only.")
-    """The last day of the determination; shown on its sheet."""
+    recipient: str = _text("--recipient", "Who receives the table, in your report only.")
+    """The recipients of the table; shown on the publisher's page only."""
+    controls: str = _text("--controls", "What binds the recipients, such as a contract, in your report only.")
+    """The controls that bind the recipients; shown on the publisher's page only."""
+    roles: str = _text("--roles", "Who decided the role of each column and why, in your report only.")
+    """The reasons for the roles of columns, and who decided them; shown on the publisher's page only."""
+    decision: str = _text(
+        "--decision", "The decision of a reviewer: your report gets a page for it, to be signed.", "|".join(DECISIONS)
+    )
+    """The decision of a reviewer: "approved", "conditions" or "refused". If there is one, the publisher's page has a
+    sheet with the residual risk, the conditions and a line to sign."""
+    conditions: str = _text("--conditions", "The conditions of the decision, or its reasons, in your report only.")
+    """The conditions of the decision, or its reasons; shown on its sheet."""
+    reviewed_by: str = _text("--reviewed-by", "Who decided, in your report only.")
+    """The reviewer; shown on the sheet of the decision."""
+    valid_until: str = _text("--valid-until", "The last day of the decision or determination, in your report only.")
+    """The last day of the decision or determination; shown on its sheet."""
     language: str = _text("--language", "Language of the reports. Default: English.", "|".join(languages()))
     """The language of the reports, "en" or "de"; English by default. Other languages than English need the extra
     `languages`. Names of columns, parameters and references, and the publisher's own words, are not translated."""
@@ -78,6 +105,10 @@ class About:
                 continue
             # Nothing else is accepted, because pages show the words unchanged.
             raise ParameterError.refusing("About", one.name, "text", got=type(given).__name__)
+        if self.decision and self.decision not in DECISIONS:
+            raise ParameterError.refusing(
+                "About", "decision", f"one of {', '.join(DECISIONS)}", got=repr(self.decision)
+            )
         # A missing translation is reported now, not after hours of work.
         if self.language and self.language not in languages():
             known = ", ".join(languages())
@@ -86,8 +117,8 @@ class About:
             require("babel", extra="languages", purpose="A report in another language than English")
 
     def for_readers(self) -> About:
-        """Copy without notes, signatures and the expert's determination, which only the publisher sees."""
-        return replace(self, notes="", signatures=(), expert="", valid_until="")
+        """Copy without the words that only the publisher sees."""
+        return replace(self, **{one.name: one.default for one in fields(self) if one.name in _PRIVATE})
 
     def dated(self) -> About:
         """Copy with the current date if no date is given."""

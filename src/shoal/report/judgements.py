@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal.report import sentences
-from shoal.report.page import list_column_rates, list_rates
+from shoal.report.about import About
+from shoal.report.audit_remarks import describe_audit
+from shoal.report.page import collect_attack, list_column_rates, list_rates
+from shoal.report.review import collect_review
 from shoal.report.set_promises import fails_model
 from shoal.report.templating import template
 
@@ -18,7 +21,13 @@ _GROUPS = 50
 """Largest number of failing groups that a page lists for each model."""
 
 
-def render_audit(facts: Mapping[str, Any], *, title: str, remarks: Sequence[str] = ()) -> str:
+def render_audit(
+    facts: Mapping[str, Any],
+    *,
+    title: str,
+    about: About | None = None,
+    attacks: Sequence[Mapping[str, Any]] = (),
+) -> str:
     """Render the audit of a table as one HTML page, with numbers and sizes of failing groups, but no cell.
 
     Parameters
@@ -27,16 +36,22 @@ def render_audit(facts: Mapping[str, Any], *, title: str, remarks: Sequence[str]
         `shoal.Audit.to_dict()`.
     title : str
         The heading.
-    remarks : sequence of str
-        Explanations of the figures, in sentences.
+    about : About, optional
+        The words of the page; with a decision, the page has a sheet for it.
+    attacks : sequence of mapping
+        Results of attacks on the table, as `AttackResult.to_dict()`.
     """
+    about = about or About()
     # A model that fails for some attribute or set fails as a whole.
     failures = facts.get("failures", ())
     return template("audit.html.j2").render(
-        title=title,
+        title=about.title or title,
         facts=facts,
+        about=about.dated() if about.decision else about,
+        attacks=[collect_attack(one) for one in attacks],
+        **collect_review(facts, attacks),
         achieved=facts["achieved"],
-        remarks=remarks,
+        remarks=describe_audit(facts),
         verdicts=[
             (
                 sentences.model_title(model),

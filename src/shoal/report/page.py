@@ -15,6 +15,7 @@ from shoal.metrics import METRICS
 from shoal.report import sentences
 from shoal.report.cost_sentences import counted, gap_sentence
 from shoal.report.person_risk import PERSON_OUTCOMES, bundle_sentence, describe_persons, risk_figures
+from shoal.report.review import collect_review
 from shoal.report.templating import template
 from shoal.verification.published_folder import COUNTERFEITS
 from shoal.wording import sentences as in_words
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RECORD_OUTCOMES",
     "EXPLAINED_MEASURES",
+    "collect_attack",
     "list_column_rates",
     "list_rates",
     "render",
@@ -90,9 +92,10 @@ def _render(facts: ReportFacts) -> str:
         size_rows=size_rows(facts),
         coarsened=any(one.coarsened for one in facts.losses),
         most_lost=_select_largest_losses(facts.losses),
-        attacks=[_collect_attack(one) for one in facts.attacks],
+        attacks=[collect_attack(one) for one in facts.attacks],
         **_collect_risk(certificate, source["quasi_identifiers"], rows, facts.sureness),
         persons=describe_persons(certificate),
+        **collect_review(certificate, facts.attacks),
         **_collect_cost(certificate["cost"], certificate["input"]),
     )
 
@@ -396,7 +399,7 @@ _MAX_COLUMNS_NAMED = 4
 """Largest number of columns that a table row names."""
 
 
-def _collect_attack(facts: Mapping[str, Any]) -> dict[str, Any]:
+def collect_attack(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Collect the content of the page for the result of an attack."""
     from shoal.attacks import ATTACKS
 

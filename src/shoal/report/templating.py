@@ -12,6 +12,7 @@ from shoal._core.compiling.folders import private_folder
 from shoal._core.language import day, language, ngettext, numeral
 from shoal._core.language import gettext as _
 from shoal.report import sentences
+from shoal.report.about import DECISIONS
 from shoal.wording import code_in_words, sentence
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _environment() -> Environment:
         label=_label,
         seconds=lambda taken: numeral(f"{taken:.2f}"),
     )
-    environment.globals["language"] = language
+    environment.globals.update(language=language, decisions=DECISIONS)
     environment.policies["ext.i18n.trimmed"] = True
     environment.install_gettext_callables(_, ngettext, newstyle=True)  # type: ignore[attr-defined]
     return environment

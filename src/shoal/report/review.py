@@ -1,0 +1,177 @@
+"""What a data protection officer reads of a release: the residual risk, and three ways in which data identifies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shoal._core.language import gettext as _
+from shoal._core.language import marked
+from shoal._core.words import percent
+from shoal.report.person_risk import risk_figures
+
+__all__ = ["collect_review"]
+
+_THREATS = (
+    (
+        marked("Singling out"),
+        marked("isolating the records of one person"),
+        ("singling-out",),
+    ),
+    (
+        marked("Linkability"),
+        marked("joining records of the same person in two tables"),
+        ("linking", "intersection"),
+    ),
+    (
+        marked("Inference"),
+        marked("deducing a sensitive value of a person"),
+        ("homogeneity", "background", "skewness", "similarity", "inference", "minimality", "refinement"),
+    ),
+)
+"""The three risks of Opinion 05/2014 of the Article 29 Working Party: title, meaning, and the attacks that test it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threat:
+    """One of the three risks, with everything that was measured of it."""
+
+    title: str
+    meaning: str
+    measured: list[str]
+    """The figure that follows from the groups, and the results of attacks, in sentences."""
+
+
+def collect_review(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """Collect what the pages of a reviewer show: the residual risk, the unit that is counted, and the three risks.
+
+    Parameters
+    ----------
+    facts : mapping
+        A certificate as a dictionary, or `shoal.Audit.to_dict()`.
+    attacks : sequence of mapping
+        Results of attacks, as `AttackResult.to_dict()`.
+    """
+    return {
+        "residual": _describe_residual_risk(facts),
+        "unit": _describe_unit(facts),
+        "threats": _describe_threats(facts, attacks),
+    }
+
+
+def _describe_unit(facts: Mapping[str, Any]) -> str:
+    whose = _find_risk(facts)[1]
+    if whose == "persons":
+        return _("Persons are counted, identified by {unit}.").format(unit=facts["persons"][0]["unit"])
+    if whose == "bundles":
+        return _("Persons are counted, whose records are linked by a pseudonym.")
+    return _("Records are counted: each is taken for another person.")
+
+
+def _describe_residual_risk(facts: Mapping[str, Any]) -> str:
+    """Describe the residual risk in one sentence; empty if there are no quasi-identifiers.
+
+    Examples
+    --------
+    >>> risk = {"highest": 0.2, "average": 0.125}
+    >>> _describe_residual_risk({"achieved": {"alpha": 0.5}, "risk": {"after": risk}}).partition(";")[0]
+    'Somebody who knows all quasi-identifiers of a person finds the record with a probability of at most 20%, and of \
+12.5% on average'
+    """
+    figures, whose = _find_risk(facts)
+    if not figures:
+        return ""
+    confidence = _find_confidence(facts)
+    known = {"highest": percent(figures["highest"]), "average": percent(figures["average"])}
+    found = {
+        "records": _(
+            "Somebody who knows all quasi-identifiers of a person finds the record with a probability of at most "
+            "{highest}, and of {average} on average"
+        ),
+        "persons": _(
+            "Somebody who knows all quasi-identifiers of a record of a person finds the person with a probability of "
+            "at most {highest}, and of {average} on average"
+        ),
+        "bundles": _(
+            "Somebody who knows the quasi-identifiers of all records of a person finds the person with a probability "
+            "of at most {highest}, and of {average} on average"
+        ),
+    }[whose].format(**known)
+    if confidence is None:
+        return f"{found}."
+    guessed = _("a sensitive value is guessed rightly with a probability of at most {share}").format(
+        share=percent(confidence)
+    )
+    return f"{found}; {guessed}."
+
+
+def _describe_threats(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, Any]] = ()) -> list[Threat]:
+    """Map what was measured to singling out, linkability and inference; empty without quasi-identifiers."""
+    from shoal.attacks import ATTACKS
+
+    figures, whose = _find_risk(facts)
+    if not figures:
+        return []
+    # Bundles have no share of unique persons, because a person shares a bundle with k - 1 others.
+    alone = figures.get("sample_uniques", float(figures["highest"] >= 1))
+    of_persons = whose != "records"
+    single = _("{share} of the persons have quasi-identifiers of their own") if of_persons else None
+    single = single or _("{share} of the records have quasi-identifiers of their own")
+    linked = _("a link by all quasi-identifiers is right with a probability of at most {highest}, {average} on average")
+    confidence = _find_confidence(facts)
+    inferred = (
+        _("not bounded by the groups: no sensitive column was measured")
+        if confidence is None
+        else _("the most common value of a group is right with a probability of at most {share}").format(
+            share=percent(confidence)
+        )
+    )
+    of_groups = (
+        single.format(share=percent(alone)),
+        linked.format(highest=percent(figures["highest"]), average=percent(figures["average"])),
+        inferred,
+    )
+    titles = {name: _(attack.title) for name, attack in ATTACKS.items()}
+    result = _("attack “{title}”: right in {rate} of the attempts, its baseline in {baseline}")
+    tested: dict[str, list[str]] = {name: [] for name in ATTACKS}
+    for one in attacks:
+        if one["rate"] is not None:
+            rate, baseline = percent(one["rate"]), percent(one["baseline"]["rate"] or 0)
+            tested[one["attack"]].append(result.format(title=titles[one["attack"]], rate=rate, baseline=baseline))
+    return [
+        Threat(
+            title=_(title),
+            meaning=_(meaning),
+            measured=[sentence, *(text for name in names for text in tested[name])],
+        )
+        for (title, meaning, names), sentence in zip(_THREATS, of_groups, strict=True)
+    ]
+
+
+def _find_risk(facts: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """Find the figures of risk of the published table, and what they count."""
+    # An audit has the figures of the table alone, a certificate those before and after.
+    if "unique_rows" not in facts:
+        figures, whose = risk_figures(facts)
+        return figures.get("after") or {}, whose
+    if facts["achieved"].get("linked"):
+        return facts["risk"] or {}, "bundles"
+    return facts["risk"] or {}, "records" if facts.get("unique_persons") is None else "persons"
+
+
+def _find_confidence(facts: Mapping[str, Any]) -> float | None:
+    """Find the largest confidence in a sensitive value; None if it was not measured."""
+    achieved = facts["achieved"]
+    linked = achieved.get("linked")
+    # What is measured of persons takes precedence, because all of their records tell something of them.
+    if linked is not None:
+        diversity = list(linked["l"].values())
+        return 1 / min(diversity) if diversity else None
+    shares = [one["largest"] for kind in facts.get("persons", ()) for one in kind.get("confidence", {}).values()]
+    if shares:
+        return float(max(shares))
+    if achieved.get("lists"):
+        return 1 / min(achieved["lists"]["l"].values())
+    alpha = achieved.get("alpha")
+    return None if alpha is None else float(alpha)
