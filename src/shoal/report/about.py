@@ -118,7 +118,8 @@ class About:
 
     def for_readers(self) -> About:
         """Copy without the words that only the publisher sees."""
-        return replace(self, **{one.name: one.default for one in fields(self) if one.name in _PRIVATE})
+        cleared: dict[str, Any] = {one.name: one.default for one in fields(self) if one.name in _PRIVATE}
+        return replace(self, **cleared)
 
     def dated(self) -> About:
         """Copy with the current date if no date is given."""

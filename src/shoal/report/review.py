@@ -167,11 +167,11 @@ def _find_confidence(facts: Mapping[str, Any]) -> float | None:
     # What is measured of persons takes precedence, because all of their records tell something of them.
     if linked is not None:
         diversity = list(linked["l"].values())
-        return 1 / min(diversity) if diversity else None
+        return 1 / float(min(diversity)) if diversity else None
     shares = [one["largest"] for kind in facts.get("persons", ()) for one in kind.get("confidence", {}).values()]
     if shares:
         return float(max(shares))
     if achieved.get("lists"):
-        return 1 / min(achieved["lists"]["l"].values())
+        return 1 / float(min(achieved["lists"]["l"].values()))
     alpha = achieved.get("alpha")
     return None if alpha is None else float(alpha)
