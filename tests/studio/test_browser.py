@@ -462,6 +462,69 @@ def test_a_dropped_workbook_with_a_cover_sheet_and_a_title_to_a_release(opened):
     opened.said.clear()  # the browser notes that an answer was a refusal
 
 
+def write_wide(path: Path, rows: int = 300, columns: int = 50) -> None:
+    """Write encounters: an age, a sex, a region, an admission, a diagnosis, and measurements."""
+    names = ["age", "sex", "region", "admitted", "diagnosis", *(f"lab {at}" for at in range(columns - 5))]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        for row in range(rows):
+            mixed = row * 7919 % 10007
+            known = [20 + mixed % 60, "fm"[mixed % 2], f"R{mixed % 9}", f"2025-{1 + mixed % 12:02}-{1 + mixed % 28:02}"]
+            measured = [mixed * (at + 3) % (17 + at) for at in range(columns - 5)]
+            writer.writerow([*known, f"d{mixed % 17 % 6}", *measured])
+
+
+def test_fifty_columns_to_a_release(opened):
+    page = opened.page
+    write_wide(opened.home / "encounters.csv")
+    page.reload()
+    opened.press("encounters.csv")
+    opened.sure()
+    opened.screen("Who could know what?")
+    opened.picture("2-columns-wide", document=False)
+    opened.accessible()
+    # A wrong word says so beside its field and changes nothing.
+    page.get_by_label("What the chosen columns are").select_option("direct_identifier")
+    page.get_by_label("From column number").fill("6")
+    page.get_by_label("To column number").fill("many")
+    opened.press("Set for all chosen")
+    page.locator("#refused").wait_for()
+    assert "numbered from 1 to 50" in page.locator("#refused").inner_text()
+    assert page.get_by_label("To column number").input_value() == "many"
+    page.get_by_label("To column number").fill("50")
+    opened.press("Set for all chosen")
+    page.locator("body:not(:has(#refused))").wait_for()
+    # One measurement is found by its name and kept; a click with the shift key chooses a range.
+    page.locator("input[name=find]").fill("lab 1")
+    page.locator("select[name=sort]").select_option("name")
+    opened.press("Show these")
+    page.get_by_text("11 of 50 columns are shown.").wait_for()
+    page.get_by_label("Choose lab 1", exact=True).check()
+    page.get_by_label("Choose lab 12", exact=True).click(modifiers=["Shift"])
+    assert page.locator(".pick input:checked").count() == 4
+    page.get_by_label("What the chosen columns are").select_option("sensitive")
+    opened.press("Set for all chosen")
+    page.locator("option[value=sensitive]:checked").first.wait_for(state="attached")
+    assert page.get_by_label("What lab 12 is", exact=True).input_value() == "sensitive"
+    # Undo stands beside it.
+    opened.press("Undo")
+    page.get_by_text("11 of 50 columns are shown.").wait_for(state="detached")
+    assert page.get_by_label("What lab 12 is", exact=True).input_value() == "direct_identifier"
+    page.get_by_label("What diagnosis is", exact=True).select_option("sensitive")
+    opened.press("These are right: show the risk")
+    opened.screen("How easily are records found now?")
+    page.goto(opened.address.split("?")[0] + "coarser")
+    opened.screen("Make columns coarser first")
+    page.goto(opened.address.split("?")[0] + "publish")
+    opened.screen("Make the release")
+    opened.press("Make the release")
+    page.get_by_text("What was asked for is met").wait_for(timeout=PATIENCE)
+    header = (opened.home / "release/release.csv").read_text().splitlines()[0].split(",")
+    assert set(header) <= {"age", "sex", "region", "admitted", "diagnosis"}
+    opened.said.clear()  # the browser notes that an answer was a refusal
+
+
 def test_a_project_is_closed_and_opened_again(opened, tmp_path):
     page = opened.page
     opened.press("hospital.csv")

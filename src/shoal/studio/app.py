@@ -28,6 +28,7 @@ from shoal.studio import (
 )
 from shoal.studio.allowed_paths import without_password
 from shoal.studio.audience import SCREENS
+from shoal.studio.column_filter import ColumnFilter
 from shoal.studio.guard import HIERARCHY_PATH, REPORT_POLICY, UPLOAD_PATH
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import SubmittedForm, refused_page
@@ -216,7 +217,11 @@ class _Views:
         path = "/" + sent.path.split("/")[1]
         path = "/" if path == "/open" else path
         # These fields of a form select the part of the screen that it is on.
-        query = {name: sent.form[name] for name in ("column", "level", "find") if name in sent.form}
+        query = {
+            name: sent.form[name]
+            for name in ("column", "level", *ColumnFilter.__dataclass_fields__)
+            if name in sent.form
+        }
         try:
             with self.studio.lock:
                 # If the screen cannot be shown either, the error gets a page of its own.

@@ -16,6 +16,7 @@ from shoal._core.language import languages
 from shoal.errors import UsageError
 from shoal.request.texts import listed_name, names_in, replacement_text, replacements_in
 from shoal.studio import equivalents, jobs
+from shoal.studio.column_filter import ORDERS, ColumnFilter, parse_range
 from shoal.studio.pages import page
 from shoal.studio.plan import SINCE_FIRST, Plan
 from shoal.studio.projects import PROJECT, find_projects, load_project
@@ -220,6 +221,7 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     # A warning that this column identifies persons has been followed.
     followed = ("repeated_person", studio.plan.person)
     warnings = [one for one in found["warnings"] if (one["code"], one["column"]) != followed]
+    chosen, shown = {**proposed, **plan.roles}, ColumnFilter.of(query)
     return page(
         "columns.html.j2",
         studio,
@@ -227,7 +229,11 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         found={**found, "warnings": warnings},
         roles=ROLES,
         proposed=proposed,
-        chosen={**proposed, **studio.plan.roles},
+        chosen=chosen,
+        filter=shown,
+        shown=shown.select(found["columns"], chosen),
+        kinds=sorted({one["kind"] for one in found["columns"]}),
+        orders=ORDERS,
         unclear=unclear,
         forms=DATE_FORMS,
         relative=SINCE_FIRST,
@@ -262,12 +268,13 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     fitting = {one["name"]: one["coarsen"] or "" for one in found["columns"]}
     coarsen = {**fitting, **before.coarsen}
     several = form.get("several") if form.get("do") == "several" else None
+    ranged = parse_range(form, len(found["columns"]))
     # Read the role and the date format of each column; "several" sets the role of all checked ones.
     for place, column in enumerate(found["columns"]):
         name = column["name"]
         proposed = proposed_role(column, before)
-        role = form.get(f"role-{place}", proposed)
-        if several in known and f"check-{place}" in form:
+        role = form.get(f"role-{place}", before.roles.get(name, proposed))
+        if several in known and (f"check-{place}" in form or place in ranged):
             role = several
         roles[name] = role if role in known and name != before.person else proposed
         if form.get(f"date-{place}", "").strip():
@@ -291,9 +298,9 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
         coarsen={name: words for name, words in coarsen.items() if name not in redated},
         missing_sensitive="value" if missing and before.missing_sensitive == "error" else before.missing_sensitive,
     )
-    # After a change of several roles or of a date format, the user sees the columns again.
-    if several is not None or dates != before.dates:
-        return "/columns"
+    # After a change of several roles, of a date format or of the filter, the user sees the columns again.
+    if several is not None or dates != before.dates or form.get("do") == "filter":
+        return f"/columns{ColumnFilter.of(form).query}"
     if not studio.plan.decided:
         raise UsageError(
             "No column is one that others may know. Choose that for at least one: if nobody knew anything of the "
@@ -478,7 +485,7 @@ def go_back(studio: Studio, form: Mapping[str, str]) -> str:
     # The length is checked first, because `int` refuses very long numbers with an error.
     if step.isdecimal() and len(step) < 6:
         studio.history.go_to(int(step))
-    return "/columns" if studio.plan.source else "/"
+    return _known_screen(form.get("back", "columns")) if studio.plan.source else "/"
 
 
 def choose_language(studio: Studio, form: Mapping[str, str]) -> str:
@@ -487,8 +494,12 @@ def choose_language(studio: Studio, form: Mapping[str, str]) -> str:
     if chosen not in languages():
         raise UsageError("There is no such language.")
     studio.language = chosen
-    # Only known screens, so that a form cannot redirect to another site.
-    return f"/{back}" if back in [name for name, _ in STEPS[1:]] + ["series", "history"] else "/"
+    return _known_screen(back)
+
+
+def _known_screen(name: str) -> str:
+    """Return the path of a screen; only known ones, so that a form cannot redirect to another site."""
+    return f"/{name}" if name in [one for one, _ in STEPS[1:]] + ["series", "history"] else "/"
 
 
 def spec_text(studio: Studio) -> str:

@@ -162,7 +162,24 @@ function opening() {
   });
 }
 
+// A click with the shift key chooses all columns from the last one that was clicked.
+function ranging() {
+  const form = byId("columns");
+  if (!form) return;
+  const boxes = [...form.querySelectorAll("[name^=check-]")];
+  let last = null;
+  form.addEventListener("click", (event) => {
+    const at = boxes.indexOf(event.target);
+    if (at < 0) return;
+    if (event.shiftKey && last !== null) {
+      for (const box of boxes.slice(Math.min(at, last), Math.max(at, last) + 1)) box.checked = event.target.checked;
+    }
+    last = at;
+  });
+}
+
 dropping();
+ranging();
 counting();
 pointing();
 opening();
