@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
@@ -63,7 +63,7 @@ def test_errors_name_the_line_of_the_file_and_the_row_that_looks_like_names(tmp_
         scan_table(path, header_row=3)
     with pytest.raises(DataError, match="has no line 99"):
         read_table(path, header_row=99)
-    with pytest.raises(DataError, match=r"has no name in line 2 .* choose it with the 'header_row' parameter"):
+    with pytest.raises(DataError, match=r"has no name in line 2 .* or choose it with the 'header_row' parameter"):
         read_table(write_csv(tmp_path / "b.csv", "Report\n;;\n"), header_row=2)
     with pytest.raises(DataError, match=r"Row 3 looks like the names of columns. Try header_row=3"):
         read_table(write_book(tmp_path / "a.xlsx", title=True))
@@ -88,3 +88,10 @@ def test_a_release_of_such_a_table_and_its_audit(tmp_path):
     assert [one.name for one in shoal.inspect(path, header_row=3).columns] == ["age", "zip", "disease"]
     assert "header_row = 3" in shoal.inspect(path, header_row=3).to_toml()
     assert shoal.risk(path, header_row=3, quasi_identifiers=["age"]).rows == 60
+
+
+def test_provenance_reads_the_table_as_the_release_did(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("Ward 7,\nage,disease\n30,flu\n30,gout\n41,flu\n41,gout\n")
+    request: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "disease", "k": 2}
+    made = shoal.anonymize(tmp_path / "t.csv", header_row=2, **request)
+    assert shoal.provenance(tmp_path / "t.csv", made.certificate.to_dict(), salt=made.salt, header_row=2)

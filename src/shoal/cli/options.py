@@ -18,6 +18,7 @@ __all__ = [
     "Encoding",
     "Force",
     "Format",
+    "HeaderRow",
     "Json",
     "METHOD_PANEL",
     "OUT_HELP",
@@ -28,6 +29,7 @@ __all__ = [
     "Seconds",
     "Seed",
     "Sensitive",
+    "Sheet",
     "SpreadsheetSafe",
     "Star",
     "TunedLoss",
@@ -61,6 +63,8 @@ Force = Annotated[bool | None, word("force")]
 Format = Annotated[str | None, word("format")]
 Delimiter = Annotated[str | None, word("delimiter")]
 Encoding = Annotated[str | None, word("encoding")]
+Sheet = Annotated[str | None, word("sheet")]
+HeaderRow = Annotated[int | None, word("header_row")]
 ReplaceValues = Annotated[list[str] | None, word("replace_values")]
 SpreadsheetSafe = Annotated[bool | None, word("spreadsheet_safe")]
 Json = Annotated[

@@ -35,6 +35,8 @@ def provenance(
     salt: Salt = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    header_row: options.HeaderRow = None,
     replace_values: options.ReplaceValues = None,
     json: options.Json = None,
 ) -> None:
@@ -53,7 +55,7 @@ def provenance(
     # The exit code states the result, so that scripts need no output.
     given = columns_and_words("--replace", replace_values) or {}
     replaced = {name: replacements_in(text) for name, text in given.items()}
-    reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
+    reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
     same = shown(source, certificate, salt=salt, **reading, replace_values=replaced)
     if terminal.json:
         terminal.result({"same": same})

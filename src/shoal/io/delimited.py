@@ -187,7 +187,7 @@ def _names(header: str, delimiter: str, source: str, above: int = 0) -> list[str
     if "" in names:
         raise DataError(
             f"Column {names.index('') + 1} of {len(names)} has no name in line {above + 1} of {source}. Give every "
-            "column a name. If the names stand in another line, choose it with ",
+            "column a name. If the names stand in another line, delete the lines above it, or choose it with ",
             Suggestion("header_row"),
             ".",
         )
@@ -246,7 +246,7 @@ def _count_records(blocks: Iterable[_Block], delimiter: str, width: int, source:
             raise DataError(
                 f"Line {line} of {source} has {fields[first]} field(s), but the header has {width}. A field that holds "
                 f"the delimiter {delimiter!r} must be in quotation marks; if that is not the delimiter, name it. If "
-                "the names stand in another line, choose it with ",
+                "the names stand in another line, delete the lines above it, or choose it with ",
                 Suggestion("header_row"),
                 ".",
             )

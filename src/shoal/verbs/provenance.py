@@ -27,6 +27,8 @@ def provenance(
     salt: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
     replace_values: Mapping[str, Mapping[str, str | None]] | None = None,
 ) -> bool:
     """Check whether a release was made from a table, by the salted hash in its certificate.
@@ -47,6 +49,10 @@ def provenance(
         The salt as hexadecimal digits. By default it is read from `salt.txt` in the folder of the certificate.
     delimiter, encoding : str, optional
         Of a CSV file; detected by default.
+    sheet : str, optional
+        Of a workbook.
+    header_row : int, optional
+        The line or row with the names of the columns, from 1.
     replace_values : mapping, optional
         The replacements of values of the release; no certificate holds them.
 
@@ -97,7 +103,9 @@ def provenance(
     schema = roles(
         columns.get("quasi_identifiers", ()), columns.get("sensitive", ()), insensitive=columns.get("insensitive", ())
     )
-    opened = open_data(data, delimiter=delimiter, encoding=encoding, replace_values=replace_values)
+    opened = open_data(
+        data, delimiter=delimiter, encoding=encoding, sheet=sheet, header_row=header_row, replace_values=replace_values
+    )
     schema.check_known(opened.frame.columns)
     # The hash was computed after normalization, so the table is normalized in the same way.
     opened = opened.with_lists_as_text(parameters.get("lists") or {})
