@@ -12,7 +12,7 @@ from shoal._core.validation import parameters_of
 from shoal._messages import Allowed, Phrase, Suggestion
 from shoal.algorithms.base import Algorithm
 from shoal.algorithms.cluster import Cluster
-from shoal.algorithms.column_sets import SetSuppression
+from shoal.algorithms.column_sets import SetGeneralization, SetSuppression
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.full_domain import FullDomain
 from shoal.algorithms.hilbert import Hilbert
@@ -279,27 +279,28 @@ def choose(
 
 
 def _choose_for_sets(algorithm: str | Algorithm, recoding: str, preferences: Preferences) -> tuple[Algorithm, Fact]:
-    """Choose the algorithm for sets of quasi-identifiers, of which there is one.
+    """Choose the algorithm for sets of quasi-identifiers, of which there is one for each recoding.
 
     Raises
     ------
     UnsupportedError
-        If another algorithm, generalization or preferences are requested.
+        If another algorithm or preferences are requested.
     """
-    if algorithm != "auto" and not isinstance(algorithm, SetSuppression):
+    if algorithm != "auto" and not isinstance(algorithm, SetSuppression | SetGeneralization):
         raise UnsupportedError(
             "Algorithms by name protect all quasi-identifiers together. Sets of them need ",
             Suggestion("algorithm", "auto"),
             ".",
         )
-    if recoding != "suppression" or preferences:
+    if preferences:
         raise UnsupportedError(
-            "Sets of quasi-identifiers are protected by suppression, without weights or limits. Make columns less "
-            "precise beforehand with ",
+            "Sets of quasi-identifiers are protected without weights or limits. Make columns less precise beforehand "
+            "with ",
             Suggestion("coarsen"),
             ".",
         )
-    return SetSuppression(), Fact("sets_of_columns")
+    chosen = SetSuppression() if recoding == "suppression" else SetGeneralization()
+    return chosen, Fact("sets_of_columns")
 
 
 def unsupported(

@@ -41,8 +41,9 @@ def start_least_losses(prepared: PreparedTable, clock: Clock) -> Callable[[], Le
     callable or None
         Waits for the result. None if no bound needs it.
     """
-    # Suppression has a bound of its own, and coarsened tables have none.
-    if prepared.request.recoding == "suppression" or prepared.encoded.coarsened:
+    # Suppression has a bound of its own, and coarsened tables and sets of quasi-identifiers have none.
+    request = prepared.request
+    if request.recoding == "suppression" or prepared.encoded.coarsened or request.requirement.sets:
         return None
     problem = replace(prepared.problem(clock), progress=silent)
     # Compute the classes now: otherwise each thread would.
@@ -112,7 +113,8 @@ def _compute_bounds(recoded: RecodedTable, problem: Problem, losses: Callable[[]
             lost = fewest_lost_cells(columns, linked.persons[rows], least, linked.strata.fewest_left_out)
     if bound.stars > recoding.recoded_cells:
         raise InternalError("a lower bound exceeds what a release costs")
-    # The loss of the release includes that of the coarsening, for which there is no bound.
-    if prepared.encoded.coarsened:
+    # The loss of the release includes that of the coarsening, for which there is no bound. In sets, rows need not be
+    # recoded together in all columns.
+    if prepared.encoded.coarsened or (requirement.sets and recoding.method == "generalization"):
         return ReleaseBounds(bound, None)
     return ReleaseBounds(bound, loss_bound(problem, bound, guarantee, found=losses), lost)

@@ -143,6 +143,10 @@ _GUARANTEES: dict[str, str | tuple[str, str]] = {
         "(Theorem 4)."
     ),
     "patterns_weighted": marked("Nothing is promised of weighted stars; algorithm='patterns-optimal' proves a bound."),
+    "sets_by_levels": marked(
+        "The loss of a cell is {found:value} on average. Full-domain generalizations of these hierarchies in which "
+        "whole records become stars lose {bound:value} or more."
+    ),
     "within_limits": marked(
         "Records without a common node at an allowed level are in different groups, and suppressed if that left too "
         "few: nothing is promised beyond the lower bound."

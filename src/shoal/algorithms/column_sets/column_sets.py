@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.table import Table
 
-__all__ = ["SetSuppression"]
+__all__ = ["HEURISTIC", "SetSuppression", "number_columns"]
 
 
-_HEURISTIC = Fact("heuristic", algorithm="Suppression of cells by sets")
+HEURISTIC = Fact("heuristic", algorithm="Suppression of cells by sets")
+"""The guarantee of stars that were not proven to be the fewest."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class SetSuppression(Algorithm):
     stars of small tables are found by an integer program. Other models are covered greedily, without a search.
     """
 
+    quick: bool = False
+    """Whether a first result is enough, for comparisons."""
     name: ClassVar[str] = "column-sets"
     """Name of the algorithm in certificates."""
 
@@ -65,19 +68,19 @@ class SetSuppression(Algorithm):
     def group_rows(self, problem: Problem) -> Partition:
         """Find the stars; rows that publish the same cells are a group. See `Algorithm.partition`."""
         table = problem.table
-        sets = _number_columns(problem)
+        sets = number_columns(problem)
         # Rows of a class are alike for k-anonymity, and may differ for other models.
         rows, of_row = _distinct_rows(table) if all(one.k is not None for one in sets) else (None, None)
         cells = _copy_cells(table, rows)
         details: dict[str, int] = {}
         if rows is not None:
             start = _protect_together(problem, sets)[rows]
-            details = suppress_by_counts(cells, sets, start, problem.rng, problem.progress, self.name)
+            details = suppress_by_counts(cells, sets, start, problem.rng, problem.progress, self.name, quick=self.quick)
         if rows is None or not all_exact(cells, sets):
             details["general_rounds"] = cover_failing_rows(cells, sets)
-        if of_row is not None and is_small(table.rows, sets):
+        if of_row is not None and not self.quick and is_small(table.rows, sets):
             return _improve_exactly(problem, sets, cells.stars[of_row], details, self.name)
-        return _group_equal_cells(cells, of_row, Guarantee(promise=_HEURISTIC), details)
+        return _group_equal_cells(cells, of_row, Guarantee(promise=HEURISTIC), details)
 
 
 def _protect_together(problem: Problem, sets: Sequence[KnownSet]) -> NDArray[np.bool_]:
@@ -105,7 +108,7 @@ def _improve_exactly(
     cover_failing_rows(cells, sets)
     optimal &= int(cells.stars.sum()) == bound
     guarantee = Guarantee(
-        promise=Fact("proven_optimal") if optimal else _HEURISTIC,
+        promise=Fact("proven_optimal") if optimal else HEURISTIC,
         stars_ratio=1 if optimal else None,
         stars_bound=bound,
         proof=Fact("program_of_cells"),
@@ -113,7 +116,7 @@ def _improve_exactly(
     return _group_equal_cells(cells, None, guarantee, details)
 
 
-def _number_columns(problem: Problem) -> list[KnownSet]:
+def number_columns(problem: Problem) -> list[KnownSet]:
     """Translate the sets to positions of columns, with a plain k if nothing else is required."""
     place = {column.name: a for a, column in enumerate(problem.table.quasi_identifiers)}
     found = []

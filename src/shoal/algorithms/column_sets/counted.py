@@ -116,6 +116,8 @@ def suppress_by_counts(
     rng: np.random.Generator,
     progress: Progress,
     name: str,
+    *,
+    quick: bool = False,
 ) -> dict[str, int]:
     """Star cells until the groups of all sets have enough rows, then take back stars that are not needed.
 
@@ -132,6 +134,8 @@ def suppress_by_counts(
     progress : callable
     name : str
         Name of the step in progress reports.
+    quick : bool
+        Whether a single trial is enough.
 
     Returns
     -------
@@ -140,7 +144,7 @@ def suppress_by_counts(
     """
     original = cells.codes.copy(order="F")
     counts = _Counts(cells, sets, rng)
-    trials = min(_MAX_TRIALS, max(1, _TRIAL_WORK // (len(cells.codes) * len(sets))))
+    trials = 1 if quick else min(_MAX_TRIALS, max(1, _TRIAL_WORK // (len(cells.codes) * len(sets))))
     best: tuple[int, NDArray[np.int32], NDArray[np.float64]] | None = None
     # Which column a row stars depends on prices, which are varied around the best ones so far. The first trial starts
     # with the stars of all columns together, which is best if sets have many columns.
@@ -161,7 +165,7 @@ def suppress_by_counts(
     assert best is not None
     cells.codes[:] = best[1]
     counts.count()
-    passes = _improve(cells, original, counts, rng, _MAX_PASSES, _WORK)
+    passes = 0 if quick else _improve(cells, original, counts, rng, _MAX_PASSES, _WORK)
     progress(name, trials + 2, trials + 2)
     return {"sets": len(sets), "trials": trials, "stars_of_cover": best[0], "passes": passes}
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.algorithms.full_domain.lattice import Classes, Node
     from shoal.algorithms.full_domain.lattice_search import Best
+    from shoal.algorithms.full_domain.whole_release import WholeRelease
     from shoal.models import Requirement
     from shoal.recoding import Recoding
 
@@ -240,6 +241,8 @@ class Task:
     penalty: CellLosses
     """The losses by the second metric."""
     cost: str
+    whole: WholeRelease | None = None
+    """Rules on a release as a whole, in place of those of the requirement."""
 
     @classmethod
     def of(cls, problem: Problem, cost: str) -> Task:
@@ -271,6 +274,7 @@ class Task:
             places=self.places,
             surcharges=np.stack([cells.surcharges(), self.penalty.surcharges()]),
             most=most,
+            whole=self.whole,
         )
 
     def value(self, cost: int) -> float:

@@ -100,10 +100,11 @@ class Search:
         places: tuple[tuple[int, ...], ...],
         surcharges: NDArray[np.int64],
         most: int,
+        whole: WholeRelease | None = None,
     ) -> None:
         self._lattice, self._judge, self.cost, self._second = lattice, judge, cost, second
         self._places, self._surcharges, self._most = places, surcharges, most
-        self._whole = WholeRelease(rules=judge.release, people=judge.people)
+        self._whole = whole or WholeRelease(rules=judge.release, people=judge.people)
         self.at = ClassesOfNodes(lattice, classes, int(judge.predicate.starts[-1]))
         self._rows = classes.rows
         self.known: dict[Node, _Known] = {}
@@ -174,7 +175,7 @@ class Search:
         verdict = np.empty(len(classes.sizes), dtype=np.int8)
         tally = np.zeros((3, 5), dtype=np.int64)
         people = self._whole.people_of(self._lattice, node, classes)
-        standing = self._whole.standing(classes, people)
+        standing = self._whole.standing(node, classes, people)
         found = Evaluation(node=node, classes=classes, verdict=verdict, tally=tally, people=people)
         complete = self._judge_classes(found, _NOBODY, 0, standing)
         if node == self._lattice.top:  # all rows together are acceptable: that was checked, and exactly

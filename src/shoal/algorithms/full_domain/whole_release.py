@@ -69,8 +69,8 @@ class WholeRelease:
         of_number = np.bincount(number[m:], weights=counts, minlength=int(number.max()) + 1)
         return of_number[number[:m]].astype(np.int64)
 
-    def standing(self, classes: Classes, people: NDArray[np.int64] | None) -> NDArray[np.int8]:
-        """Judge each class by the number of matching people; empty without a population."""
+    def standing(self, node: Node, classes: Classes, people: NDArray[np.int64] | None) -> NDArray[np.int8]:
+        """Judge each class at a node by the number of matching people; empty without a population."""
         if people is None:
             return _NOTHING
         # Presence bounds may hold for parts of a class, least counts may not.

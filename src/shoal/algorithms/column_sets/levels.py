@@ -1,0 +1,263 @@
+"""Generalization so that the models hold for each of several sets of quasi-identifiers.
+
+A node of the lattice of levels is searched as in full-domain generalization [1]_. Its largest safe part is found by
+removing the rows of groups that are too small in any set, until no group is. If a part is safe at a node, it is safe at
+all nodes above, so that rows which are removed at a node are removed at all nodes below: the bounds of the lattice
+search hold.
+
+References
+----------
+.. [1] K. El Emam, F. K. Dankar, R. Issa, et al.: A globally optimal k-anonymity method for the de-identification of
+   health data. JAMIA 16(5), 2009. https://doi.org/10.1197/jamia.M3144
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from shoal._core.facts import Fact
+from shoal._core.progress import silent
+from shoal._core.validation import Integer, RationalIn, parameter
+from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition
+from shoal.algorithms.column_sets.column_sets import HEURISTIC, SetSuppression, number_columns
+from shoal.algorithms.column_sets.cover import Cells, KnownSet, find_failing_rows
+from shoal.algorithms.common.compiled import populations_of
+from shoal.algorithms.full_domain.full_domain import Task
+from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, REFUSED
+from shoal.algorithms.full_domain.lattice_search import Budget
+from shoal.algorithms.full_domain.whole_release import WholeRelease
+from shoal.models import KAnonymity, Requirement
+from shoal.recoding import STAR_LEVEL, rank
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from numbers import Real
+
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import Problem
+    from shoal.algorithms.full_domain.lattice import Classes, Lattice, Node
+    from shoal.table import Table
+
+__all__ = ["SetGeneralization"]
+
+_SHARE_OF_LEVELS = 2
+"""The search for levels may take one part in this many of the time."""
+
+
+@dataclass(frozen=True)
+class SetGeneralization(Algorithm):
+    """One level of its hierarchy for each attribute, and stars, so that each set satisfies the models.
+
+    Parameters
+    ----------
+    time_limit : number, default 20
+        Seconds, > 0, after which the best levels so far are published.
+    most_nodes : int, default 20,000
+        Nodes that may be evaluated, at least 1.
+
+    Notes
+    -----
+    The levels of least loss are searched for releases that suppress whole rows, which need not be enough for a group
+    of their own: this is a bound. Then single cells of the rows become stars instead (`SetSuppression`), at these
+    levels and, as long as that loses less, at lower ones.
+    """
+
+    time_limit: Real | float = field(
+        default=20, metadata=parameter(RationalIn(low=Fraction(0), low_included=False), **TIME_LIMIT)
+    )
+    most_nodes: int = field(default=20_000, metadata=parameter(Integer(low=1), "Nodes that may be evaluated."))
+    name: ClassVar[str] = "column-sets-levels"
+    """Name of the algorithm in certificates."""
+    capabilities: ClassVar[Capabilities] = Capabilities(hierarchical=True)
+    """Capabilities of the algorithm."""
+
+    def unsupported(self, requirement: Requirement) -> str | None:  # noqa: D102
+        return super().unsupported(requirement) if requirement.sets else "it serves sets of quasi-identifiers only"
+
+    def group_rows(self, problem: Problem) -> Partition:
+        """Find the levels and the stars. See `Algorithm.partition`."""
+        began = time.perf_counter()
+        until = began + float(self.time_limit)
+        # The lattice, its classes and its costs; the sets judge the classes.
+        alone = replace(problem, requirement=Requirement.of(KAnonymity(1), ()))
+        task = Task.of(alone, "gcp")
+        judge = _SetJudge.of(problem, task.lattice)
+        task = replace(task, whole=judge)
+        search = task.search(task.judge.classes, problem.table.rows)
+        share = Budget(nodes=int(self.most_nodes), until=began + (until - began) / _SHARE_OF_LEVELS)
+        best = search.run(share, self.name, problem.progress)
+        assert best.node is not None
+        node, stars, lost = _star_cells(problem, task, best.node, until)
+        facts = {
+            "metric": task.cost,
+            "value": task.value(lost),
+            "nodes": task.lattice.size,
+            "evaluated": best.evaluated,
+            "levels": task.levels_of(node),
+        }
+        promise = HEURISTIC
+        # Other models remove groups greedily, which proves nothing.
+        if all(one.k is not None for one in judge.sets):
+            facts |= {"bound_of_whole_records": task.value(best.bound), "bound_is_reached": best.proven}
+            promise = Fact("sets_by_levels", found=facts["value"], bound=facts["bound_of_whole_records"])
+        return _group(task.lattice, node, stars, problem.table, Guarantee(promise=promise), facts)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class _SetJudge(WholeRelease):
+    """Judges the classes at a node by the groups of each set."""
+
+    problem: Problem
+    lattice: Lattice
+    sets: Sequence[KnownSet]
+    necessary: Sequence[KnownSet]
+    """The sets with the smallest number of rows that their models imply."""
+    table_rows: NDArray[np.int32]
+    """Quasi-identifiers of each row, shape (rows, d)."""
+
+    @classmethod
+    def of(cls, problem: Problem, lattice: Lattice) -> _SetJudge:
+        sets = number_columns(problem)
+        return cls(
+            rules=(),
+            people=None,
+            problem=problem,
+            lattice=lattice,
+            sets=sets,
+            necessary=[replace(one, k=one.requirement.least_size) for one in sets],
+            table_rows=np.column_stack([column.codes.astype(np.int32) for column in problem.table.quasi_identifiers]),
+        )
+
+    def standing(self, node: Node, classes: Classes, people: NDArray[np.int64] | None) -> NDArray[np.int8]:
+        """Find the largest safe part of the classes at a node, whether or not the others are enough for a group."""
+        tops = [level == top for level, top in zip(node, self.lattice.top, strict=True)]
+        # All rows are equal in a set whose columns are stars.
+        shown = [s for s, one in enumerate(self.sets) if not all(tops[a] for a in one.columns)]
+        verdict = np.full(len(classes.sizes), ACCEPTED, dtype=np.int8)
+        sizes = np.array([int(nodes[level].max()) + 1 for nodes, level in zip(self.lattice.nodes, node, strict=True)])
+        cells = Cells(codes=classes.codes, sizes=sizes, counts=classes.sizes, values=(), populations=())
+        _remove_failing(cells, [self.necessary[s] for s in shown], verdict, np.arange(len(verdict)), IN_VAIN)
+        strict, unit = [self.sets[s] for s in shown], np.arange(len(verdict))
+        if any(one.k is None for one in strict):
+            cells, unit = self._rows_at(node, classes, sizes)
+            _remove_failing(cells, strict, verdict, unit, REFUSED)
+        return verdict
+
+    def _rows_at(self, node: Node, classes: Classes, sizes: NDArray[np.int64]) -> tuple[Cells, NDArray[np.int64]]:
+        """Return the cells of all rows at a node, for models that count sensitive values, and the class of each row."""
+        table = self.problem.table
+        nodes = [of_levels[level] for of_levels, level in zip(self.lattice.nodes, node, strict=True)]
+        codes = np.column_stack([one[self.table_rows[:, a]] for a, one in enumerate(nodes)])
+        columns = zip(np.concatenate([classes.codes, codes]).T, sizes.tolist(), strict=True)
+        number, count = rank(list(columns), len(classes.codes) + table.rows)
+        class_of = np.empty(count, dtype=np.int64)
+        class_of[number[: len(classes.codes)]] = np.arange(len(classes.codes))
+        cells = Cells(
+            codes=codes,
+            sizes=sizes,
+            counts=table.multiplicities,
+            values=tuple(column.codes.astype(np.int32) for column in table.sensitive)
+            or (np.zeros(table.rows, dtype=np.int32),),
+            populations=populations_of(table),
+        )
+        return cells, class_of[number[len(classes.codes) :]]
+
+
+def _remove_failing(
+    cells: Cells, sets: Sequence[KnownSet], verdict: NDArray[np.int8], unit: NDArray[np.int64], removed: int
+) -> None:
+    """Remove accepted classes until every group of the others is acceptable in every set."""
+    settled = 0
+    # A set is checked again if any row was removed since.
+    for one in _cycle(sets):
+        if settled == len(sets):
+            return
+        kept = np.flatnonzero(verdict[unit] == ACCEPTED)
+        failing = kept[find_failing_rows(_select(cells, kept), one)] if len(kept) else kept
+        verdict[unit[failing]] = removed
+        settled = 1 if len(failing) else settled + 1
+
+
+def _cycle(sets: Sequence[KnownSet]) -> Any:
+    while sets:
+        yield from sets
+
+
+def _select(cells: Cells, rows: NDArray[np.int64]) -> Cells:
+    if len(rows) == len(cells.codes):
+        return cells
+    return replace(
+        cells, codes=cells.codes[rows], counts=cells.counts[rows], values=tuple(codes[rows] for codes in cells.values)
+    )
+
+
+def _star_cells(problem: Problem, task: Task, node: Node, until: float) -> tuple[Node, NDArray[np.bool_], int]:
+    """Star single cells at the levels of a node, and go to lower levels as long as that loses less."""
+    quick = SetSuppression(quick=True)
+
+    def at(place: Node, suppression: SetSuppression) -> tuple[int, NDArray[np.bool_]]:
+        raised = replace(problem, table=_raise(problem.table, task.lattice, place), recoding="suppression")
+        found = suppression.group_rows(replace(raised, hierarchies={}, progress=silent))
+        assert found.least is not None
+        stars = (found.least > 0)[found.groups]
+        return _loss(task, place, stars, problem.table), stars
+
+    # The values themselves are a start, too: then the result loses no more than suppression.
+    lost, node = min((at(place, quick)[0], place) for place in (node, task.lattice.bottom))
+    while time.perf_counter() < until:
+        below = [(*node[:a], node[a] - 1, *node[a + 1 :]) for a in range(len(node)) if node[a] > task.lattice.bottom[a]]
+        tried = [(at(place, quick)[0], place) for place in below if time.perf_counter() < until]
+        if not tried or min(tried)[0] >= lost:
+            break
+        lost, node = min(tried)
+    lost, stars = at(node, SetSuppression())
+    return node, stars, lost
+
+
+def _raise(table: Table, lattice: Lattice, node: Node) -> Table:
+    """Replace the values of a table by their nodes."""
+    columns = []
+    for a, column in enumerate(table.quasi_identifiers):
+        nodes = lattice.nodes[a][node[a]]
+        names = pl.Series(column.name, np.arange(int(nodes.max()) + 1))
+        codes = nodes[column.codes].astype(np.uint32)
+        columns.append(replace(column, codes=codes, dictionary=names, numbers=None, of_intervals=False))
+    return replace(table, quasi_identifiers=tuple(columns))
+
+
+def _loss(task: Task, node: Node, stars: NDArray[np.bool_], table: Table) -> int:
+    """Compute the cost of all cells at a node with stars."""
+    total = 0
+    for a, column in enumerate(table.quasi_identifiers):
+        nodes = task.lattice.nodes[a][node[a]][column.codes]
+        losses = np.where(stars[:, a], task.cells.stars[a], task.cells.losses[a][node[a]][nodes])
+        total += int(table.multiplicities @ losses)
+    return total
+
+
+def _group(
+    lattice: Lattice,
+    node: Node,
+    stars: NDArray[np.bool_],
+    table: Table,
+    guarantee: Guarantee,
+    facts: dict[str, Any],
+) -> Partition:
+    """Group the rows that publish the same cells."""
+    columns = []
+    for a, column in enumerate(table.quasi_identifiers):
+        nodes = lattice.nodes[a][node[a]]
+        size = int(nodes.max()) + 1
+        columns.append((np.where(stars[:, a], size, nodes[column.codes]), size + 1))
+    groups, count = rank(columns, table.rows)
+    least = np.zeros((count, len(columns)), dtype=np.int32)
+    levels = [kept[place] for kept, place in zip(lattice.levels, node, strict=True)]
+    least[groups] = np.where(stars, STAR_LEVEL, np.array(levels, dtype=np.int32))
+    return Partition(groups=groups.astype(np.int32), count=count, guarantee=guarantee, facts=facts, least=least)
