@@ -19,7 +19,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import polars as pl
 
 from shoal._core.facts import Fact
 from shoal._core.progress import silent
@@ -226,9 +225,9 @@ def _raise(table: Table, lattice: Lattice, node: Node) -> Table:
     columns = []
     for a, column in enumerate(table.quasi_identifiers):
         nodes = lattice.nodes[a][node[a]]
-        names = pl.Series(column.name, np.arange(int(nodes.max()) + 1))
-        codes = nodes[column.codes].astype(np.uint32)
-        columns.append(replace(column, codes=codes, dictionary=names, numbers=None, of_intervals=False))
+        # Any values serve: only the codes are read.
+        values = column.dictionary.head(int(nodes.max()) + 1)
+        columns.append(replace(column, codes=nodes[column.codes].astype(np.uint32), dictionary=values, numbers=None))
     return replace(table, quasi_identifiers=tuple(columns))
 
 
