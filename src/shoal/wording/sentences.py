@@ -143,6 +143,7 @@ _GUARANTEES: dict[str, str | tuple[str, str]] = {
         "(Theorem 4)."
     ),
     "patterns_weighted": marked("Nothing is promised of weighted stars; algorithm='patterns-optimal' proves a bound."),
+    # Sets of quasi-identifiers, and limits of levels.
     "sets_by_levels": marked(
         "The loss of a cell is {found:value} on average. Full-domain generalizations of these hierarchies in which "
         "whole records become stars lose {bound:value} or more."
