@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cli.main import app
+from shoal.request.texts import listed_names
 from shoal.studio.equivalents import of_comparing, of_inspecting, of_publishing, of_risk
 from shoal.studio.plan import Plan
 from shoal.studio.requests import arguments_in
@@ -60,6 +61,7 @@ def plans(draw: Any) -> Plan:
     roles |= {name: draw(others) for name in names[2:]}
     privacy = {"k": draw(st.sampled_from(["2", "10"]))}
     privacy |= draw(st.sampled_from([{}, {"l": "3"}, {"t": "0.25"}, {"l": "2", "t": "0.1"}]))
+    privacy = draw(st.sampled_from([privacy, privacy, {"epsilon": "0.5", "delta": "0.000001"}]))
     quasi = [name for name, role in roles.items() if role == "quasi_identifier"]
     persons: dict[str, Any] = {}
     if "direct_identifier" in roles.values() and draw(st.booleans()):
@@ -68,8 +70,16 @@ def plans(draw: Any) -> Plan:
         persons = {"rows": "several", "person": person, "unnamed_are_persons": draw(st.booleans())}
         persons |= {"treatment": draw(st.sampled_from(["counted", "one", "linked"])), "order": names[0]}
         persons |= {"kept_rows": draw(st.sampled_from(["random", "first"]))}
+    # Sets of columns must have every quasi-identifier, and names of several kinds in quotes.
+    together = draw(
+        st.sampled_from([{}, {"knows": "1"}, {"sets": (listed_names(quasi), f"{listed_names(quasi[:1])}:7")}])
+    )
     return Plan(
         **persons,
+        **together,
+        harmless=draw(st.sampled_from([(), ("healthy", "a, b")])),
+        weights=draw(st.sampled_from([{}, {quasi[0]: "2"}, {quasi[0]: "1/2"}])),
+        resist=draw(st.sampled_from(["", "minimality"])),
         normalize=draw(st.booleans()),
         report=draw(st.sampled_from([{}, {"title": 'It\'s\u202e "2025"', "notes": "-n", "signatures": ["A b", "C"]}])),
         source="/private/table.csv",

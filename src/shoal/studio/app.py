@@ -21,6 +21,7 @@ from shoal.studio import (
     attack_screen,
     coarsening_screens,
     comparison_screen,
+    goal_screen,
     person_screen,
     release_screens,
     screens,
@@ -66,7 +67,7 @@ def application(studio: Studio) -> Starlette:
         "/persons": person_screen.persons,
         "/columns": screens.columns,
         "/risk": screens.risk,
-        "/goal": screens.goal,
+        "/goal": goal_screen.goal,
         "/coarser": coarsening_screens.coarser,
         "/shape": coarsening_screens.shape,
         "/compare": comparison_screen.compare,
@@ -86,7 +87,7 @@ def application(studio: Studio) -> Starlette:
         "/columns/values": screens.show_values,
         "/columns/replace": screens.replace_values,
         "/risk": screens.set_fraction,
-        "/goal": screens.set_goal,
+        "/goal": goal_screen.set_goal,
         "/coarser": coarsening_screens.set_coarser,
         "/shape": coarsening_screens.change_shape,
         "/shape/show": coarsening_screens.show_shape,
@@ -320,7 +321,7 @@ def _create_goal_handler(studio: Studio) -> Handler:
     async def handle(request: Request) -> Response:
         form = await _parse_form(request) or {}
         try:
-            sentences = await run_in_threadpool(screens.explain_goal, studio, form)
+            sentences = await run_in_threadpool(goal_screen.explain_goal, studio, form)
             return JSONResponse({"sentences": sentences, "error": None})
         except ShoalError as error:
             return JSONResponse({"sentences": [], "error": error.render(SCREENS)})

@@ -136,6 +136,9 @@ def _parse_levels(name: str, text: str) -> list[int]:
 
 def set_levels(studio: Studio, form: Mapping[str, str]) -> str:
     """Request a comparison of the levels in a form."""
+    if "epsilon" in studio.plan.privacy:
+        message = "A comparison looks at the records again and again, but differential privacy covers one release."
+        raise FieldError(message, field="k")
     levels = {"k": form.get("k", ""), "l": form.get("l", "") if studio.plan.names_of("sensitive") else ""}
     if not _parse_levels("k", levels["k"]):
         raise FieldError("Name levels of k to compare: 5, 10, 20.", field="k")

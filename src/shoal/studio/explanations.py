@@ -40,43 +40,110 @@ EXPLAINED: Mapping[str, Explained] = {
         "because you asked for them; nothing that the studio writes has them.",
     ),
     "k": Explained(
-        title="The smallest group (k)",
-        meaning="Every record shares everything that others may know with at least k - 1 others in the published "
-        "table. Whoever looks for the record of a person finds k or more, and picks the right one with a chance of at "
-        "most 1 in k, if each person has one record. This is called k-anonymity.",
+        title=marked("The smallest group (k)"),
+        meaning=marked(
+            "Every record shares everything that others may know with at least k - 1 others in the published table. "
+            "Whoever looks for the record of a person finds k or more, and picks the right one with a chance of at "
+            "most 1 in k, if each person has one record. This is called k-anonymity."
+        ),
     ),
     "k_counted": Explained(
-        title="The smallest group (k), in persons",
-        meaning="Records that agree on everything that others may know are of at least k persons, and none of them has "
-        "more than one in k of these records. Whoever knows all records of a person takes a record for that person's "
-        "with a chance of at most 1 in k. This is k-anonymity of persons.",
+        title=marked("The smallest group (k), in persons"),
+        meaning=marked(
+            "Records that agree on everything that others may know are of at least k persons, and none of them has "
+            "more than one in k of these records. Whoever knows all records of a person takes a record for that "
+            "person's with a chance of at most 1 in k. This is k-anonymity of persons."
+        ),
     ),
     "k_linked": Explained(
-        title="The smallest group (k), in persons",
-        meaning="The records of a person stand together. At least k persons have the same ones in everything that "
-        "others may know, and as many of them. Whoever knows all records of a person finds k pseudonyms or more. This "
-        "is k-anonymity of persons.",
+        title=marked("The smallest group (k), in persons"),
+        meaning=marked(
+            "The records of a person stand together. At least k persons have the same ones in everything that others"
+            " may know, and as many of them. Whoever knows all records of a person finds k pseudonyms or more. This "
+            "is k-anonymity of persons."
+        ),
     ),
     "l": Explained(
-        title="The variety within groups (l)",
-        meaning="Within every group, no sensitive value belongs to more than one record in l. Without it a group may "
-        "share one diagnosis: then it does not matter which record is whose. This is called l-diversity.",
+        title=marked("The variety within groups (l)"),
+        meaning=marked(
+            "Within every group, no sensitive value belongs to more than one record in l. Without it a group may "
+            "share one diagnosis: then it does not matter which record is whose. This is called l-diversity."
+        ),
     ),
     "l_counted": Explained(
-        title="The variety within groups (l), in records",
-        meaning="Within every group, no sensitive value belongs to more than one record in l. That is about one record "
-        "of a person: all records of a person together may show more. To bound that, publish one record of each "
-        "person, or link them. This is called l-diversity.",
+        title=marked("The variety within groups (l), in records"),
+        meaning=marked(
+            "Within every group, no sensitive value belongs to more than one record in l. That is about one record "
+            "of a person: all records of a person together may show more. To bound that, publish one record of each "
+            "person, or link them. This is called l-diversity."
+        ),
     ),
     "l_linked": Explained(
-        title="The variety within groups (l), in persons",
-        meaning="Of the persons of a group, at most one in l has any one sensitive value, in whichever of their "
-        "records. This is l-diversity of persons.",
+        title=marked("The variety within groups (l), in persons"),
+        meaning=marked(
+            "Of the persons of a group, at most one in l has any one sensitive value, in whichever of their records."
+            " This is l-diversity of persons."
+        ),
     ),
     "t": Explained(
-        title="Closeness to the whole table (t)",
-        meaning="The sensitive values of every group are spread nearly as in the whole table: the shares differ by at "
-        "most t (0.2: 20 percentage points). It asks for more than l, and costs more. This is called t-closeness.",
+        title=marked("Closeness to the whole table (t)"),
+        meaning=marked(
+            "The sensitive values of every group are spread nearly as in the whole table: the shares differ by at "
+            "most t (0.2: 20 percentage points). It asks for more than l, and costs more. This is called "
+            "t-closeness."
+        ),
+    ),
+    "knows": Explained(
+        title=marked("Only some columns at a time"),
+        meaning=marked(
+            "A neighbour knows some facts of a person, hardly twenty of them. Whichever columns of that number "
+            "somebody knows, the record of a person has at least k - 1 others like it in these. It loses less than "
+            "protection against somebody who knows all columns, and promises nothing against somebody who knows "
+            "more."
+        ),
+    ),
+    "sets": Explained(
+        title=marked("Certain columns together"),
+        meaning=marked(
+            "Each set has the columns that one person may know together, such as what an employer knows. Behind a "
+            "colon it may have a smallest group of its own: age, zip:10. Against somebody who knows columns of "
+            "several sets nothing is promised."
+        ),
+    ),
+    "harmless": Explained(
+        title=marked("Values that nobody minds"),
+        meaning=marked(
+            "Everybody may learn these, such as “healthy”: the variety within groups (l) does not bound how often "
+            "they occur. Only name a value if nothing follows from having it, or from not having it."
+        ),
+    ),
+    "resist": Explained(
+        title=marked("Somebody who knows the method"),
+        meaning=marked(
+            "Who knows how groups are made may learn from which groups were made: it is called a minimality attack. "
+            "One algorithm has a proof that the variety within groups (l) holds nevertheless. It loses more."
+        ),
+    ),
+    "weight": Explained(
+        title=marked("Weight"),
+        meaning=marked(
+            "A column with the weight 2 counts twice in what is lost: it stays more precise, and the others become "
+            "less precise. It does not change what is promised. The usual weight is 1."
+        ),
+    ),
+    "epsilon": Explained(
+        title=marked("Largest influence of one record (epsilon)"),
+        meaning=marked(
+            "Whether a record is in the table changes the chance of any release by a factor of at most e to the "
+            "power of this number: 1 means about 2.7. Smaller is safer, and loses more."
+        ),
+    ),
+    "delta": Explained(
+        title=marked("Chance that it is exceeded (delta)"),
+        meaning=marked(
+            "The probability that the factor is larger nevertheless. It should be smaller than 1 divided by the "
+            "number of records, such as 0.000001."
+        ),
     ),
     "fraction": Explained(
         title="The share of the population",

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from shoal._core.validation import number_in
-from shoal.request.texts import listed_name, replacements_in
+from shoal.request.texts import listed_name, read_set, replacements_in
 
 __all__ = [
     "COUNTED",
@@ -90,6 +90,16 @@ class Plan:
     """Date formats that the user set, by column."""
     privacy: Mapping[str, str] = field(default_factory=lambda: {"k": "5"})
     """The parameters of the models as typed, such as {"k": "10", "l": "3"}."""
+    harmless: tuple[str, ...] = ()
+    """Sensitive values that need no protection; only used with l."""
+    knows: str = ""
+    """The number of quasi-identifiers that an adversary knows, as typed; empty if it is all of them."""
+    sets: tuple[str, ...] = ()
+    """Sets of quasi-identifiers that adversaries know, as in spec files; ignored if a quasi-identifier is in none."""
+    weights: Mapping[str, str] = field(default_factory=dict)
+    """Weights of quasi-identifiers in the loss as typed; 1 if not given."""
+    resist: str = ""
+    """The attack that the algorithm must resist: "minimality", or empty."""
     recoding: str = "generalization"
     """The recoding method."""
     missing_sensitive: str = "error"
@@ -139,6 +149,10 @@ class Plan:
             The folder of the release.
         """
         columns = {key: names for role, key in _ROLE_KEYS.items() if (names := self.names_of(role))}
+        quasi = self.names_of("quasi_identifier")
+        # Sets and numbers of other columns are outdated. Without them all are known, which is stricter.
+        if {name for text in self.sets for name in read_set(text)[0]} == {*quasi}:
+            columns["qi_sets"] = [*self.sets]
         content: dict[str, Any] = {"input": self.shown if source is None else source}
         content |= self._reading
         if self.replaced:
@@ -148,15 +162,22 @@ class Plan:
         # Defaults are omitted, so that spec files stay short.
         if "person" in columns:
             content |= self._persons
-        content |= {"privacy": {name: _parse(text) for name, text in self.privacy.items()}, "recoding": self.recoding}
+        privacy: dict[str, Any] = {name: _parse(text) for name, text in self.privacy.items()}
+        if self.harmless and "l" in privacy:
+            privacy["harmless"] = [*self.harmless]
+        content |= {"privacy": privacy, "recoding": self.recoding}
         if self.algorithm:
             content["algorithm"] = self.algorithm
         if self.missing_sensitive != "error":
             content["missing_sensitive"] = self.missing_sensitive
+        if self.knows.isdecimal() and int(self.knows) < len(quasi):
+            content["knows"] = int(self.knows)
+        if self.resist:
+            content["resist"] = self.resist
         if self.normalize:
             content["normalize"] = True
         # Only quasi-identifiers are coarsened, and only published columns need a date format.
-        known = set(self.names_of("quasi_identifier"))
+        known = set(quasi)
         files = {} if source is None else {name: tree.path for name, tree in self.trees.items()}
         coarsen = {
             listed_name(name): self._with_file(words, files.get(name))
@@ -166,7 +187,9 @@ class Plan:
         lists = {name: self.lists[name] for name in self.names_of("sensitive") if self.lists.get(name)}
         read = {*known, *self.names_of("sensitive"), content.get("order")}
         kept = {name: form for name, form in self.dates.items() if name in read}
-        content |= {key: value for key, value in (("coarsen", coarsen), ("dates", kept), ("lists", lists)) if value}
+        weights = {name: _parse(text) for name, text in self.weights.items() if name in known}
+        of_columns = (("coarsen", coarsen), ("dates", kept), ("lists", lists), ("weights", weights))
+        content |= {key: value for key, value in of_columns if value}
         # The publisher's own notes follow the meaning of a row.
         notes = " ".join(str(one) for one in (self.rows and self.whose, self.report.get("notes")) if one)
         if report := {**self.report, **({"notes": notes} if notes else {})}:

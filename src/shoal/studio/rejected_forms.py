@@ -68,6 +68,8 @@ class _Tag:
     end: int
     after: int
     """Position at which a message can be inserted: after the tag or, for a list, after its last option."""
+    folds: list[_Tag] = field(default_factory=list)
+    """The collapsible parts of the page around it."""
 
     @property
     def field(self) -> str:
@@ -89,10 +91,9 @@ class _Tag:
 
 @dataclass
 class _Form:
-    """A form in a page, with its fields and the collapsible parts of the page around it."""
+    """A form in a page, with its fields."""
 
     tag: _Tag
-    folds: list[_Tag]
     fields: list[_Tag] = field(default_factory=list)
     options: list[tuple[_Tag, _Tag]] = field(default_factory=list)
     """Options of lists, each paired with its list."""
@@ -130,13 +131,13 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
         end = self._at() + len(self.get_starttag_text() or "")
-        found = _Tag(tag, dict(attrs), self._at(), end, end)
+        found = _Tag(tag, dict(attrs), self._at(), end, end, [*self._folds])
         if tag == "main":
             self.content = end
         elif tag == "details":
             self._folds.append(found)
         elif tag == "form":
-            self._form = _Form(found, [*self._folds])
+            self._form = _Form(found)
             self.forms.append(self._form)
         elif self._form is not None and tag in ("input", "select"):
             self._form.fields.append(found)
@@ -188,10 +189,11 @@ def refused_page(page: str, sent: SubmittedForm, message: str | None, *, named: 
         edits.append((place, place, str(_ABOVE.format(visible(message)))))
     if form is not None:
         _fill(form, sent.form)
-        # Unfold the parts around the form, or the message would be hidden.
-        for tag in form.folds:
+        # Unfold the parts around the field or the form, or the message would be hidden.
+        folds = (form.tag if wrong is None else wrong).folds
+        for tag in folds:
             tag.attributes["open"] = None
-        tags = [*form.folds, *form.fields, *(option for option, _ in form.options)]
+        tags = [*folds, *form.fields, *(option for option, _ in form.options)]
         edits += [(tag.start, tag.end, tag.text()) for tag in tags]
     # From the end to the start, so that earlier positions stay valid.
     for start, end, text in sorted(edits, reverse=True):

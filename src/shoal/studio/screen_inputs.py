@@ -164,6 +164,11 @@ def build_equivalents(studio: Studio, plan: Plan) -> equivalents.Equivalents | N
 
 
 def parse_k(plan: Plan) -> int:
-    """Parse the requested k of a plan; 5 if the typed text is not a number."""
+    """Parse the requested k of a plan, or find the k of its differential privacy; 5 if it has neither."""
+    if "epsilon" in plan.privacy:
+        from shoal.models import DifferentialPrivacy
+        from shoal.request.model_words import models_of
+
+        return next(one.k for one in models_of(plan.content()["privacy"]) if isinstance(one, DifferentialPrivacy))
     given = plan.privacy.get("k", "")
     return max(int(given), 1) if given.isdecimal() else 5

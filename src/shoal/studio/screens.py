@@ -1,4 +1,4 @@
-"""The screens of opening, columns, risk, goal and history. Each renders a page, and its form changes the plan.
+"""The screens of opening, columns, risk and history. Each renders a page, and its form changes the plan.
 
 All computation is done by the worker.
 """
@@ -21,12 +21,10 @@ from shoal.studio.pages import page
 from shoal.studio.plan import SINCE_FIRST, Plan
 from shoal.studio.projects import PROJECT, find_projects, load_project
 from shoal.studio.rejected_forms import FieldError
-from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import (
     DEMO,
     build_equivalents,
     check_form,
-    explain_models,
     hash_names,
     inspect_table,
     inspect_with_roles,
@@ -34,7 +32,7 @@ from shoal.studio.screen_inputs import (
     select_name,
 )
 from shoal.studio.state import Studio, Waiting
-from shoal.studio.words import GOALS, ROLES, STEPS
+from shoal.studio.words import ROLES, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,9 +44,7 @@ __all__ = [
     "go_back",
     "choose_language",
     "choose_sheet",
-    "goal",
     "history",
-    "explain_goal",
     "open_demo",
     "open_path",
     "replace_values",
@@ -58,7 +54,6 @@ __all__ = [
     "risk",
     "set_columns",
     "set_fraction",
-    "set_goal",
     "sheets",
     "show_values",
     "spec_text",
@@ -287,7 +282,8 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     # A new date format changes the inspection, which then proposes another role and coarsening.
     redated = {name for name, form_ in dates.items() if before.dates.get(name) != form_}
     # Without a sensitive column only k-anonymity can be required.
-    models = before.privacy if "sensitive" in roles.values() else {"k": before.privacy.get("k", "5")}
+    kept = "sensitive" in roles.values() or "epsilon" in before.privacy
+    models = before.privacy if kept else {"k": before.privacy.get("k", "5")}
     missing = any(one["missing"] and roles[one["name"]] == "sensitive" for one in found["columns"])
     studio.history.change(
         _describe_changes(before.roles, roles),
@@ -420,54 +416,6 @@ def set_fraction(studio: Studio, form: Mapping[str, str]) -> str:
     fraction = f"{share:f}" if given else ""
     studio.history.change(f"Share of the population: {given or 'not known'}", sampling_fraction=fraction)
     return "/risk"
-
-
-def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
-    """Render the choice of the audience and of the privacy models."""
-    inspected = inspect_with_roles(studio, "goal")
-    if isinstance(inspected, Waiting):
-        return inspected
-    plan = studio.plan
-    sensitive = plan.names_of("sensitive")
-    missing = sum(one["missing"] for one in inspected["columns"] if one["name"] in sensitive)
-    return page(
-        "goal.html.j2",
-        studio,
-        step="goal",
-        goals=GOALS,
-        sensitive=sensitive,
-        missing=missing,
-        sentences=explain_models(plan),
-        equivalents=build_equivalents(studio, plan),
-    )
-
-
-def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
-    """Store the privacy models and options of a form."""
-    changed = _with_goal(studio.plan, form)
-    arguments_in(Plan(**{**vars(studio.plan), **changed}).work)  # raises an error if the plan is invalid
-    description = ", ".join(f"{name} = {value}" for name, value in changed["privacy"].items())
-    studio.history.change(f"Goal: {description}", **changed)
-    return "/coarser"
-
-
-def explain_goal(studio: Studio, form: Mapping[str, str]) -> list[str]:
-    """Explain what the goal of a form promises to one person, without storing it."""
-    return explain_models(Plan(**{**vars(studio.plan), **_with_goal(studio.plan, form)}))
-
-
-def _with_goal(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
-    # Diversity and closeness need a sensitive column.
-    names = ("k", "l", "t") if plan.names_of("sensitive") else ("k",)
-    privacy = {name: form[name].strip() for name in names if form.get(name, "").strip()}
-    if not privacy:
-        raise FieldError("Ask for something: the smallest group (k), at least.", field="k")
-    return {
-        "privacy": privacy,
-        "recoding": form.get("recoding", plan.recoding),
-        "missing_sensitive": form.get("missing_sensitive", plan.missing_sensitive),
-        "normalize": "normalize" in form,
-    }
 
 
 def history(studio: Studio, query: Mapping[str, str]) -> str:

@@ -89,20 +89,20 @@ class Goal:
 GOALS = (
     Goal(
         name="public",
-        title="Everybody",
-        meaning="A file for download. Nobody knows who will try what with it, and it cannot be taken back.",
+        title=marked("Everybody"),
+        meaning=marked("A file for download. Nobody knows who will try what with it, and it cannot be taken back."),
         privacy={"k": "10", "l": "3"},
     ),
     Goal(
         name="contract",
-        title="Researchers under a contract",
-        meaning="They promise not to look for anybody, and can be held to it.",
+        title=marked("Researchers under a contract"),
+        meaning=marked("They promise not to look for anybody, and can be held to it."),
         privacy={"k": "5", "l": "2"},
     ),
     Goal(
         name="internal",
-        title="Colleagues",
-        meaning="It stays inside the institution, with people who must keep it to themselves.",
+        title=marked("Colleagues"),
+        meaning=marked("It stays inside the institution, with people who must keep it to themselves."),
         privacy={"k": "3"},
     ),
 )

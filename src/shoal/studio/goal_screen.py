@@ -1,0 +1,189 @@
+"""The screen of the goal: for whom the release is made, the privacy models, and what an adversary knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from shoal._core.validation import number_in
+from shoal.errors import UnsupportedError, UsageError, near_matches
+from shoal.request.texts import listed_names, names_in, read_set
+from shoal.studio.pages import page
+from shoal.studio.rejected_forms import FieldError
+from shoal.studio.requests import arguments_in
+from shoal.studio.screen_inputs import (
+    build_equivalents,
+    check_form,
+    explain_models,
+    hash_names,
+    inspect_with_roles,
+)
+from shoal.studio.state import Studio, Waiting
+from shoal.studio.words import GOALS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shoal.studio.plan import Plan
+
+__all__ = ["explain_goal", "goal", "set_goal"]
+
+_SETS = 3
+"""Smallest number of fields for sets of columns; there is always an empty one."""
+_MAX_SETS = 50
+
+
+def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+    """Render the choice of the audience, of the privacy models and of further wishes."""
+    inspected = inspect_with_roles(studio, "goal")
+    if isinstance(inspected, Waiting):
+        return inspected
+    plan = studio.plan
+    sensitive, quasi = plan.names_of("sensitive"), plan.names_of("quasi_identifier")
+    missing = sum(one["missing"] for one in inspected["columns"] if one["name"] in sensitive)
+    return page(
+        "goal.html.j2",
+        studio,
+        step="goal",
+        goals=GOALS,
+        sensitive=sensitive,
+        quasi=quasi,
+        of=hash_names(quasi),
+        sets=[*plan.sets, *[""] * max(1, _SETS - len(plan.sets))],
+        harmless=listed_names(plan.harmless),
+        missing=missing,
+        sentences=explain_models(plan),
+        equivalents=build_equivalents(studio, plan),
+    )
+
+
+def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
+    """Store the privacy models and options of a form."""
+    changed = _parse_goal(studio.plan, form)
+    description = ", ".join(f"{name} = {value}" for name, value in changed["privacy"].items())
+    # An algorithm that was chosen for another goal gives way to the default one.
+    try:
+        _check(replace(studio.plan, **changed))
+    except UnsupportedError:
+        if not studio.plan.algorithm:
+            raise
+        changed["algorithm"] = ""
+        _check(replace(studio.plan, **changed))
+        description += "; algorithm: the one that fits"
+    studio.history.change(f"Goal: {description}", **changed)
+    return "/coarser"
+
+
+def explain_goal(studio: Studio, form: Mapping[str, str]) -> list[str]:
+    """Explain what the goal of a form promises to one person, without storing it."""
+    return explain_models(replace(studio.plan, **_parse_goal(studio.plan, form)))
+
+
+def _check(plan: Plan) -> None:
+    """Check that an algorithm serves the goal of a plan, and that the proofs of its models hold.
+
+    Raises
+    ------
+    ShoalError
+        If it is not so.
+    """
+    from shoal.request.request import Request
+    from shoal.request.sampling import check_sampling, samples
+
+    request = Request(**{name: value for name, value in arguments_in(plan.work).items() if name != "data"})
+    if samples(request.privacy):
+        check_sampling(request, request.schema)
+    assert request.chosen
+
+
+def _parse_goal(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
+    """Parse a form of the goal; what has no field in it stays as it is."""
+    found = {
+        "privacy": _parse_models(plan, form),
+        "recoding": form.get("recoding", plan.recoding),
+        "missing_sensitive": form.get("missing_sensitive", plan.missing_sensitive),
+        "normalize": "normalize" in form,
+        "resist": form.get("resist", plan.resist),
+    }
+    if "harmless" in form:
+        try:
+            found["harmless"] = names_in("harmless", [form["harmless"]]) if form["harmless"].strip() else ()
+        except UsageError as error:
+            message = "Separate the values by commas, and put a value with a comma in quotes."
+            raise FieldError(message, field="harmless") from error
+    if found["resist"] and "l" not in found["privacy"]:
+        raise FieldError("That needs a bound of the variety within groups (l).", field="l")
+    return found | _parse_knowledge(plan, form) | _parse_weights(plan, form)
+
+
+def _parse_models(plan: Plan, form: Mapping[str, str]) -> dict[str, str]:
+    """Parse the parameters of the models."""
+    # Differential privacy replaces all other models, and has a form of its own.
+    if "epsilon" in form:
+        privacy = {name: form.get(name, "").strip() for name in ("epsilon", "delta")}
+        absent = next((name for name, value in privacy.items() if not value), None)
+        if absent is not None:
+            raise FieldError("Both numbers are needed.", field=absent)
+        others = [*plan.names_of("sensitive"), *plan.names_of("insensitive")]
+        if others:
+            message = (
+                "Differential privacy makes no difference between columns. Choose on the screen Columns that others "
+            )
+            raise FieldError(f"{message}may know {listed_names(others)}, or leave it out.", field="epsilon")
+        return privacy
+    # Diversity and closeness need a sensitive column.
+    names = ("k", "l", "t") if plan.names_of("sensitive") else ("k",)
+    privacy = {name: form[name].strip() for name in names if form.get(name, "").strip()}
+    if not privacy:
+        raise FieldError("Ask for something: the smallest group (k), at least.", field="k")
+    return privacy
+
+
+def _parse_knowledge(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
+    """Parse which quasi-identifiers an adversary knows together: all, any so many of them, or certain sets."""
+    kind, quasi = form.get("known"), plan.names_of("quasi_identifier")
+    if kind is None:
+        return {}
+    if kind == "some":
+        knows = form.get("knows", "").strip()
+        if not knows.isdecimal() or not 1 <= int(knows[:6]) <= len(quasi):
+            raise FieldError(f"How many columns somebody knows must be a number from 1 to {len(quasi)}.", field="knows")
+        return {"knows": knows, "sets": ()}
+    if kind != "sets":
+        return {"knows": "", "sets": ()}
+    # Each set has a field: names, and its own k behind a colon.
+    given = {f"set-{place}": form.get(f"set-{place}", "").strip() for place in range(_MAX_SETS)}
+    given = {field: text for field, text in given.items() if text}
+    if not given:
+        raise FieldError("Name the columns of at least one set.", field="set-0")
+    named: set[str] = set()
+    for field, text in given.items():
+        try:
+            names = read_set(text)[0]
+        except UsageError as error:
+            raise FieldError("Separate the names of columns by commas.", field=field) from error
+        for name in names:
+            if name not in quasi:
+                message = f"The column '{name}' is not one that others may know. {near_matches(name, quasi)}"
+                raise FieldError(message, field=field)
+        named |= {*names}
+    absent = [name for name in quasi if name not in named]
+    if absent:
+        message = f"Nothing would protect {listed_names(absent)}, because no set has it. Add it to a set."
+        raise FieldError(message, field=[*given][-1])
+    return {"knows": "", "sets": tuple(given.values())}
+
+
+def _parse_weights(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
+    """Parse the weights of the quasi-identifiers, which forms number."""
+    quasi, weights = plan.names_of("quasi_identifier"), dict(plan.weights)
+    if not any(name.startswith("weight-") for name in form):
+        return {}
+    check_form(form, quasi)
+    for place, name in enumerate(quasi):
+        text = form.get(f"weight-{place}", weights.get(name, "")).strip()
+        number = number_in(text) if text else 1
+        if isinstance(number, str) or not 0 < number <= 1_000:
+            raise FieldError("A weight must be a number above 0 and at most 1,000.", field=f"weight-{place}")
+        weights[name] = text
+    return {"weights": {name: text for name, text in weights.items() if text and number_in(text) != 1}}

@@ -1,0 +1,140 @@
+"""The screen of the goal: what an adversary knows, harmless values, weights, and differential privacy."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import pytest
+
+from shoal.studio.plan import Plan
+
+from .conftest import SECRET
+
+GOAL = {"k": "3", "l": "2", "recoding": "suppression"}
+
+
+def _certificate(home, name="made"):
+    return json.loads((home / name / "certificate.json").read_text())
+
+
+def _shown(browser):
+    return re.sub(r"\\\n +", "", html.unescape(browser.look("/goal").text))
+
+
+def _marker(browser):
+    found = re.search('id="goal"><input type="hidden" name="of" value="([^"]*)"', browser.look("/goal").text)
+    return {"of": found.group(1)}
+
+
+def test_what_somebody_knows_is_protected_and_shown_as_a_command(browser, home):
+    browser.decided()
+    browser.send("/goal", {**GOAL, "known": "some", "knows": "2"})
+    shown = _shown(browser)
+    assert "--knows 2" in shown
+    assert "knows=2" in shown
+    assert 'value="some" checked' in shown
+    assert "any 2" in shown, "the sentences about one person name it"
+    browser.send("/publish", {"folder": "made"})
+    assert {one["knows"] for one in _certificate(home)["requested"]} == {2}
+    # A card of the same screen keeps what somebody knows.
+    browser.send("/goal", {"k": "5", "l": "2", "recoding": "suppression", "missing_sensitive": "error"})
+    assert browser.studio.plan.content()["knows"] == 2
+    browser.send("/goal", {**GOAL, "known": "sets", "set-0": "age, gender:4", "set-2": "zip"})
+    assert "--qi-set 'age, gender:4' --qi-set zip" in _shown(browser)
+    assert "knows" not in browser.studio.plan.content()
+    # A column that joins them is in no set, so that all columns count as known, which is stricter.
+    browser.send("/columns", {"role-0": "quasi_identifier"})
+    assert "qi_sets" not in browser.studio.plan.content()["columns"]
+
+
+def test_harmless_values_a_proof_and_weights(browser, home):
+    browser.decided()
+    harmless = f"{SECRET}-disease-0"
+    goal = {**GOAL, "k": "2", **_marker(browser)}
+    browser.send("/goal", {**goal, "harmless": harmless, "weight-0": "2", "weight-1": "1"})
+    shown = _shown(browser)
+    assert f"--harmless {harmless}" in shown
+    assert "--weight age=2" in shown
+    assert browser.studio.plan.weights == {"age": "2"}
+    browser.send("/publish", {"folder": "made"})
+    requested = _certificate(home)["requested"]
+    assert [one["harmless"] for one in requested if "harmless" in one] == [[harmless]]
+    browser.send("/goal", {**goal, "harmless": "", "weight-0": "", "resist": "minimality"})
+    assert "--resist minimality" in _shown(browser)
+    browser.send("/publish", {"folder": "proof"})
+    assert '"transparent"' in (home / "proof.private/certificate.json").read_text()
+
+
+def test_an_algorithm_of_another_goal_gives_way(browser):
+    browser.decided()
+    browser.send("/compare/algorithm", {"algorithm": "hilbert"})
+    browser.send("/goal", {**GOAL, "resist": "minimality"})
+    assert browser.studio.plan.algorithm == ""
+    assert "algorithm: the one that fits" in browser.studio.history.steps[-1][0]
+
+
+def test_differential_privacy_is_a_goal_of_its_own(browser, home):
+    rows = "".join(f"{'FM'[row % 2]},{row % 3}\n" for row in range(3000))
+    (home / "large.csv").write_text("sex,region\n" + rows)
+    browser.decided()
+    wish = {"epsilon": "1", "delta": "0.001", "recoding": "generalization"}
+    refused = browser.send("/goal", wish)
+    assert refused.status_code == 422
+    assert "others may know disease, or leave it out" in refused.text
+    browser.send("/open", {"path": "large.csv"})
+    browser.send("/columns", {"role-0": "quasi_identifier", "role-1": "quasi_identifier"})
+    answer = browser.send("/goal", wish)
+    assert answer.url.path == "/coarser"
+    assert "--epsilon 1 --delta 0.001" in _shown(browser)
+    assert browser.send("/compare", {"k": "3,5"}).status_code == 422
+    browser.send("/columns", {"role-0": "quasi_identifier", "role-1": "quasi_identifier"})
+    browser.send("/publish", {"folder": "drawn"})
+    certificate = _certificate(home, "drawn")
+    assert [one["model"] for one in certificate["requested"]] == ["differential privacy"]
+    assert 0 < certificate["output"]["files"]["release.csv"]["rows"] < 3000
+    # The form of the numbers returns to groups.
+    browser.send("/goal", {"k": "3", "recoding": "generalization"})
+    assert browser.studio.plan.privacy == {"k": "3"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"known": "some", "knows": "4"}, "knows"),
+        ({"known": "some", "knows": "²"}, "knows"),
+        ({"known": "sets"}, "set-0"),
+        ({"known": "sets", "set-1": "age, zp"}, "set-1"),
+        ({"known": "sets", "set-0": 'age, "zip'}, "set-0"),
+        ({"known": "sets", "set-0": "age", "set-2": "zip"}, "set-2"),
+        ({"harmless": '"a'}, "harmless"),
+        ({"weight-1": "much"}, "weight-1"),
+        ({"weight-1": "nan"}, "weight-1"),
+        ({"weight-0": "-1"}, "weight-0"),
+        ({"l": "", "resist": "minimality"}, "l"),
+        ({"resist": "magic"}, None),
+        ({"epsilon": "1", "delta": ""}, "delta"),
+        ({"epsilon": "1", "delta": "2"}, "epsilon"),
+    ],
+)
+def test_a_wrong_field_says_so_and_changes_nothing(browser, wrong, field):
+    browser.decided()
+    marker = _marker(browser)
+    before = browser.studio.plan
+    # Differential privacy has a form of its own.
+    answer = browser.send("/goal", wrong if "epsilon" in wrong else {**GOAL, **marker, **wrong})
+    assert answer.status_code == 422
+    assert browser.studio.plan == before
+    if field is None:
+        assert 'id="refused"' in answer.text
+    else:
+        assert re.search(rf'<input[^>]* name="{field}"[^>]* aria-invalid="true"', answer.text)
+        assert answer.text.count('<details class="more" open') == (field != "l"), "no error is folded away"
+
+
+def test_a_project_of_somebody_else_cannot_break_the_screen():
+    roles = {"age": "quasi_identifier", "zip": "quasi_identifier"}
+    content = Plan(roles=roles, knows="many", sets=("age", "name"), weights={"name": "2"}).content()
+    assert not {"knows", "weights"} & {*content}
+    assert "qi_sets" not in content["columns"]
