@@ -162,6 +162,7 @@ def test_what_the_risk_and_the_columns_show_runs(home, monkeypatch):
 def test_what_the_comparison_shows_asks_for_the_levels(monkeypatch):
     roles = {"age": "quasi_identifier", "x,y": "quasi_identifier", "disease": "sensitive"}
     plan = Plan(shown="t.csv", roles=roles, privacy={"k": "10", "l": "3", "t": "0.3"}, coarsen={"age": "bins:10"})
+    plan = replace(plan, harmless=("healthy",))
     same = of_comparing(plan, k=[3, 5], l=[1, 2], output="out")
     asked = []
     assert callable(shoal.tradeoff), "the real one is what is put back"
@@ -184,6 +185,7 @@ def test_what_the_comparison_shows_asks_for_the_levels(monkeypatch):
         assert (list(k), list(l)) == ([3, 5], [1, 2])
         assert request.quasi_identifiers == ("age", "x,y")
         assert [type(one).__name__ for one in request.privacy][-1] == "TCloseness"
+        assert request.requirement.harmless == ("healthy",)
         assert request.coarsen == {"age": shoal.Bins(10)}
 
 

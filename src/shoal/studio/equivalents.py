@@ -123,11 +123,13 @@ def of_comparing(plan: Plan, *, k: Sequence[int], l: Sequence[int], output: str)
     levels = {name: list(one) for name, one in (("k", k), ("l", l)) if one}
     options = [(flag(f"levels.{name}"), ",".join(map(str, one))) for name, one in levels.items()]
     made = arguments_in(plan.work)
-    # The compared levels replace the models of the plan for k and l; the other models stay.
-    kept = [one for one in made["privacy"] if not isinstance(one, KAnonymity | LDiversity)]
+    # The compared levels replace the models of the plan for k and l; the others, and harmless values, stay.
+    kept = [one for one in made["privacy"] if not isinstance(one, KAnonymity if l else KAnonymity | LDiversity)]
     arguments = {name: one for name, one in made.items() if name not in ("data", "privacy")}
     arguments |= levels | ({"privacy": kept} if kept else {})
-    others = {name: value for name, value in content["privacy"].items() if name not in levels}
+    others = {name: value for name, value in content["privacy"].items() if name not in ("k", "l")}
+    if not l:
+        others.pop("harmless", None)
     after = ["print(*found.sentences(), sep='\\n')"]
     return Equivalents(
         command=_first(plan) + _asking("tradeoff", {**content, "privacy": others}, options),

@@ -88,11 +88,12 @@ def _check(plan: Plan) -> None:
         If it is not so.
     """
     from shoal.request.request import Request
-    from shoal.request.sampling import check_sampling, samples
+    from shoal.request.sampling import check_sampling
 
     request = Request(**{name: value for name, value in arguments_in(plan.work).items() if name != "data"})
-    if samples(request.privacy):
-        check_sampling(request, request.schema)
+    sampling = request.requirement.sampling
+    if sampling is not None:
+        check_sampling(request, request.schema, sampling)
     assert request.chosen
 
 

@@ -239,8 +239,9 @@ def compare(
     from shoal.verbs.tradeoff import tradeoff
 
     asked = arguments_in(content)
-    # The compared levels replace the models for k and l; the other models apply to every level.
-    others = [model for model in asked.pop("privacy") if not isinstance(model, KAnonymity | LDiversity)]
+    # The compared levels replace the models for k and l; the others, and harmless values, apply to every level.
+    replaced = KAnonymity if l else KAnonymity | LDiversity
+    others = [model for model in asked.pop("privacy") if not isinstance(model, replaced)]
     found = tradeoff(asked.pop("data"), k=list(k), l=list(l) or None, privacy=others, progress=progress, **asked)
     return {
         "columns": found.columns(),
