@@ -94,13 +94,14 @@ def _check(plan: Plan) -> None:
     sampling = request.requirement.sampling
     if sampling is not None:
         check_sampling(request, request.schema, sampling)
-    assert request.chosen
+    _ = request.chosen  # raises an error if no algorithm serves it
 
 
 def _parse_goal(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
     """Parse a form of the goal; what has no field in it stays as it is."""
-    found = {
-        "privacy": _parse_models(plan, form),
+    privacy = _parse_models(plan, form)
+    found: dict[str, Any] = {
+        "privacy": privacy,
         "recoding": form.get("recoding", plan.recoding),
         "missing_sensitive": form.get("missing_sensitive", plan.missing_sensitive),
         "normalize": "normalize" in form,
@@ -112,7 +113,7 @@ def _parse_goal(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
         except UsageError as error:
             message = "Separate the values by commas, and put a value with a comma in quotes."
             raise FieldError(message, field="harmless") from error
-    if found["resist"] and "l" not in found["privacy"]:
+    if found["resist"] and "l" not in privacy:
         raise FieldError("That needs a bound of the variety within groups (l).", field="l")
     return found | _parse_knowledge(plan, form) | _parse_weights(plan, form)
 
