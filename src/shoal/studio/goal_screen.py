@@ -40,6 +40,7 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         return inspected
     plan = studio.plan
     sensitive, quasi = plan.names_of("sensitive"), plan.names_of("quasi_identifier")
+    # The treatment of missing sensitive values is a question only if there are some.
     missing = sum(one["missing"] for one in inspected["columns"] if one["name"] in sensitive)
     return page(
         "goal.html.j2",
@@ -94,7 +95,8 @@ def _check(plan: Plan) -> None:
     sampling = request.requirement.sampling
     if sampling is not None:
         check_sampling(request, request.schema, sampling)
-    _ = request.chosen  # raises an error if no algorithm serves it
+    # The choice raises an error if no algorithm serves the goal.
+    _ = request.chosen
 
 
 def _parse_goal(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
@@ -107,6 +109,7 @@ def _parse_goal(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
         "normalize": "normalize" in form,
         "resist": form.get("resist", plan.resist),
     }
+    # Values are listed as names of columns are: a comma separates them, quotes protect one.
     if "harmless" in form:
         try:
             found["harmless"] = names_in("harmless", [form["harmless"]]) if form["harmless"].strip() else ()
@@ -169,6 +172,7 @@ def _parse_knowledge(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
                 message = f"The column '{name}' is not one that others may know. {near_matches(name, quasi)}"
                 raise FieldError(message, field=field)
         named |= {*names}
+    # A quasi-identifier in no set would be published without protection.
     absent = [name for name in quasi if name not in named]
     if absent:
         message = f"Nothing would protect {listed_names(absent)}, because no set has it. Add it to a set."
@@ -179,6 +183,7 @@ def _parse_knowledge(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
 def _parse_weights(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
     """Parse the weights of the quasi-identifiers, which forms number."""
     quasi, weights = plan.names_of("quasi_identifier"), dict(plan.weights)
+    # Cards of audiences have no such fields and keep the weights.
     if not any(name.startswith("weight-") for name in form):
         return {}
     check_form(form, quasi)
