@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -273,3 +274,20 @@ def test_a_ledger_from_a_backup_and_another_key(shoal: Any, ledger: Path, quarte
     again = shoal("republish", "key", "rotate", ledger, "--key", moved, "--json")
     assert again.json["key"] == str(moved)
     assert "lies beside" not in again.err
+
+
+def test_people_are_erased_by_options_and_by_standard_input(
+    shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shoal("republish", "publish", ledger, quarters[0], "-o", tmp_path / "out1").code == 0
+    found = shoal("republish", "erase", ledger, "--id", f"{SECRET}-3")
+    assert (found.code, "has 1 erased people in all" in " ".join(found.out.split())) == (0, True)
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{SECRET}-4\n\n{SECRET}-5\n"))
+    found = shoal("republish", "erase", ledger, "--id", "-", "--id", f"{SECRET}-3", "--json")
+    assert found.json == {"series": "admissions", "erased": 3}
+    refused = shoal("republish", "publish", ledger, quarters[0], "-o", tmp_path / "out2")
+    assert (refused.code, "3 of 60 people were erased" in " ".join(refused.err.split())) == (2, True)
+    assert SECRET not in refused.err
+    unknown = shoal("republish", "erase", ledger, "--id", f"{SECRET}-99")
+    assert (unknown.code, "does not know 1 of 1" in " ".join(unknown.err.split())) == (2, True)
+    assert shoal("republish", "verify", ledger).code == 0

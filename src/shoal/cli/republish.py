@@ -126,6 +126,15 @@ Last = Annotated[
     option("--last", metavar="NUMBER", help="The last published release, if the anchor is lost.", min=1),
 ]
 Unpublished = Annotated[bool, option("--unpublished", help="Confirm that no one outside has seen the release.")]
+Erased = Annotated[
+    list[str],
+    option(
+        "--id",
+        metavar="VALUE",
+        help="The id of a person to erase. Repeat the option, or give '-' to read ids from standard input, one per "
+        "line, which keeps them out of the shell's history.",
+    ),
+]
 Folders = Annotated[
     list[Path] | None,
     argument(metavar="[OUT]...", help="The current folders of the releases. Default: where they were written."),
@@ -374,6 +383,40 @@ def rollback(
 
         terminal.say("Its folders are still there; remove them:")
         terminal.say(*(path_line("folder", one) for one in (taken.folder, private_folder(taken.folder))))
+
+
+@republish.add
+def erase(
+    context: click.Context,
+    *,
+    address: LedgerAddress,
+    series: SeriesName = None,
+    ids: Erased,
+    key: Key = None,
+    anchor: Anchor = None,
+    wait: Wait = 30.0,
+    json: options.Json = None,
+) -> None:
+    """Erase people from the ledger; they cannot be published in the series again.
+
+    Their signatures and values go. A keyed hash of each id stays, so that a later release refuses them.
+
+    Example: shoal republish erase releases.db --series admissions --id -
+    """
+    terminal: Terminal = context.obj
+    named = [one for one in ids if one != "-"]
+    if "-" in ids:
+        named += [line for line in click.get_text_stream("stdin").read().splitlines() if line.strip()]
+    with _opened(terminal, address, key, anchor, wait) as ledger:
+        chosen = _chosen(ledger, series)
+        erased = chosen.erase(named)
+    if terminal.json:
+        terminal.result({"series": chosen.name, "erased": erased})
+        return
+    terminal.say(
+        plain(f"Erased. The series '{chosen.name}' has {erased} erased people in all."),
+        "Published folders, private folders and backups of the ledger still have what they had. Make a new backup.",
+    )
 
 
 @republish.add

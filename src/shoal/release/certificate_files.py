@@ -145,4 +145,5 @@ class SeriesFile(PublicSeriesFile):
     seed: int | None
     randomness: str
     input: Facts
+    erased: int
     seconds: Mapping[str, float]

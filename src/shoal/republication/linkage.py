@@ -32,6 +32,7 @@ __all__ = [
     "LinkedTable",
     "find_absent_people",
     "to_canonical_text",
+    "to_identity_text",
     "link",
     "hash_spellings",
 ]
@@ -152,6 +153,7 @@ class LinkedTable:
         # Signatures by the value codes of the memory.
         sets = [code_of[made.signatures[n]].astype(np.int32) for n in range(len(made.signatures))]
         after = Memory(
+            erased=self.memory.erased,
             values=values,
             value_releases=value_releases,
             signatures=made.signatures.of(()).extend(sets),
@@ -169,6 +171,7 @@ class LinkedTable:
             "left": int(left.sum()),
             "changed_quasi_identifiers": int(changed),
             "missing_sensitive": self.dropped,
+            "erased": len(self.memory.erased),
         }
         return after, counts
 
@@ -248,6 +251,7 @@ def link(
     new = np.flatnonzero(known < 0)
     spellings = memory.persons.records["spelling"][known] if len(memory.persons) else np.zeros_like(people.words)
     spellings[new] = hash_spellings(ids.gather(rows[new]), people.of(new), keys)
+    _check_not_erased(memory.find_erased(people.ids) | ((known < 0) & np.isin(spellings, memory.erased["spelling"])))
     _check_spellings(known, spellings, memory)
     frame = frame.select(columns.quasi_identifiers + columns.sensitive)[rows]
     # Sensitive values: those of the memory first, then the new ones in alphabetical order.
@@ -355,6 +359,17 @@ def hash_spellings(ids: pl.Series, people: Pseudonyms, keys: SeriesKeys) -> NDAr
     other = np.flatnonzero((plain != ids).to_numpy())
     hashes[other] = keys.pseudonymize(plain.gather(other)).ids[:, 0]
     return hashes
+
+
+def _check_not_erased(erased: NDArray[np.bool_]) -> None:
+    """Check that no erased person is in a table."""
+    count = int(erased.sum())
+    if count:
+        raise DataError(
+            f"{count} of {len(erased)} people were erased from the series, and must not return: they would get another "
+            "set of values, and the releases together could betray them. Leave their rows out of the table, and see "
+            "that later tables do not have them either."
+        )
 
 
 def _check_spellings(known: NDArray[np.int64], spellings: NDArray[np.uint64], memory: Memory) -> None:

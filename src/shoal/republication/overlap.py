@@ -67,10 +67,12 @@ def check_overlap(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
                 continue
             # Compare exact ids, then normalized spellings.
             keys = store.derive_keys(other)
-            persons = read_memory(connection, other, keys, after=other.latest).persons
+            memory = read_memory(connection, other, keys, after=other.latest)
             pseudonyms = keys.pseudonymize(ids)
-            same = persons.find(pseudonyms.ids) >= 0
-            shared = same | np.isin(hash_spellings(ids, pseudonyms, keys), persons.records["spelling"])
+            # The releases of the other series still show the people who were erased from it.
+            same = (memory.persons.find(pseudonyms.ids) >= 0) | memory.find_erased(pseudonyms.ids)
+            held = np.concatenate((memory.persons.records["spelling"], memory.erased["spelling"]))
+            shared = same | np.isin(hash_spellings(ids, pseudonyms, keys), held)
             if shared.any():
                 # The message reports counts and the name of the series, never ids.
                 how = "" if same.any() else ", with ids that are written in another way"

@@ -73,6 +73,8 @@ class PublicationCertificate:
     """The guarantee of the series, and the adversary that it holds against, in words."""
     seconds: Mapping[str, float]
     """Wall time of each step."""
+    erased: int = 0
+    """Number of people who were erased from the series before this release."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Hash and number of rows of each written file; empty if the release is only in memory."""
 
@@ -95,6 +97,7 @@ class PublicationCertificate:
             "randomness": "the operating system" if self.seed is None else "reproducible from the seed and the ledger",
             # Facts about the input are private.
             "input": dict(self.input),
+            "erased": self.erased,
             "columns": self.columns,
             "requested": [{"model": "m-invariance", "m": self.m}],
             "achieved": dict(self.achieved),

@@ -12,10 +12,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from shoal.republication.ledger.memory import Memory
     from shoal.republication.ledger.records import RecordedSeries
     from shoal.republication.publication import PublicationCertificate
 
-__all__ = ["check_stands", "describe_counts", "merge_files", "refuse_unknown_releases"]
+__all__ = ["check_latest", "check_stands", "describe_counts", "merge_files", "refuse_unknown_releases"]
+
+
+def check_latest(series: RecordedSeries, memory: Memory) -> None:
+    """Check that the last release can be taken back, and that an earlier memory has the tombstones of erased people."""
+    if series.latest is None:
+        raise LedgerError(f"The series '{series.name}' has no release to take back.")
+    last = series.releases[-1]
+    if last.state == "withdrawn":
+        raise LedgerError(
+            f"Release {last.number} of the series '{series.name}' was taken back already, and the ledger remembers "
+            "how to take back one release only. Publish the next one."
+        )
+    if last.state == "lost":
+        raise LedgerError(
+            f"Release {last.number} of the series '{series.name}' was published, and the ledger lost what it knew of "
+            "it: there is nothing to take back."
+        )
+    if series.before(last.number) is None and len(memory.erased):
+        raise LedgerError(
+            f"The series '{series.name}' has no earlier release, and {len(memory.erased)} people were erased from it: "
+            "without this release the ledger would forget that they must not return. Start another series."
+        )
 
 
 def check_stands(series: RecordedSeries, certificate: PublicationCertificate) -> None:

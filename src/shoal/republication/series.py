@@ -18,6 +18,7 @@ from shoal.io import check_free, staged_folder
 from shoal.pipeline.input import open_data
 from shoal.pipeline.input_hash import compute_input_hash
 from shoal.release.certificate_files import FORMAT
+from shoal.republication.erasure import erase_people, parse_ids
 from shoal.republication.guarantee import describe_guarantee
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.advice import RECOVER, TAKE_BACK
@@ -29,7 +30,13 @@ from shoal.republication.linkage import NO_ROWS_HINT, link
 from shoal.republication.lookalikes import describe_doubtful_ids
 from shoal.republication.overlap import check_overlap
 from shoal.republication.publication import Publication, PublicationCertificate, PublicationFiles
-from shoal.republication.release_checks import check_stands, describe_counts, merge_files, refuse_unknown_releases
+from shoal.republication.release_checks import (
+    check_latest,
+    check_stands,
+    describe_counts,
+    merge_files,
+    refuse_unknown_releases,
+)
 from shoal.republication.release_stages import generalize_and_recode, verify_publication
 from shoal.republication.series_audit import SeriesAudit, audit_series
 from shoal.table import KEYED
@@ -377,12 +384,46 @@ class Series(Unpicklable):
             with store.database.open_for_writing() as connection:
                 # Only the last release can be taken back, because only one earlier memory is kept.
                 series = self._read_series(connection)
-                self._check_latest(series)
-                after = journal.take_back(connection, series, store.derive_keys(series), keep=True)
+                keys = store.derive_keys(series)
+                check_latest(series, read_memory(connection, series, keys, after=series.latest))
+                after = journal.take_back(connection, series, keys, keep=True)
                 store.expect(after)
             # After the commit, the anchor holds the confirmed state.
             store.confirm()
         return after.releases[-1]
+
+    def erase(self, ids: object) -> int:
+        """Erase people from the ledger, such as on their request. They cannot be published in the series again.
+
+        Their signatures and values go from every memory of the ledger. A keyed hash of each id stays as a tombstone,
+        so that a later release with such a person is refused. Published files, other copies and backups of the ledger
+        are not changed.
+
+        Parameters
+        ----------
+        ids : sequence
+            The ids of the people, as in the tables of the series. An id that was erased already is ignored.
+
+        Returns
+        -------
+        int
+            Number of people who are erased from the series in all.
+
+        Raises
+        ------
+        DataError
+            If the series does not know one of them; nothing is erased.
+        """
+        texts, store = parse_ids(ids), self._store
+        with store.lock_for_publishing():
+            with store.database.open_for_writing() as connection:
+                series = self._read_series(connection)
+                after = erase_people(connection, series, texts, store.derive_keys(series))
+                store.expect(after)
+            store.confirm()
+            with store.database.open_for_reading() as connection:
+                _, memory = self._read_memory(connection)
+        return len(memory.erased)
 
     def add_files(
         self,
@@ -418,22 +459,6 @@ class Series(Unpicklable):
                 journal.advance(connection, series, after, keys)
                 store.expect(after)
             store.confirm()
-
-    def _check_latest(self, series: RecordedSeries) -> None:
-        """Check that the last release can be taken back."""
-        if series.latest is None:
-            raise LedgerError(f"The series '{self.name}' has no release to take back.")
-        last = series.releases[-1]
-        if last.state == "withdrawn":
-            raise LedgerError(
-                f"Release {last.number} of the series '{self.name}' was taken back already, and the ledger remembers "
-                "how to take back one release only. Publish the next one."
-            )
-        if last.state == "lost":
-            raise LedgerError(
-                f"Release {last.number} of the series '{self.name}' was published, and the ledger lost what it knew of "
-                "it: there is nothing to take back."
-            )
 
     def _read_series(self, connection: sa.Connection) -> RecordedSeries:
         """Read the record of the series."""
@@ -529,6 +554,7 @@ class Series(Unpicklable):
             m=self.m,
             parameters=release.parameters,
             seed=seed,
+            erased=release.counts["erased"],
             input={
                 "rows": opened.frame.height,
                 "rows_left_out": opened.frame.height - linked.table.rows,

@@ -11,7 +11,7 @@ back.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hmac import compare_digest
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from shoal.errors import LedgerError
-from shoal.republication.ledger.persons import Persons
+from shoal.republication.ledger.persons import TOMBSTONE, Persons
 from shoal.republication.ledger.records import EDITED, to_canonical_json
 from shoal.republication.ledger.tables import MEMORY
 from shoal.republication.m_invariance.signatures import Signatures
@@ -27,10 +27,21 @@ from shoal.republication.m_invariance.signatures import Signatures
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from shoal.republication.ledger.keys import SeriesKeys
     from shoal.republication.ledger.records import RecordedRelease, RecordedSeries
 
-__all__ = ["Memory", "decrypt_pieces", "compute_digest", "encrypt_pieces", "is_kept", "read_memory", "write_pieces"]
+__all__ = [
+    "Memory",
+    "compute_digest",
+    "decrypt_pieces",
+    "encrypt_pieces",
+    "is_kept",
+    "read_memory",
+    "rewrite_pieces",
+    "write_pieces",
+]
 
 _TAG = 16
 """Length of the AES-SIV tag before a text; it depends on the whole text and the associated data."""
@@ -49,7 +60,9 @@ class Memory:
     signature_releases: tuple[int, ...]
     """The release that introduced each signature."""
     persons: Persons
-    """Every person who was ever published."""
+    """Every person who was ever published, except for erased ones."""
+    erased: NDArray[np.void] = field(default_factory=lambda: np.empty(0, dtype=TOMBSTONE))
+    """A tombstone of each erased person."""
 
     @classmethod
     def empty(cls) -> Memory:
@@ -82,6 +95,7 @@ class Memory:
             signatures=Signatures.of(()).extend([np.array(one, dtype=np.int32) for one in held["signatures"]]),
             signature_releases=tuple(held["signature_releases"]),
             persons=persons,
+            erased=np.array([((high, low), *rest) for high, low, *rest in held.get("erased", [])], dtype=TOMBSTONE),
         )
 
     def to_pieces(self) -> list[bytes]:
@@ -93,8 +107,32 @@ class Memory:
             "signatures": sets,
             "signature_releases": self.signature_releases,
             "people": len(self.persons),
+            "erased": [[*one["id"].tolist(), int(one["spelling"]), int(one["release"])] for one in self.erased],
         }
         return [to_canonical_json(general).encode(), *self.persons.to_pieces()]
+
+    def erase(self, ids: NDArray[np.uint64], spellings: NDArray[np.uint64], number: int) -> Memory:
+        """Remove people, and keep a tombstone of each.
+
+        Parameters
+        ----------
+        ids : array
+            Hashes of their ids, in two columns.
+        spellings : array
+            Hash of each id in its normalized spelling.
+        number : int
+            The release after which this memory was written.
+        """
+        fresh = ~self.find_erased(ids)
+        stones = np.zeros(int(fresh.sum()), dtype=TOMBSTONE)
+        stones["id"], stones["spelling"], stones["release"] = ids[fresh], spellings[fresh], number
+        known = self.persons.find(ids)
+        return replace(self, persons=self.persons.drop(known[known >= 0]), erased=np.concatenate((self.erased, stones)))
+
+    def find_erased(self, ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Find the ids of erased people, by their hashes."""
+        # Half of the hash suffices: 64 bits, without the key of which a collision cannot be searched for.
+        return np.isin(ids[:, 0], self.erased["id"][:, 0])
 
     def __repr__(self) -> str:
         return f"Memory(signatures={len(self.signatures)}, persons={len(self.persons)})"
@@ -123,6 +161,14 @@ def write_pieces(connection: sa.Connection, series: RecordedSeries, number: int,
             for place, piece in enumerate(pieces)
         ],
     )
+
+
+def rewrite_pieces(connection: sa.Connection, series: RecordedSeries, number: int, pieces: Sequence[bytes]) -> None:
+    """Replace the pieces of the memory after a release by at most as many others."""
+    own = (MEMORY.c.series == series.id, MEMORY.c.release == number)
+    for place, piece in enumerate(pieces):
+        connection.execute(MEMORY.update().where(*own, MEMORY.c.part == place).values(content=piece))
+    connection.execute(MEMORY.delete().where(*own, MEMORY.c.part >= len(pieces)))
 
 
 def read_memory(

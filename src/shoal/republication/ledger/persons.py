@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["RECORD", "Persons"]
+__all__ = ["RECORD", "TOMBSTONE", "Persons"]
 
 RECORD = np.dtype(
     [
@@ -25,6 +25,14 @@ RECORD = np.dtype(
     ]
 )
 """Record of one person in the ledger; its layout is part of the ledger's format."""
+TOMBSTONE = np.dtype(
+    [
+        ("id", "<u8", (2,)),  # keyed hash of the id
+        ("spelling", "<u8"),  # keyed hash of the id without what differs between ways to write it
+        ("release", "<u4"),  # the release after which the memory forgot the person
+    ]
+)
+"""What is left of an erased person, so that the person cannot return as a new one."""
 _ROW = np.dtype([("id", "<u8", (2,)), ("record", RECORD)])
 _ROWS = 20_000
 """People per piece, which then has less than a megabyte."""
@@ -91,6 +99,10 @@ class Persons:
         # Keep the order of the hashes.
         order = np.lexsort((all_ids[:, 1], all_ids[:, 0]))
         return Persons(ids=all_ids[order], records=np.concatenate((self.records, records))[order])
+
+    def drop(self, where: NDArray[np.int64]) -> Persons:
+        """Remove the people at some indices."""
+        return Persons(ids=np.delete(self.ids, where, axis=0), records=np.delete(self.records, where))
 
     def replace_records(self, where: NDArray[np.int64], records: NDArray[np.void]) -> Persons:
         """Replace the records at some indices."""

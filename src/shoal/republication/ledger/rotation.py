@@ -10,10 +10,9 @@ from shoal.errors import InternalError, LedgerError
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.anchor import Anchor, read_heads
 from shoal.republication.ledger.keys import LedgerKey, get_pending_path
-from shoal.republication.ledger.memory import compute_digest, decrypt_pieces, encrypt_pieces
+from shoal.republication.ledger.memory import compute_digest, decrypt_pieces, encrypt_pieces, rewrite_pieces
 from shoal.republication.ledger.records import list_series
 from shoal.republication.ledger.store import read_facts, write_facts
-from shoal.republication.ledger.tables import MEMORY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,8 +86,6 @@ def _renew(connection: sa.Connection, store: Store, name: str, secrets: Secrets)
         if pieces:
             renewed = encrypt_pieces(pieces, release.number, new)
             release = replace(release, memory_digest=compute_digest(renewed, new))  # noqa: PLW2901
-            for place, piece in enumerate(renewed):
-                where = (MEMORY.c.series == series.id, MEMORY.c.release == release.number, MEMORY.c.part == place)
-                connection.execute(MEMORY.update().where(*where).values(content=piece))
+            rewrite_pieces(connection, series, release.number, renewed)
         releases.append(release)
     journal.advance(connection, series, series.with_releases(releases, new), new)

@@ -1,0 +1,104 @@
+"""Erasure of people from the ledger: their signatures and values go, and a keyed tombstone stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from shoal.errors import DataError, ParameterError
+from shoal.republication.ledger import journal
+from shoal.republication.ledger.memory import (
+    Memory,
+    compute_digest,
+    decrypt_pieces,
+    encrypt_pieces,
+    read_memory,
+    rewrite_pieces,
+)
+from shoal.republication.linkage import hash_spellings, to_identity_text
+
+if TYPE_CHECKING:
+    import polars as pl
+    import sqlalchemy as sa
+
+    from shoal.republication.ledger.keys import Pseudonyms, SeriesKeys
+    from shoal.republication.ledger.records import RecordedSeries
+
+__all__ = ["erase_people", "parse_ids"]
+
+
+def parse_ids(ids: object) -> pl.Series:
+    """Parse the ids of people: a value, or an iterable or a column of values, as in the tables of the series."""
+    import polars as pl
+
+    if isinstance(ids, pl.Series):
+        values = ids
+    elif isinstance(ids, str) or not isinstance(ids, Iterable):
+        values = pl.Series([ids])
+    else:
+        try:
+            values = pl.Series(list(ids))
+        except (TypeError, pl.exceptions.PolarsError):
+            raise ParameterError("The 'ids' parameter of erase must have ids of one type only.") from None
+    texts = to_identity_text(values)
+    if not len(texts) or texts.is_null().any() or (texts.str.strip_chars() == "").any():
+        raise ParameterError("The 'ids' parameter of erase must name people: at least one, and no blank or missing id.")
+    return texts.unique()
+
+
+def erase_people(connection: sa.Connection, series: RecordedSeries, ids: pl.Series, keys: SeriesKeys) -> RecordedSeries:
+    """Replace what every kept memory of a series holds of some people by tombstones, and seal the releases again.
+
+    Parameters
+    ----------
+    connection : Connection
+        A writing transaction.
+    series : RecordedSeries
+        The series.
+    ids : polars.Series
+        The ids as text.
+    keys : SeriesKeys
+        The keys of the series.
+
+    Returns
+    -------
+    RecordedSeries
+        The series after.
+
+    Raises
+    ------
+    DataError
+        If the series does not know one of them; nothing is erased.
+    """
+    people = keys.pseudonymize(ids)
+    spellings = hash_spellings(ids, people, keys)
+    memory = read_memory(connection, series, keys, after=series.latest)
+    _check_known(memory, people, spellings)
+    releases, written = [], None
+    for release in series.releases:
+        # The memory before the latest release forgets them, too, because a rollback returns to it.
+        pieces = decrypt_pieces(connection, series, release, keys)
+        if pieces:
+            after = Memory.from_pieces(pieces).erase(people.ids, spellings, release.number)
+            written = encrypt_pieces(after.to_pieces(), release.number, keys)
+            release = replace(release, memory_digest=compute_digest(written, keys))  # noqa: PLW2901
+            rewrite_pieces(connection, series, release.number, written)
+        releases.append(release)
+    after_series = series.with_releases(releases, keys)
+    journal.advance(connection, series, after_series, keys)
+    journal.check_written(connection, after_series, keys, written)
+    return after_series
+
+
+def _check_known(memory: Memory, people: Pseudonyms, spellings: object) -> None:
+    """Check that a series knows all of some people, or has erased them already."""
+    import numpy as np
+
+    unknown = (memory.persons.find(people.ids) < 0) & ~memory.find_erased(people.ids)
+    count = int(unknown.sum())
+    if not count:
+        return
+    other = int(np.isin(np.asarray(spellings)[unknown], memory.persons.records["spelling"]).sum())
+    hint = f" {other} of them are known in another spelling: write the ids as in the releases." if other else ""
+    raise DataError(f"The series does not know {count} of {len(people)} people.{hint} Nobody was erased.")
