@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -406,7 +407,7 @@ def erase(
     terminal: Terminal = context.obj
     named = [one for one in ids if one != "-"]
     if "-" in ids:
-        named += [line for line in click.get_text_stream("stdin").read().splitlines() if line.strip()]
+        named += [line for line in sys.stdin.read().splitlines() if line.strip()]
     with _opened(terminal, address, key, anchor, wait) as ledger:
         chosen = _chosen(ledger, series)
         erased = chosen.erase(named)
