@@ -33,8 +33,8 @@ Shoal = Callable[..., Outcome]
 
 @pytest.fixture
 def shoal() -> Shoal:
-    def call(*words: object) -> Outcome:
-        result = CliRunner().invoke(app, [str(word) for word in words])
+    def call(*words: object, stdin: str | None = None) -> Outcome:
+        result = CliRunner().invoke(app, [str(word) for word in words], input=stdin)
         return Outcome(code=result.exit_code, out=result.stdout, err=result.stderr)
 
     return call

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -277,13 +276,13 @@ def test_a_ledger_from_a_backup_and_another_key(shoal: Any, ledger: Path, quarte
 
 
 def test_people_are_erased_by_options_and_by_standard_input(
-    shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path
 ) -> None:
     assert shoal("republish", "publish", ledger, quarters[0], "-o", tmp_path / "out1").code == 0
     found = shoal("republish", "erase", ledger, "--id", f"{SECRET}-3")
     assert (found.code, "has 1 erased people in all" in " ".join(found.out.split())) == (0, True)
-    monkeypatch.setattr("sys.stdin", io.StringIO(f"{SECRET}-4\n\n{SECRET}-5\n"))
-    found = shoal("republish", "erase", ledger, "--id", "-", "--id", f"{SECRET}-3", "--json")
+    words = ("--id", "-", "--id", f"{SECRET}-3", "--json")
+    found = shoal("republish", "erase", ledger, *words, stdin=f"{SECRET}-4\n\n{SECRET}-5\n")
     assert found.json == {"series": "admissions", "erased": 3}
     refused = shoal("republish", "publish", ledger, quarters[0], "-o", tmp_path / "out2")
     assert (refused.code, "3 of 60 people were erased" in " ".join(refused.err.split())) == (2, True)

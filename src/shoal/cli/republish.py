@@ -405,6 +405,7 @@ def erase(
     Example: shoal republish erase releases.db --series admissions --id -
     """
     terminal: Terminal = context.obj
+    # Ids from standard input are seen neither in the list of processes nor in the history of the shell.
     named = [one for one in ids if one != "-"]
     if "-" in ids:
         named += [line for line in sys.stdin.read().splitlines() if line.strip()]

@@ -32,6 +32,7 @@ def parse_ids(ids: object) -> pl.Series:
     """Parse the ids of people: a value, or an iterable or a column of values, as in the tables of the series."""
     import polars as pl
 
+    # A column is taken as it is; a single value and an iterable become one.
     if isinstance(ids, pl.Series):
         values = ids
     elif isinstance(ids, str) or not isinstance(ids, Iterable):
@@ -41,6 +42,7 @@ def parse_ids(ids: object) -> pl.Series:
             values = pl.Series(list(ids))
         except (TypeError, pl.exceptions.PolarsError):
             raise ParameterError("The 'ids' parameter of erase must have ids of one type only.") from None
+    # The same text as in a table, so that 7 and "7" are one person.
     texts = to_identity_text(values)
     if not len(texts) or texts.is_null().any() or (texts.str.strip_chars() == "").any():
         raise ParameterError("The 'ids' parameter of erase must name people: at least one, and no blank or missing id.")
@@ -71,6 +73,7 @@ def erase_people(connection: sa.Connection, series: RecordedSeries, ids: pl.Seri
     DataError
         If the series does not know one of them; nothing is erased.
     """
+    # Without the keys of the series the ids cannot be found in its memory.
     people = keys.pseudonymize(ids)
     spellings = hash_spellings(ids, people, keys)
     memory = read_memory(connection, series, keys, after=series.latest)
@@ -85,6 +88,7 @@ def erase_people(connection: sa.Connection, series: RecordedSeries, ids: pl.Seri
             release = replace(release, memory_digest=compute_digest(written, keys))  # noqa: PLW2901
             rewrite_pieces(connection, series, release.number, written)
         releases.append(release)
+    # The digests of the memories are sealed in the records, and each seal covers the one before.
     after_series = series.with_releases(releases, keys)
     journal.advance(connection, series, after_series, keys)
     journal.check_written(connection, after_series, keys, written)
@@ -99,6 +103,7 @@ def _check_known(memory: Memory, people: Pseudonyms, spellings: object) -> None:
     count = int(unknown.sum())
     if not count:
         return
+    # Ids in another spelling are counted, because the advice differs.
     other = int(np.isin(np.asarray(spellings)[unknown], memory.persons.records["spelling"]).sum())
     hint = f" {other} of them are known in another spelling: write the ids as in the releases." if other else ""
     raise DataError(f"The series does not know {count} of {len(people)} people.{hint} Nobody was erased.")

@@ -123,6 +123,7 @@ class Memory:
         number : int
             The release after which this memory was written.
         """
+        # A second request of the same person adds no second tombstone.
         fresh = ~self.find_erased(ids)
         stones = np.zeros(int(fresh.sum()), dtype=TOMBSTONE)
         stones["id"], stones["spelling"], stones["release"] = ids[fresh], spellings[fresh], number
