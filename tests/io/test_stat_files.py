@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from polars.testing import assert_frame_equal
 
 import shoal
 from shoal.errors import DataError, MissingExtraError, ParameterError
-from shoal.io import bytes_to_read, read, scan_table
+from shoal.io import bytes_to_read, read, scan_table, write_table
+from shoal.io.stat_files import ColumnLabels
 
 TABLE = pl.DataFrame(
     {
@@ -64,6 +66,115 @@ def test_a_damaged_file_and_a_missing_extra_are_errors(tmp_path: Path, monkeypat
     monkeypatch.setitem(__import__("sys").modules, "pyreadstat", None)
     with pytest.raises(MissingExtraError, match=r"shoal-privacy\[stat\]"):
         read(tmp_path / "x.sav")
+
+
+def survey(path: Path, rows: int = 60) -> None:
+    pyreadstat = pytest.importorskip("pyreadstat")
+    table = pl.DataFrame(
+        {
+            "sex": [1.0, 2.0] * (rows // 2),
+            "age": [20.0 + row % 7 for row in range(rows)],
+            "region": [3.0] + [1.0 + row // 30 for row in range(1, rows)],
+            "illness": [float(row % 4) for row in range(rows)],
+            "visits": [99.0 if row % 5 else 3.0 for row in range(rows)],
+        }
+    )
+    labels = {
+        "sex": {1: "männlich", 2: "weiblich", 9: "Zyzzyva"},
+        "region": {1: "north", 2: "south", 3: "Zyzzyva"},
+        "illness": {code: f"illness {code}" for code in range(9)},
+        "visits": {99: "refused", 98: "Zyzzyva"},
+    }
+    titles = {"sex": "Geschlecht", "age": "Wie alt sind Sie? " * 9}
+    getattr(pyreadstat, f"write_{path.suffix[1:]}")(
+        table, str(path), column_labels=titles, variable_value_labels=labels
+    )
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta", "xpt"])
+def test_a_release_keeps_the_labels_of_published_values_and_no_others(kind: str, tmp_path: Path) -> None:
+    survey(tmp_path / "in.sav")
+    # The only record of the third region is starred.
+    whole = shoal.anonymize(
+        str(tmp_path / "in.sav"),
+        quasi_identifiers=["sex", "age", "region"],
+        sensitive="illness",
+        insensitive="rest",
+        k=3,
+        seed=1,
+    )
+    whole.save(tmp_path / "out", format=None if kind == "sav" else kind)
+    file = tmp_path / "out" / f"release.{kind}"
+    assert_frame_equal(read(file), whole.published.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)))
+    assert b"Zyzzyva" not in file.read_bytes()
+    assert not shoal.audit(tmp_path / "out", k=3).failures
+    import pyreadstat
+
+    found, facts = getattr(pyreadstat, "read_xport" if kind == "xpt" else f"read_{kind}")(
+        str(file), output_format="polars"
+    )
+    assert facts.column_names_to_labels["sex"] == "Geschlecht"
+    assert facts.column_names_to_labels["age"].startswith("Wie alt sind Sie? Wie")
+    if kind != "xpt":
+        assert found["age"].dtype == pl.String
+        assert set(found["illness"]) == {0, 1, 2, 3}
+        assert facts.variable_value_labels == {
+            "sex": {1: "männlich", 2: "weiblich"},
+            "illness": {code: f"illness {code}" for code in range(4)},
+            "visits": {99: "refused"},
+        }
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta", "xpt"])
+def test_equal_tables_give_equal_files(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyreadstat")
+    for name in "ab":
+        write_table(SHOWN, tmp_path / f"{name}.{kind}")
+    written = (tmp_path / f"a.{kind}").read_bytes()
+    assert written == (tmp_path / f"b.{kind}").read_bytes()
+    assert not re.search(rb"20[2-9]\d \d\d:|\d\d [A-Z][a-z]{2} [2-7]\d|[A-Z]{3}[2-7]\d:\d\d:", written)
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta", "xpt"])
+def test_what_a_format_cannot_hold_unchanged_is_an_error_without_a_cell(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyreadstat")
+    path = tmp_path / f"x.{kind}"
+    kept = pl.DataFrame(
+        {
+            "whole": [2**31 - 1, -5, None],
+            "large": [2**53, 1, 2],
+            "truth": [True, None, False],
+            "day": [dt.date(1650, 2, 3), None, dt.date(2020, 1, 1)],
+            "time": [dt.time(3, 4, 5)] * 3,
+            "moment": [dt.datetime(2020, 1, 1, 3, 4, 5)] * 3,
+            "nothing": pl.Series([None] * 3, dtype=pl.Null),
+            "text": ["x" * 300, None, "ä\n"],
+        }
+    )
+    write_table(kept, path)
+    assert_frame_equal(read(path)[["day", "moment", "text"]], kept[["day", "moment", "text"]])
+    assert read(path)["truth"].to_list() == ["true", None, "false"]
+    bad = {
+        "rounded": [2**53 + 1],
+        "blank": ["Zyzzyva "] if kind == "sav" else ["Zyzzyva", "", None],
+        "list": [[1]],
+        "endless": [float("inf")],
+        "two words": [1],
+        "a" * 65: [1],
+    }
+    for name, values in bad.items():
+        with pytest.raises(DataError, match=f"{name}.*{kind} files|outside the range") as caught:
+            write_table(pl.DataFrame({name: values}), path)
+        assert "Zyzzyva" not in str(caught.value)
+
+
+def test_a_long_label_is_text(tmp_path: Path) -> None:
+    pytest.importorskip("pyreadstat")
+    label = "ä" * 61
+    codebook = {"a": ColumnLabels(title="ü" * 200, values={1.0: label, 2.0: "b"}, shown=True)}
+    frame = pl.DataFrame({"a": [label, "b"]})
+    write_table(frame, tmp_path / "x.sav", codebook=codebook)
+    assert_frame_equal(read(tmp_path / "x.sav"), frame)
 
 
 def test_orc_is_read(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ __all__ = [
     "LISTED",
     "PARQUET",
     "READABLE",
+    "RELEASED",
     "STAT_FILES",
     "TEXT",
     "WORKBOOKS",
@@ -43,5 +44,10 @@ FORMATS = {
     "parquet": "application/vnd.apache.parquet",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "ods": "application/vnd.oasis.opendocument.spreadsheet",
+    "dta": "application/x-stata-dta",
+    "sav": "application/x-spss-sav",
+    "xpt": "application/x-sas-xport",
 }
 """Formats in which a table can be written, by ending, with their media types."""
+RELEASED = {".zsav": "sav", ".por": "sav", ".sas7bdat": "xpt"}
+"""Formats in which releases of the files of Stata, SPSS and SAS are written that are only read."""

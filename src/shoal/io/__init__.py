@@ -26,6 +26,7 @@ from shoal.io.scanning import (
 )
 from shoal.io.spark_session import is_spark_frame, on_spark, open_session, pinned_session
 from shoal.io.spark_tables import SparkTable, scan_spark
+from shoal.io.stat_files import Codebook
 from shoal.io.writers import (
     FORMULA,
     repeat_rows,
@@ -37,6 +38,7 @@ from shoal.io.writers import (
 
 __all__ = [
     "FORMULA",
+    "Codebook",
     "DateForm",
     "Forms",
     "ParsedTable",

@@ -7,11 +7,11 @@ import io
 import os
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from shoal._core.file_formats import ARROW, DELIMITED, FORMATS, LISTED, PARQUET, STAT_FILES, WORKBOOKS
+from shoal._core.file_formats import ARROW, DELIMITED, FORMATS, LISTED, PARQUET, RELEASED, STAT_FILES, WORKBOOKS
 from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError, near_matches
 from shoal.io.compression import unpack
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
+
+    from shoal.io.stat_files import Codebook
 
 __all__ = ["STANDARD_INPUT", "read", "read_table"]
 
@@ -43,13 +45,16 @@ class OpenedTable:
 
     frame: pl.DataFrame
     format: str = "csv"
-    """The format to write a release in: "csv", "parquet" (also for Arrow files), "xlsx" (also for .xls) or "ods"."""
+    """The format to write a release in: "csv", "parquet" (also for Arrow files), "xlsx" (also for .xls), "ods" or one
+    of Stata, SPSS and SAS."""
     encoding: str | None = None
     """The encoding of delimited text."""
     delimiter: str | None = None
     """The delimiter of delimited text."""
     sheet: str | None = None
     """The sheet of a workbook."""
+    codebook: Codebook = field(default_factory=dict)
+    """The labels of a file of Stata, SPSS or SAS."""
 
     def __repr__(self) -> str:
         return f"OpenedTable(rows={self.frame.height}, columns={self.frame.width}, format={self.format!r})"
@@ -132,7 +137,11 @@ def read_table(
         if kind == "stat":
             _refuse_options(text, "delimited text")
             _refuse_options(others, "workbooks")
-            return _check_not_empty(OpenedTable(frame=read_stat_file(path)), f"'{path.name}'")
+            frame, codebook = read_stat_file(path)
+            ending = path.suffix.lower()
+            return _check_not_empty(
+                OpenedTable(frame=frame, format=RELEASED.get(ending, ending[1:]), codebook=codebook), f"'{path.name}'"
+            )
         if kind == "binary":  # which Polars reads without holding the file in memory
             _refuse_options(text, "delimited text")
             _refuse_options(others, "workbooks")

@@ -1,4 +1,4 @@
-"""Write a table as CSV, Parquet, or the only sheet of a workbook."""
+"""Write a table as CSV, Parquet, the only sheet of a workbook, or a file of Stata, SPSS or SAS."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._core.file_formats import FORMATS
+from shoal._core.file_formats import FORMATS, STAT_FILES
 from shoal.errors import DataError, OutputError
 from shoal.io.frames import PANDAS_INDEX
+from shoal.io.stat_files import write_stat_file
 from shoal.io.workbooks import write_workbook
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     import polars as pl
     from numpy.typing import NDArray
+
+    from shoal.io.stat_files import Codebook
 
 __all__ = [
     "FORMULA",
@@ -45,8 +48,9 @@ def write_table(
     *,
     spreadsheet_safe: bool = False,
     times: NDArray[np.int64] | None = None,
+    codebook: Codebook | None = None,
 ) -> None:
-    """Write a table in the format of the file's ending: `.csv`, `.parquet`, `.xlsx` or `.ods`.
+    """Write a table in the format of the file's ending: `.csv`, `.parquet`, `.xlsx`, `.ods`, `.dta`, `.sav` or `.xpt`.
 
     CSV is UTF-8 with commas and line feeds; a missing value (null or NaN) is an empty field, an empty text is `""`.
     Most readers (including that of shoal) take both for missing, so a column may hold one of them, not both. Parquet
@@ -64,6 +68,8 @@ def write_table(
         apostrophes before such a start, one more is added, so that different texts stay different.
     times : int64 array, optional
         Multiplicity of each row; 1 by default.
+    codebook : Codebook, optional
+        Labels of variables and values for files of Stata, SPSS and SAS.
 
     Raises
     ------
@@ -97,6 +103,9 @@ def write_table(
     elif suffix in (".xlsx", ".ods"):
         with _system_errors(path):
             write_workbook(plain, path)
+    elif suffix[1:] in FORMATS and suffix in STAT_FILES:
+        with _system_errors(path):
+            write_stat_file(plain, path, codebook or {})
     else:
         raise OutputError(f"'{path.name}' ends in none of {', '.join(FORMATS)}: those are what can be written.")
 

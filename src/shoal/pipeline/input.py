@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal._core.facts import Fact
-    from shoal.io import Forms
+    from shoal.io import Codebook, Forms
     from shoal.models import Requirement
     from shoal.models.column_sets import ColumnSet
     from shoal.pipeline.linked_rows import LinkedRows
@@ -59,7 +59,8 @@ class OpenedData(Unpicklable):
 
     frame: pl.DataFrame
     format: str
-    """Format of a saved release: "parquet" for Parquet and Arrow files, "xlsx" or "ods" for workbooks, else "csv"."""
+    """Format of a saved release: "parquet" for Parquet and Arrow files, "xlsx" or "ods" for workbooks, "dta",
+    "sav" or "xpt" for files of Stata, SPSS and SAS, else "csv"."""
     restore: Restorer
     encoding: str | None = None
     """Encoding of delimited text; None for other inputs."""
@@ -67,6 +68,8 @@ class OpenedData(Unpicklable):
     """Delimiter of delimited text; None for other inputs."""
     sheet: str | None = None
     """Sheet of a workbook; None for other inputs."""
+    codebook: Codebook = field(default_factory=dict)
+    """Labels of a file of Stata, SPSS or SAS."""
     forms: Forms = field(default_factory=dict)
     """Written forms of the columns whose text became dates or numbers."""
     unconverted: pl.DataFrame | None = None
@@ -181,6 +184,7 @@ def _open(data: Any, **reading: Any) -> OpenedData:
             encoding=found.encoding,
             delimiter=found.delimiter,
             sheet=found.sheet,
+            codebook=found.codebook,
         )
     opened = open_frame(data)
     counts = np.ones(opened.frame.height, dtype=np.int64)

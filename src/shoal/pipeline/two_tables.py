@@ -81,6 +81,7 @@ def join_tables(persons: OpenedData, rows: OpenedData, key: Sequence[str]) -> Op
         frame=frame,
         counts=np.ones(frame.height, dtype=np.int64),
         restore=persons.restore.joined_with(rows.restore),
+        codebook={**rows.codebook, **persons.codebook},
         joined=JoinedTables(personal=tuple(left.columns), without_rows=left.height - len(np.unique(of_rows))),
     )
 

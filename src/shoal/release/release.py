@@ -78,7 +78,7 @@ class Release(VerifiedTable):
             input), and `plan.json`, with which `shoal.apply` publishes other tables.
         force : bool
             Whether to replace existing folders of an earlier release.
-        format : {"csv", "parquet", "xlsx", "ods"}, optional
+        format : {"csv", "parquet", "xlsx", "ods", "dta", "sav", "xpt"}, optional
             The format of the input by default. In workbooks every cell has the type of its column, and none is a
             formula.
         spreadsheet_safe : bool

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal.io import Codebook
     from shoal.models import Requirement
     from shoal.table import Schema, Table
     from shoal.verification import Achieved
@@ -160,7 +161,9 @@ class RowStore(Protocol):
     def rows_of(self, table: Table) -> Table | None:
         """Return the table that losses are measured against row by row; None if only its cells are known."""
 
-    def write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> Callable[[], Files]:
+    def write(
+        self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool, codebook: Codebook
+    ) -> Callable[[], Files]:
         """Write the published table, and return a function that waits for the facts about each file.
 
         Parameters
@@ -171,6 +174,8 @@ class RowStore(Protocol):
             The file, or the folder for stores that write several.
         spreadsheet_safe : bool
             Whether to quote cells that a spreadsheet would run as formulas.
+        codebook : Codebook
+            Labels of the input's columns and values.
         """
 
     def verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame, check: WrittenCheck) -> None:
@@ -231,12 +236,14 @@ class MemoryRows(Unpicklable):
         """Return the table that losses are measured against: it has a row for each of the input."""
         return table
 
-    def write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> Callable[[], Files]:
+    def write(
+        self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool, codebook: Codebook
+    ) -> Callable[[], Files]:
         """Write the published table as one file, or as two (`personal`); see `RowStore`."""
         waits = []
         for name, table in split_tables(shown, self.personal).items():
             part = path.with_stem(name) if self.personal else path
-            write_table(table, part, spreadsheet_safe=spreadsheet_safe)
+            write_table(table, part, spreadsheet_safe=spreadsheet_safe, codebook=codebook)
             waits.append(describe_file(part, table.height))
         return lambda: {name: facts for wait in waits for name, facts in wait().items()}
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal.io import Codebook
     from shoal.release.row_store import Files, WrittenCheck
     from shoal.table import Table
 
@@ -85,9 +86,11 @@ class RunRows(Unpicklable):
         """Return the table that losses are measured against, each of its cells as often as the input has it."""
         return table.entries(np.repeat(np.arange(table.rows), table.multiplicities), None)
 
-    def write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> Callable[[], Files]:
+    def write(
+        self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool, codebook: Codebook
+    ) -> Callable[[], Files]:
         """Write the published table as one file; see `RowStore`."""
-        write_table(shown, path, spreadsheet_safe=spreadsheet_safe, times=self.counts)
+        write_table(shown, path, spreadsheet_safe=spreadsheet_safe, times=self.counts, codebook=codebook)
         return describe_file(path, self.height)
 
     def verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame, check: WrittenCheck) -> None:

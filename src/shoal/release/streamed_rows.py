@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal.io import Codebook
     from shoal.release.row_store import Files, WrittenCheck
     from shoal.table import Table
 
@@ -129,7 +130,9 @@ class StreamedRows(Unpicklable):
         """Return None, because only the cells of the input are known."""
         return None
 
-    def write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> Callable[[], Files]:
+    def write(
+        self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool, codebook: Codebook
+    ) -> Callable[[], Files]:
         """Write the published table as a folder of Parquet files; see `RowStore`."""
         if path.suffix != ".parquet" or spreadsheet_safe:
             raise ParameterError(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.findings import Remark
-    from shoal.io import Forms
+    from shoal.io import Codebook, Forms
     from shoal.metrics import Metrics
     from shoal.models import Requirement
     from shoal.release.certificate import Certificate, PublicCertificate
@@ -52,6 +52,8 @@ class VerifiedTable(Unpicklable):
     """Private: the key of the certificate's hash of the input, as hexadecimal digits; `shoal.provenance` takes it."""
     source_format: str = "csv"
     """The format that `save` writes by default: the input's."""
+    codebook: Codebook = field(default_factory=dict)
+    """The labels of the input, if it is a file of Stata, SPSS or SAS."""
     restore: Callable[[pl.DataFrame], Any] = field(default_factory=Restorer)
     """Turns the published table into the caller's kind of table."""
     forms: Forms = field(default_factory=dict)

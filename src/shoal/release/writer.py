@@ -99,7 +99,9 @@ class _Files:
     def write_table(self, path: Path) -> None:
         """Write the published table and verify the written files."""
         release, columns = self._release, self._release.store.distinct.columns
-        wait_for_files = release.store.write(self._formatted, path, spreadsheet_safe=self._spreadsheet_safe)
+        wait_for_files = release.store.write(
+            self._formatted, path, spreadsheet_safe=self._spreadsheet_safe, codebook=release.codebook
+        )
         self._end_step("write")
         renamed = self._spreadsheet_safe and path.suffix == ".csv"
         # Column names that a spreadsheet would run are written differently.

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from shoal.io import Codebook
     from shoal.republication.ledger.records import SeriesColumns
 
 __all__ = [
@@ -201,6 +202,8 @@ class Publication(Unpicklable):
     """Private: the key of the certificate's input hash, as hexadecimal digits; an argument of `shoal.provenance`."""
     source_format: str = "csv"
     """Default format of `save`: the format of the input."""
+    codebook: Codebook = field(default_factory=dict)
+    """The labels of the input, if it is a file of Stata, SPSS or SAS."""
     restore: Callable[[pl.DataFrame], Any] = field(default_factory=Restorer)
     """Converts the published table to the caller's kind of table."""
     folder: Path | None = None
@@ -333,7 +336,10 @@ class PublicationFiles:
         publication = self.publication
         return {
             self.name: lambda path: write_table(
-                without_categories(publication.frame), path, spreadsheet_safe=self._spreadsheet_safe
+                without_categories(publication.frame),
+                path,
+                spreadsheet_safe=self._spreadsheet_safe,
+                codebook=publication.codebook,
             ),
             COUNTERFEITS: lambda path: write_table(publication.counterfeit_frame, path),
             "certificate.json": self._write_certificate,

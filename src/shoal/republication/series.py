@@ -581,6 +581,7 @@ class Series(Unpicklable):
             notes=(*linked.notes, *describe_counts(release.counts)),
             salt=salt,
             source_format=opened.format,
+            codebook=opened.codebook,
             restore=opened.restore.of(made.frame),
         )
         return publication, release, pieces

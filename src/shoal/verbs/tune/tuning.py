@@ -267,6 +267,7 @@ class Tuning(Unpicklable):
             release,
             certificate=certificate,
             source_format=self.opened.format,
+            codebook=self.opened.codebook,
             restore=self.opened.restore.of(release.published),
             trade_off=self._for_report,
         )
