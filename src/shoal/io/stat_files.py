@@ -123,6 +123,7 @@ def write_stat_file(frame: pl.DataFrame, path: Path, codebook: Codebook) -> None
     writer = require("pyreadstat", extra="stat", purpose="Writing files of Stata, SPSS and SAS")
     kind = path.suffix.lower()
     columns, titles, values = [], {}, {}
+    # Each column as the format stores it, with its title and the labels of its values.
     for column in frame:
         if not _NAMES[kind].fullmatch(column.name):
             raise DataError(
@@ -135,6 +136,7 @@ def write_stat_file(frame: pl.DataFrame, path: Path, codebook: Codebook) -> None
             values[column.name] = named
         if labels is not None and labels.title:
             titles[column.name] = labels.title.encode()[: _LONGEST_LABELS[kind]].decode(errors="ignore")
+    # Errors may quote a cell, so they are raised outside of their handlers.
     more = {"variable_value_labels": values} if values else {}
     reason = ""
     try:
@@ -148,6 +150,7 @@ def write_stat_file(frame: pl.DataFrame, path: Path, codebook: Codebook) -> None
     if reason:
         raise DataError(f"The table cannot be written to a {kind} file ({reason}). Write CSV or Parquet instead.")
     _fix_time_stamp(path)
+    # One comparison finds all that a format changes: rounded numbers, lost blanks, cut texts.
     written, _ = read_stat_file(path)
     for column in frame:
         if not _is_same(written[column.name], _storable(column, kind)):
@@ -161,6 +164,7 @@ def _storable(column: pl.Series, kind: str) -> pl.Series:
     import polars as pl
 
     dtype = column.dtype
+    # The formats have numbers, text, days and moments without a time zone.
     if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
         raise DataError(
             f"The column '{column.name}' has the type {dtype.base_type()}, which {kind} files cannot hold. Turn it "
@@ -181,8 +185,10 @@ def _encode(column: pl.Series, labels: ColumnLabels | None) -> tuple[pl.Series, 
 
     if labels is None:
         return _as_stored(column), {}
+    # Labels of values that are not published must not be written.
     values = set(column.drop_nulls().unique())
     if labels.shown:
+        # An interval, a set or a star has no code: the column stays text.
         codes = {label: _whole(code) for code, label in labels.values.items() if label in values}
         if codes.keys() != values or any(len(label.encode()) > _LONGEST_VALUE_LABEL for label in codes):
             return column, {}
@@ -203,6 +209,7 @@ def _as_stored(column: pl.Series) -> pl.Series:
     import polars as pl
 
     if column.dtype.is_integer():
+        # Stata reserves the largest integers for missing values.
         fits = (column.cast(pl.Int128).abs() <= _LARGEST_INTEGER).all()
         return column.cast(pl.Int32 if fits else pl.Float64)
     return column.cast(pl.Float64) if column.dtype.is_numeric() else column
@@ -210,6 +217,7 @@ def _as_stored(column: pl.Series) -> pl.Series:
 
 def _fix_time_stamp(path: Path) -> None:
     """Replace the time of writing in the header of a file."""
+    # Fields of the header have fixed places, and the same length as the fixed time.
     pattern, fixed = _STAMPS[path.suffix.lower()]
     with path.open("r+b") as file:
         found = re.search(pattern, file.read(1000), re.DOTALL)
