@@ -475,6 +475,17 @@ def write_wide(path: Path, rows: int = 300, columns: int = 50) -> None:
             writer.writerow([*known, f"d{mixed % 17 % 6}", *measured])
 
 
+def records_before_and_after(opened: Opened, picture: str) -> None:
+    page = opened.page
+    assert page.locator(".beside").count() == 0
+    page.locator("input[name=count]").fill("5")
+    opened.press("Show records")
+    page.locator(".beside").wait_for(timeout=PATIENCE)
+    assert page.locator(".beside tbody tr").count() == 5
+    opened.picture(picture, document=False)
+    opened.accessible()
+
+
 def test_fifty_columns_to_a_release(opened):
     page = opened.page
     write_wide(opened.home / "encounters.csv")
@@ -516,10 +527,16 @@ def test_fifty_columns_to_a_release(opened):
     opened.screen("How easily are records found now?")
     page.goto(opened.address.split("?")[0] + "coarser")
     opened.screen("Make columns coarser first")
+    records_before_and_after(opened, "5-coarser-rows")
+    before = page.locator(".beside").inner_text()
+    page.get_by_label("admitted", exact=True).select_option("any")  # the records follow at once
+    page.wait_for_function("text => document.querySelector('.beside').innerText !== text", arg=before)
     page.goto(opened.address.split("?")[0] + "publish")
     opened.screen("Make the release")
     opened.press("Make the release")
     page.get_by_text("What was asked for is met").wait_for(timeout=PATIENCE)
+    opened.press("Hide them")
+    records_before_and_after(opened, "8-release-rows")
     header = (opened.home / "release/release.csv").read_text().splitlines()[0].split(",")
     assert set(header) <= {"age", "sex", "region", "admitted", "diagnosis"}
     opened.said.clear()  # the browser notes that an answer was a refusal

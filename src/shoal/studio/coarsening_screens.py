@@ -21,6 +21,7 @@ from shoal.studio.screen_inputs import (
     inspect_with_roles,
     measure_hierarchy,
     parse_k,
+    show_rows,
 )
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import PROPOSALS, coarsening_in_words
@@ -36,6 +37,7 @@ __all__ = [
     "picture_of_coarsening",
     "set_coarser",
     "shape",
+    "show_coarse_rows",
     "show_shape",
     "use_level",
 ]
@@ -65,6 +67,12 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     seen = _measure_preview(studio, "coarser")
     if isinstance(seen, Waiting):
         return seen
+    rows = None
+    if studio.rows_shown:
+        some = {"content": plan.work, "count": studio.rows_shown}
+        rows = studio.facts("coarser", "Reading some records", jobs.coarse_rows, some, back="/coarser")
+        if isinstance(rows, Waiting):
+            return rows
     if query.get("then") in _AFTER.values():  # the coarsenings are valid: go on to the next screen
         return Waiting(path=query["then"])
     return page(
@@ -73,6 +81,7 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="coarser",
         offered=_add_own_coarsenings(offered, plan),
         seen=seen,
+        rows=rows,
         of=hash_names(plan.names_of("quasi_identifier")),
         most=_find_finest_columns(offered, plan),
         k=parse_k(plan),
@@ -100,6 +109,12 @@ def _add_own_coarsenings(offered: Mapping[str, list[list[Any]]], plan: Plan) -> 
         own = plan.coarsen.get(name, "")
         found[name] = rungs if own in [words for words, _ in rungs] else [*rungs, [own, None]]
     return found
+
+
+def show_coarse_rows(studio: Studio, form: Mapping[str, str]) -> str:
+    """Show or hide some records before and after coarsening."""
+    show_rows(studio, form)
+    return "/coarser#rows"
 
 
 def set_coarser(studio: Studio, form: Mapping[str, str]) -> str:

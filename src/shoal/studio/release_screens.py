@@ -11,14 +11,14 @@ from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
 from shoal.studio.plan import COUNTED, RECORDS, SEVERAL, Plan
 from shoal.studio.requests import arguments_in
-from shoal.studio.screen_inputs import build_equivalents, explain_models, inspect_with_roles
+from shoal.studio.screen_inputs import build_equivalents, explain_models, inspect_with_roles, show_rows
 from shoal.studio.state import RequestedRelease, Studio, Waiting
 from shoal.studio.words import CONCERNS, FILES, ROLES, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["cancel", "publish", "publishing", "released"]
+__all__ = ["cancel", "publish", "publishing", "released", "show_release_rows"]
 
 _MANY_STARS = 0.5
 """Share of stars of a column from which its release is worth a look."""
@@ -134,6 +134,9 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         return Waiting(path="/publish")
     if done.error is not None:
         return Waiting(path="/publish?ended=failed")
+    rows = _read_rows(studio, done.facts["sample"], made.plan)
+    if isinstance(rows, Waiting):
+        return rows
     from shoal.report import achieved_for, model_title, promise
     from shoal.report.person_risk import risk_figures
 
@@ -146,6 +149,7 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="publish",
         made=made,
         facts=done.facts,
+        rows=rows,
         concerns=_rank_concerns(done.facts, made.plan, risk),
         protects=_classify_protection(done.facts, made.plan),
         certificate=certificate,
@@ -160,6 +164,29 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         ],
         equivalents=equivalents.of_publishing(made.plan, output=made.folder.name),
     )
+
+
+def _read_rows(studio: Studio, sample: Mapping[str, Any] | None, plan: Plan) -> Any:
+    """Read the original records of some published ones, if the user chose to see them; None if there are none."""
+    if not studio.rows_shown or sample is None:
+        return None
+    count = studio.rows_shown
+    arguments = {
+        "source": plan.source,
+        "reading": plan.read_arguments,
+        "numbers": sample["numbers"][:count],
+        "columns": sample["columns"],
+    }
+    before = studio.facts("publish", "Reading some records", jobs.original_rows, arguments, back="/release")
+    if isinstance(before, Waiting):
+        return before
+    return {**sample, "numbers": sample["numbers"][:count], "after": sample["after"][:count], "before": before}
+
+
+def show_release_rows(studio: Studio, form: Mapping[str, str]) -> str:
+    """Show or hide some records before and after the release."""
+    show_rows(studio, form)
+    return "/release#rows"
 
 
 def _rank_concerns(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.file_formats import WORKBOOKS
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
+from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in
 from shoal.studio.state import Studio, Waiting
 
@@ -26,6 +27,7 @@ __all__ = [
     "inspect_with_roles",
     "measure_hierarchy",
     "parse_k",
+    "show_rows",
     "inspect_table",
     "hash_names",
     "select_name",
@@ -102,6 +104,23 @@ def measure_hierarchy(studio: Studio, name: str, query: Mapping[str, str]) -> An
         "most": MAX_NODES,
     }
     return studio.facts("coarser", f"Shaping {name}", jobs.shape, arguments, back="/coarser")
+
+
+def show_rows(studio: Studio, form: Mapping[str, str]) -> None:
+    """Store how many records are shown before and after; the number is typed.
+
+    Raises
+    ------
+    FieldError
+        If it is not such a number.
+    """
+    given = form.get("count", "").strip()
+    if form.get("show") != "yes":
+        studio.rows_shown = 0
+    elif given.isascii() and given.isdecimal() and 0 < int(given[:9]) <= jobs.MOST_ROWS:
+        studio.rows_shown = int(given)
+    else:
+        raise FieldError(f"Between 1 and {jobs.MOST_ROWS} records are shown.", field="count")
 
 
 def collect_results(studio: Studio, *asked: Callable[[Studio], Any] | None) -> list[Any] | Waiting:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RequestedRelease", "RequestedJob", "Studio", "UnconfirmedChange", "Waiting"]
 
-_DECIDED = ("levels", "ways", "attack", "together", "values_shown", "columns_shown", "ledger")
+_DECIDED = ("levels", "ways", "attack", "together", "values_shown", "columns_shown", "rows_shown", "ledger")
 """Attributes of `Studio` that forms change in addition to the plan."""
 
 
@@ -109,6 +109,8 @@ class Studio:
     """The last requested job on a series."""
     values_shown: bool = False
     """Whether the user chose to see values of the table."""
+    rows_shown: int = 0
+    """How many records the user chose to see before and after; 0 if none."""
     columns_shown: set[str] = field(default_factory=set)
     """The columns whose values the user chose to see, in order to group them by hand."""
     unconfirmed: UnconfirmedChange | None = None

@@ -120,7 +120,7 @@ function counting() {
       if (mine !== asked) return;
       if (!page.getElementById("working")) {
         if (!page.getElementById("seen")) { form.submit(); return; }  // it says what is wrong
-        for (const id of ["seen", "coarsenings"]) {
+        for (const id of ["seen", "coarsenings", "some-rows"]) {
           const focused = document.activeElement && document.activeElement.id;
           byId(id).replaceWith(document.adoptNode(page.getElementById(id)));
           if (focused && byId(focused)) byId(focused).focus();

@@ -2,6 +2,7 @@
 
 from shoal.studio.jobs.attacks import attack, intersect
 from shoal.studio.jobs.ledgers import list_series, publish_next, start_series, take_back, verify_series
+from shoal.studio.jobs.rows import MOST_ROWS, coarse_rows, original_rows
 from shoal.studio.jobs.tables import (
     check_goal,
     compare,
@@ -17,14 +18,17 @@ from shoal.studio.jobs.tables import (
 from shoal.studio.jobs.trees import shape
 
 __all__ = [
+    "MOST_ROWS",
     "attack",
     "check_goal",
+    "coarse_rows",
     "compare",
     "compare_algorithms",
     "intersect",
     "inspect_table",
     "list_series",
     "measure_risk",
+    "original_rows",
     "preview",
     "publish",
     "publish_next",

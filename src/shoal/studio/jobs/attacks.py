@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError
-from shoal.studio.jobs.tables import read_parsed
+from shoal.studio.jobs.parsing import read_parsed
 from shoal.studio.requests import arguments_in
 
 if TYPE_CHECKING:

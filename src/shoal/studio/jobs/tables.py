@@ -6,6 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.studio.jobs.parsing import coarsen_parsed, read_parsed
+from shoal.studio.jobs.rows import sample_release
 from shoal.studio.requests import arguments_in
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ __all__ = [
     "compare_algorithms",
     "inspect_table",
     "measure_risk",
-    "read_parsed",
     "preview",
     "publish",
     "list_coarsenings",
@@ -147,23 +148,15 @@ def preview(
 
     No groups are formed yet. Coarsenings that can be drawn, such as maps, are returned with their pictures.
     """
-    from shoal.hierarchy import coarsen_columns
-    from shoal.pipeline.units import count_days_since_first
-    from shoal.request.request import Request
     from shoal.verbs.risk import risk
     from shoal.verbs.tune import coarsening_losses
 
     asked = arguments_in(content)
     frame, names = read_parsed(asked, progress)
-    # Relative dates are counted first; the parsed dates have no written form any more.
-    request = Request(**{name: value for name, value in asked.items() if name not in ("data", "dates")})
-    made, relative = request.coarsenings, frame
-    for dates in request.since_first:
-        relative = count_days_since_first(relative, dates, request)
+    relative, coarser, made = coarsen_parsed(frame, names, asked)
     # Class sizes before and after, as measured by `risk` with a threshold of 1 / k.
     person = asked.get("person")
     columns = [*names, *(person or ())]
-    coarser = coarsen_columns(relative, made, names)
     figures: dict[str, Any] = {}
     for place, (when, table) in enumerate({"before": frame, "after": coarser.frame}.items()):
         progress(when, place, 3)
@@ -207,22 +200,6 @@ def check_goal(*, content: Mapping[str, Any], progress: Progress) -> bool:
     opened = interpret(source.serving(request).opened, request, dates=request.dates, decimal=request.decimal)
     prepare(opened, request, Clock(("coarsen", "encode"), progress))
     return True
-
-
-def read_parsed(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
-    """Read the table of a request with parsed dates and numbers; return it and its quasi-identifiers."""
-    from shoal.pipeline.input import convert_text, open_data
-    from shoal.request.request_fields import fields_in
-    from shoal.table import roles
-
-    progress("read", 0, 1)
-    reading = {name: asked.get(name) for name in fields_in("reading", "cleaning")}
-    # Read the file, check the names of columns, then parse dates and numbers as a release does.
-    opened = open_data(asked["data"], **reading)
-    schema = roles(asked["quasi_identifiers"], asked.get("sensitive"))
-    schema.check_known(opened.frame.columns)
-    forms = {name: asked.get(name) for name in ("dates", "decimal", "coarsen", "hierarchies")}
-    return convert_text(opened, schema, None, **forms).frame, list(schema.quasi_identifiers)
 
 
 def compare(
@@ -335,6 +312,7 @@ def publish(
             for one in distributions(metrics.table, recoding)
         ],
         "loss": dict(metrics.ncp),
+        "sample": sample_release(release),
         "warnings": [{"code": one.code, "column": one.column, "text": one.render(SCREENS)} for one in release.warnings],
         "files": sorted(one.name for one in Path(folder).iterdir()),
         "private": sorted(one.name for one in Path(f"{folder}.private").iterdir()),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
-from shoal.studio.jobs.tables import read_parsed
+from shoal.studio.jobs.parsing import read_parsed
 from shoal.studio.requests import arguments_in
 
 if TYPE_CHECKING:

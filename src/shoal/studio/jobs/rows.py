@@ -1,0 +1,79 @@
+"""Row jobs: some records before and after, which are shown only on request and never written."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+from shoal.studio.jobs.parsing import coarsen_parsed, read_parsed
+from shoal.studio.requests import arguments_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
+
+    from shoal._core.progress import Progress
+
+__all__ = ["MOST_ROWS", "coarse_rows", "original_rows", "sample_release"]
+
+MOST_ROWS = 100
+"""Largest number of records that are shown."""
+
+
+def coarse_rows(*, content: Mapping[str, Any], count: int, progress: Progress) -> dict[str, Any]:
+    """Select records of a table at random, before and after its coarsenings."""
+    # Coarsenings of several columns may leave fewer columns.
+    asked = arguments_in(content)
+    frame, names = read_parsed(asked, progress)
+    _, coarser, _ = coarsen_parsed(frame, names, asked)
+    places = _sample(frame.height, count)
+    kept = [name for name in names if name in coarser.frame.columns]
+    return {
+        "numbers": places,
+        "columns": kept,
+        "before": _texts(frame[places].select(kept)),
+        "after": _texts(coarser.frame[places].select(kept)),
+    }
+
+
+def original_rows(
+    *, source: str, reading: Mapping[str, Any], numbers: Sequence[int], columns: Sequence[str], progress: Progress
+) -> list[list[str | None]]:
+    """Return the cells of some records of the original table; columns that it lacks are empty."""
+    from shoal.pipeline.input import open_data
+
+    # The cells are those of the file, with replaced values, before dates and numbers are parsed.
+    progress("read", 0, 1)
+    frame = open_data(source, **{name: one for name, one in reading.items() if name not in ("dates", "decimal")}).frame
+    some = _texts(frame[list(numbers)].select([name for name in columns if name in frame.columns]))
+    places = [name for name in columns if name in frame.columns]
+    return [[row[places.index(name)] if name in places else None for name in columns] for row in some]
+
+
+def sample_release(release: Any) -> dict[str, Any] | None:
+    """Select published records at random, with their numbers in the original table; None if it has no numbers."""
+    # Engines that read in pieces know distinct rows only.
+    published, numbers = release.published, getattr(release.store, "rows", None)
+    if numbers is None or len(numbers) != published.height:
+        return None
+    places = _sample(published.height, MOST_ROWS)
+    return {
+        "numbers": [int(numbers[place]) for place in places],
+        "columns": published.columns,
+        "after": _texts(published[places]),
+    }
+
+
+def _sample(height: int, count: int) -> list[int]:
+    """Choose rows at random; the same ones at each call, so that a choice can be compared with another."""
+    return random.Random(0).sample(range(height), min(count, height))
+
+
+def _texts(frame: pl.DataFrame) -> list[list[str | None]]:
+    """Return the rows of a frame as texts."""
+    import polars as pl
+
+    from shoal.table import dictionary_text
+
+    return [list(row) for row in pl.DataFrame([dictionary_text(column) for column in frame]).rows()]

@@ -1,0 +1,80 @@
+"""Some records before and after: only on request, the same record side by side, and never in a file."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import pytest
+
+from .conftest import SECRET
+
+
+def cells(text):
+    """Parse the table of records: by number of the record, for each column the cell before and after."""
+    table = re.search(r'<table class="beside">(.*?)</table>', text, re.S).group(1)
+    found = {}
+    for row in re.findall(r"<tr>(.*?)</tr>", table, re.S)[1:]:
+        number = int(re.search(r'<th scope="row">(.*?)</th>', row).group(1).replace(",", ""))
+        found[number] = []
+        for cell in re.findall(r"<td>(.*?)</td>", row, re.S):
+            values = re.findall(r"<bdi>(.*?)</bdi>", cell)
+            found[number].append((values[0], values[-1]))
+    return found
+
+
+def original(home):
+    with (home / "patients.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_coarser_columns_are_shown_beside_the_same_record_on_request_only(browser, home):
+    browser.decided()
+    assert '<table class="beside">' not in browser.look("/coarser").text
+    browser.send("/coarser", {"coarsen-0": "bins:10", "do": "preview"})
+    shown = cells(browser.send("/coarser/rows", {"show": "yes", "count": "7"}).text)
+    assert len(shown) == 7
+    for number, row in shown.items():
+        raw = original(home)[number - 1]
+        assert [before for before, _ in row] == [raw["age"], raw["gender"], raw["zip"]]
+        assert row[0][1] == f"[{int(raw['age']) // 10 * 10}, {int(raw['age']) // 10 * 10 + 10})"
+        assert row[1][0] == row[1][1]
+    assert '<table class="beside">' not in browser.send("/coarser/rows", {"show": "no"}).text
+    assert SECRET not in (home / "patients.shoal.toml").read_text()
+
+
+@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+def test_published_records_are_shown_beside_the_original_ones(browser, home, recoding):
+    browser.decided()
+    browser.send("/goal", {"k": "9", "recoding": recoding})
+    text = browser.send("/publish", {"folder": "made"}).text
+    assert '<table class="beside">' not in text
+    assert f"{SECRET}-disease" not in text
+    answer = browser.send("/release/rows", {"show": "yes", "count": "100"})
+    assert answer.url.path == "/release"
+    shown = cells(answer.text)
+    assert len(shown) == 100
+    changed = 0
+    names = (home / "made/release.csv").read_text().splitlines()[0].split(",")
+    for number, row in shown.items():
+        raw = original(home)[number - 1]
+        for name, (before, after) in zip(names, row, strict=True):
+            assert before == raw[name]
+            changed += before != after
+            if before != after and recoding == "suppression":
+                assert after == "*"
+            if before != after and after.startswith("["):
+                low, high = re.findall(r"\d+", after)
+                assert int(low) <= int(before) <= int(high)
+    assert changed
+    assert {path.name for path in home.iterdir()} >= {"made", "made.private"}
+    assert browser.look("/release").text.count('<table class="beside">') == 1
+
+
+@pytest.mark.parametrize("count", ["0", "101", "x", "", "-1", "9" * 30])
+def test_a_wrong_number_of_records_is_said_and_shows_none(browser, count):
+    browser.decided()
+    answer = browser.send("/coarser/rows", {"show": "yes", "count": count})
+    assert answer.status_code == 422
+    assert "Between 1 and 100 records" in answer.text
+    assert browser.studio.rows_shown == 0
