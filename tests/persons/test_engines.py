@@ -115,6 +115,21 @@ def test_public_files_do_not_depend_on_whose_the_rows_are(models: list[Any], alg
     assert found.check() > 100
 
 
+@pytest.mark.parametrize("models", [[shoal.KAnonymity(2)], [shoal.KAnonymity(2), shoal.LDiversity(2)]], ids=repr)
+@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+def test_public_files_do_not_depend_on_how_the_rows_of_persons_were_aligned(
+    models: list[Any], recoding: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Linked rows of three persons with two rows each, of which all values and sensitive values are tried."""
+    monkeypatch.setattr("shoal.pipeline.linking.secrets.randbits", lambda _: 5)
+    found = Enumeration()
+    for values in itertools.product((1, 2), repeat=5):
+        for sensitive in ("xyxyzw", "xyyzzx")[: 3 - len(models)]:
+            table = pl.DataFrame({"q": [1, *values], "r": list("abbaba"), "s": list(sensitive), "id": list("aabbcc")})
+            found.add(table, quasi_identifiers=["q", "r"], person="id", link=True, privacy=models, recoding=recoding)
+    assert found.check() > 5
+
+
 def test_public_folders_do_not_depend_on_whose_the_rows_are(tmp_path: Path) -> None:
     found: dict[str, set[str]] = defaultdict(set)
     for number, owners in enumerate(["aabbcc", "abcabc", "abcdef", "aabcde"]):

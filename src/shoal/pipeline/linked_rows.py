@@ -24,6 +24,8 @@ class LinkedRows:
     """Person of each row of the input, numbered from 0 in random order; -1 for rows that cannot be published."""
     positions: NDArray[np.int64]
     """Place of each row among the published rows of its person; -1 for rows that are left out."""
+    ordered: bool
+    """Whether the order of the rows of a person is a fact, not one of their values."""
     rows: int
     """Number of rows that could be published."""
 

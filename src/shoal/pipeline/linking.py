@@ -74,7 +74,13 @@ def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
         opened,
         frame=opened.frame.with_columns(pseudonyms),
         kept=(of_rows[1] >= 0).astype(np.int64),
-        linked=LinkedRows(strata=strata, persons=of_rows[0], positions=of_rows[1], rows=len(rows)),
+        linked=LinkedRows(
+            strata=strata,
+            persons=of_rows[0],
+            positions=of_rows[1],
+            ordered=request.order is not None,
+            rows=len(rows),
+        ),
     )
 
 
@@ -100,7 +106,7 @@ def take_lists(opened: OpenedData, rows: NDArray[np.int32], request: Request, rn
     strata = _choose_strata(opened.frame[rows], persons, positions, request)
     of_rows = np.full((2, opened.frame.height), -1, dtype=np.int64)
     of_rows[:, rows] = persons, positions
-    linked = LinkedRows(strata=strata, persons=of_rows[0], positions=of_rows[1], rows=len(rows))
+    linked = LinkedRows(strata=strata, persons=of_rows[0], positions=of_rows[1], ordered=True, rows=len(rows))
     return replace(opened, linked=linked)
 
 
@@ -143,7 +149,8 @@ def _positions(
     if request.order is not None:
         keys.append(rank_rows(frame, request))
     else:
-        known = encode_values(frame, request.schema.quasi_identifiers)
+        # Columns of few values come first: the rows of two units are then alike at more positions.
+        known = sorted(encode_values(frame, request.schema.quasi_identifiers), key=lambda column: column.size)
         keys += [column.codes.astype(np.int64) for column in reversed(known)]
     order = np.lexsort(keys)
     positions = np.empty(len(order), dtype=np.int64)

@@ -124,7 +124,14 @@ def _partition_linked(prepared: PreparedTable, linked: LinkedRows, clock: Clock)
     """
     of_rows = linked.select(prepared.rows)
     problem = replace(prepared.problem(clock), table=replace(prepared.table, counts=None))
-    found = group_linked_rows(problem, of_rows.persons, of_rows.positions, linked.strata, prepared.request.chosen)
+    found = group_linked_rows(
+        problem,
+        of_rows.persons,
+        of_rows.positions,
+        linked.strata,
+        prepared.request.chosen,
+        ordered=linked.ordered,
+    )
     found.check(prepared.table.rows, len(prepared.table.quasi_identifiers))
     return found if prepared.request.link else replace(found, guarantee=Guarantee(promise=Fact("lists_of_values")))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal._core.facts import Fact
 from shoal.algorithms.base import Guarantee, Partition
+from shoal.algorithms.linked.alignment import align_positions
 from shoal.algorithms.linked.bundles import bundle_units, wide_problem
 from shoal.algorithms.linked.value_sets import ShareLimits
 from shoal.models import KAnonymity, LDiversity, Requirement
@@ -67,7 +68,13 @@ def unit_limits(models: Sequence[GroupModel], sets: ValueSets) -> ShareLimits:
 
 
 def group_linked_rows(
-    problem: Problem, units: NDArray[np.integer], positions: NDArray[np.integer], strata: Strata, algorithm: Algorithm
+    problem: Problem,
+    units: NDArray[np.integer],
+    positions: NDArray[np.integer],
+    strata: Strata,
+    algorithm: Algorithm,
+    *,
+    ordered: bool = True,
 ) -> Partition:
     """Partition the published rows of units into groups, so that the units of a bundle publish the same rows.
 
@@ -81,6 +88,9 @@ def group_linked_rows(
         How many rows each unit publishes, and the values that bundles must hide.
     algorithm : Algorithm
         Groups wide records: one record for each unit of a stratum.
+    ordered : bool
+        Whether the order of a unit's rows is a fact. Otherwise rows of one unit exchange their positions if their
+        bundle loses less by it.
     """
     groups = np.full(len(units), -1, dtype=np.int32)
     least: list[NDArray[np.int32]] = []
@@ -97,6 +107,9 @@ def group_linked_rows(
         sets, limits = strata.values.select(members), strata.limits
         wide = wide_problem(replace(problem, requirement=needed), rows, sets.most_common())
         found = bundle_units(wide, algorithm, sets, limits)
+        # Levels that an algorithm prescribes are those of a position: its rows stay there.
+        if not ordered and found.least is None:
+            rows = align_positions(problem, rows, found.groups, found.count)
         # The rows of a bundle at one position are a group.
         groups[rows] = count + found.groups[:, np.newaxis] * length + np.arange(length, dtype=np.int32)
         count += found.count * length
