@@ -53,7 +53,7 @@ def align_positions(
         return rows
     # The kernel works on units bundle by bundle.
     order = np.argsort(bundles, kind="stable")
-    table = LossTable.of(problem, rows[order].ravel())
+    table = LossTable.of(problem, rows[order].ravel().astype(np.int32))
     numbers = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
     align_rows(
         numbers,

@@ -19,7 +19,7 @@ MARGIN = 1e-9
 """Smallest decrease of a loss that counts; errors of rounding are smaller."""
 ENDLESS = 1e300
 """Above the loss of any bundle."""
-GIVEN_ORDER = np.int64(-1)
+GIVEN_ORDER: int = -1
 """No template: units keep the order of their rows."""
 
 
