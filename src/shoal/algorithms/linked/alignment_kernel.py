@@ -73,6 +73,7 @@ def align_rows(rows, starts, losses, templates, scratch):
     best = np.empty_like(scratch.members)
     improved = 0
     for b in range(starts.size - 1):
+        # The loss in the given order is to be improved on.
         begin, size = starts[b], starts[b + 1] - starts[b]
         given = _join_units(rows, begin, size, GIVEN_ORDER, ENDLESS, losses, scratch)
         least, chosen = given, GIVEN_ORDER
@@ -84,6 +85,7 @@ def align_rows(rows, starts, losses, templates, scratch):
             if loss < least - MARGIN:
                 least, chosen = loss, template
                 best[:, :size] = scratch.members[:, :size]
+        # Members are in the order of joining.
         if chosen >= 0:
             improved += 1
             for i in range(size):
@@ -110,6 +112,7 @@ def _join_units(rows, begin, size, template, limit, losses, scratch):
                 for q in range(length):
                     scratch.costs[p, q] = _loss_with(p, i, rows[unit, q], losses, scratch) - scratch.losses[p]
             _assign(scratch)
+        # Each row joins its position.
         for q in range(length):
             p = scratch.matched[0, q + 1] - 1 if template >= 0 and i > 0 else q
             before = scratch.losses[p] if i > 0 else 0.0
@@ -138,6 +141,7 @@ def _loss_with(p, count, row, losses, scratch):
         code = losses.codes[row, c]
         low, high = min(scratch.extents[p, c, 0], code), max(scratch.extents[p, c, 1], code)
         mode = losses.columns[c, MODE]
+        # A single value is published as it is.
         if low == high:
             continue
         if mode == STAR:
@@ -155,6 +159,7 @@ def _loss_with(p, count, row, losses, scratch):
 @kernel_step
 def _put(p, count, row, losses, scratch):
     """Add a row to a position of `count` rows."""
+    # The first row begins the position.
     if count == 0:
         for c in range(losses.columns.shape[0]):
             scratch.extents[p, c] = losses.codes[row, c]
@@ -198,6 +203,7 @@ def _assign(scratch):
                     least[other], before[other] = reduced, q
                 if least[other] < step:
                     step, following = least[other], other
+            # Change the dual prices so that the next row is at a reduced cost of 0.
             for other in range(length + 1):
                 if scratch.reached[other]:
                     of_positions[position[other]] += step
