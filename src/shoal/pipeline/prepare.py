@@ -220,6 +220,7 @@ def assign_persons(opened: OpenedData, request: Request) -> OpenedData:
         return link_rows(opened, rows, request, rng)
     if request.rows_per_person is not None:
         opened = keep_rows(opened, rows, request, rng)
+        rows = rows[opened.publishable_counts[rows] > 0]
     return take_lists(opened, rows, request, rng) if lists else opened
 
 
