@@ -8,6 +8,7 @@ import re
 import shlex
 from pathlib import Path
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -15,7 +16,7 @@ from shoal._core.words import percent
 from shoal.cli.main import app
 from shoal.report.person_risk import risk_figures
 
-from .conftest import ROWS, Browser
+from .conftest import ROWS, SECRET, Browser
 
 QUESTION = "Who is a person here?"
 STANDING = "Records are protected, not persons."
@@ -324,3 +325,53 @@ def test_days_are_not_counted_without_persons(asked, stays):
     asked.send("/persons", {"answer": "persons"})
     assert "admitted" not in asked.studio.plan.content().get("coarsen", {})
     assert 'name="days-1"' not in asked.look("/columns").text
+
+
+def test_two_tables_by_key_become_linked_records(browser, home):
+    lines = ["patient,age,city"]
+    lines += [f"{row},{20 + row % 4},{'AB'[row % 2]}" for row in range(40)]
+    (home / "persons.csv").write_text("\n".join(lines) + "\n")
+    visits = [f"{row % 40},{row * 7 % 3},{SECRET}-{row % 5}" for row in range(100)]
+    (home / "visits.csv").write_text("\n".join(["patient,ward,disease", *visits]) + "\n")
+    browser.sure = False
+    browser.enter()
+    page = browser.send("/open", {"path": "persons.csv"})
+    assert "a second one has their records" in page.text
+    marker = re.search('name="of_tables" value="([^"]*)"', page.text).group(1)
+    listed = re.findall(r'<option value="(\d+)">([^<]*)</option>', page.text.partition('name="table"')[2])
+    visits_at = next(place for place, name in listed if name == "visits.csv")
+    answer = {"answer": "tables", "of_tables": marker, "table": visits_at, "column": "0"}
+    refused = browser.send("/persons", {**answer, "table": ""})
+    assert "Choose the table with the records" in refused.text
+    # A table whose keys have no person is refused, and nothing is changed.
+    wrong = next(place for place, name in listed if name == "patients.csv")
+    assert browser.send("/persons", {**answer, "table": wrong}).status_code == 422
+    assert browser.studio.plan.second == ""
+    columns = browser.send("/persons", answer)
+    assert "100 records" in re.sub(r"<[^>]+>|\s+", " ", columns.text).replace("  ", " ")
+    roles = {"role-1": "quasi_identifier", "role-2": "quasi_identifier", "role-3": "quasi_identifier"}
+    assert browser.send("/columns", {**roles, "role-4": "sensitive"}).url.path == "/risk"
+    assert browser.send("/goal", {"k": "2", "recoding": "suppression"}).url.path == "/coarser"
+    shown = re.sub(r"\\\n +", "", html.unescape(browser.look("/publish").text))
+    assert "shoal anonymize persons.csv" in shown
+    assert "--rows visits.csv --link" in shown
+    assert "--key patient -k 2" in shown
+    assert "rows='visits.csv'" in shown
+    assert "What was asked for is met" in browser.send("/publish", {"folder": "made"}).text
+    persons, rows = (pl.read_csv(home / f"made/{name}.csv") for name in ("persons", "rows"))
+    assert persons.columns == ["pseudonym", "age", "city"]
+    assert rows.columns == ["pseudonym", "ward", "disease"]
+    assert set(rows["pseudonym"]) == set(persons["pseudonym"])
+    attack = browser.send("/attack", {"identifier": "0"})
+    shown = html.unescape(attack.text)
+    assert "people = people.join(read('visits.csv'), on='patient')" in shown
+    assert "Homogeneity" in shown
+    assert "--targets persons.csv" not in shown
+    # The project knows both tables; another answer returns to the first table alone.
+    project = browser.studio.project
+    browser.send("/open", {"path": "patients.csv"})
+    browser.send("/open/project", {"project": project})
+    assert browser.studio.plan.second == str(home / "visits.csv")
+    browser.send("/persons", {"answer": "persons"})
+    assert browser.studio.plan.second == ""
+    assert "40 records" in re.sub(r"<[^>]+>|\s+", " ", browser.look("/columns").text).replace("  ", " ")

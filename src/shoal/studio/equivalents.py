@@ -51,15 +51,21 @@ def of_inspecting(plan: Plan, *, output: str) -> Equivalents:
     options = [(flag(name), value) for name, value in plan.reading.items() if value]
     options += [(flag("dates"), f"{name}={form}") for name, form in plan.dates.items()]
     options += [(flag("replace_values"), f"{name}={text}") for name, text in plan.replaced.items()]
+    # Of two tables each is inspected by itself; the spec file of both is shown below the commands.
+    files = [(flag("spec_out"), SPEC_FILE)] if not plan.second else []
+    tables = [plan.shown, plan.second_shown] if plan.second else [plan.shown]
+    commands = [_command(["shoal", "inspect", one], [*options, *files]) for one in tables]
     return Equivalents(
-        command=_first(plan) + _command(["shoal", "inspect", plan.shown], [*options, (flag("spec_out"), SPEC_FILE)]),
+        command=_first(plan) + "\n".join(commands),
         spec=spec_of(plan, output=output),
         python=_program(plan, "inspection = shoal.inspect", plan.read_arguments, []),
     )
 
 
 def of_risk(plan: Plan, *, suda: int | None, output: str) -> Equivalents:
-    """Build the equivalents of measuring the risk of the original table."""
+    """Build the equivalents of measuring the risk of the original table; of two tables those of a release."""
+    if plan.second:  # `risk` takes one table
+        return of_publishing(plan, output=output)
     quasi, sensitive = plan.names_of("quasi_identifier"), plan.names_of("sensitive")
     arguments: dict[str, Any] = {"quasi_identifiers": quasi}
     options = [(flag("columns.quasi_identifiers"), listed_names(quasi))]
@@ -99,6 +105,8 @@ def of_publishing(plan: Plan, *, output: str) -> Equivalents:
     """
     content = plan.content(output=output)
     arguments = {name: value for name, value in arguments_in(plan.work).items() if name != "data"}
+    if plan.second:
+        arguments["rows"] = plan.second_shown
     # The publisher's words are an argument of `save`, because the report holds them and not the release.
     words = ", ".join(f"{name}={value!r}" for name, value in content.get("report", {}).items())
     about = f", about=shoal.About({words})" if words else ""
@@ -162,8 +170,10 @@ def of_attacking(
     of_persons = f", person={plan.person!r}" if person else ""
     commands = [] if made else [_asking("anonymize", plan.content(output=output))]
     lines = ["from shoal import attacks", "", *_people_in_python(plan)]
+    # Commands take one table: with two, Python joins them.
+    one_table = not plan.second
     # Linking: the command needs an identifier, whereas Python can number the rows.
-    if identifier:
+    if identifier and one_table:
         named = [(flag("attack.population"), plan.shown), (flag("attack.identifier"), identifier)]
         commands.append(_command(["shoal", "attack", "linking", output], named))
     known = repr(identifier) if identifier else "'record'"
@@ -172,7 +182,8 @@ def of_attacking(
     lines.append("print(*found.sentences(), sep='\\n')")
     commands.append(_command(["shoal", "attack", "refinement", output], []))
     known_people = [(flag("attack.targets"), plan.shown)]
-    commands.append(_command(["shoal", "attack", "singling-out", output], [*known_people, *whose]))
+    if one_table:
+        commands.append(_command(["shoal", "attack", "singling-out", output], [*known_people, *whose]))
     lines.append(f"print(*attacks.refinement_attack({output!r}).sentences(), sep='\\n')")
     lines.append(f"print(*attacks.singling_out_attack({output!r}, people{of_persons}).sentences(), sep='\\n')")
     # Homogeneity and inference need a sensitive column.
@@ -182,7 +193,7 @@ def of_attacking(
         targets = "" if linked else f", targets=people{of_persons}"
         lines.append(f"found = attacks.homogeneity_attack({output!r}{targets})")
         lines.append("print(*found.sentences(), sep='\\n')")
-        if others:
+        if others and one_table:
             both = [*known_people, (flag("attack.controls"), others), *([] if linked else whose)]
             commands.append(_command(["shoal", "attack", "inference", output], both))
     # Intersection: the populations are listed in the order of the releases.
@@ -209,11 +220,15 @@ def _people_in_python(plan: Plan) -> list[str]:
     forms = "".join(f", {name}={value!r}" for name, value in reading.items() if value)
     given = plan.read_arguments.get("replace_values")
     replaced = [f"people = replace_values(people.lazy(), {given!r}).collect()"] if given else []
+    # An attack knows the records of persons with the columns of both tables.
+    second = f"people.join(read({plan.second_shown!r}{arguments}), on={plan.person!r})"
+    joined = [f"people = {second}"] if plan.second else []
     return [
         "from shoal.io import read, understand",
         *(["from shoal.table import replace_values"] if replaced else []),
         "",
         f"people = read({plan.shown!r}{arguments})",
+        *joined,
         *replaced,
         f"people = understand(people, {plan.names_of('quasi_identifier')!r}{forms}).frame",
     ]

@@ -10,7 +10,7 @@ from shoal.errors import UnsupportedError, UsageError, near_matches
 from shoal.request.texts import listed_names, names_in, read_set
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError
-from shoal.studio.requests import arguments_in
+from shoal.studio.requests import request_in
 from shoal.studio.screen_inputs import (
     build_equivalents,
     check_form,
@@ -88,10 +88,9 @@ def _check(plan: Plan) -> None:
     ShoalError
         If it is not so.
     """
-    from shoal.request.request import Request
     from shoal.request.sampling import check_sampling
 
-    request = Request(**{name: value for name, value in arguments_in(plan.work).items() if name != "data"})
+    request = request_in(plan.work)
     sampling = request.requirement.sampling
     if sampling is not None:
         check_sampling(request, request.schema, sampling)

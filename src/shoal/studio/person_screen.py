@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["answer", "persons"]
 
+TABLES = "tables"
+"""The answer that the records of the persons are in a second table."""
 _ORDERED = ("number", "date")
 """Kinds of columns that can order the records of a person."""
 
@@ -25,7 +27,7 @@ def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     found = inspect_table(studio, "persons")
     if isinstance(found, Waiting):
         return found
-    names = [one["name"] for one in found["columns"]]
+    names, tables = [one["name"] for one in found["columns"]], _second_tables(studio)
     evidence = found["person"]["evidence"]
     likeliest = next((one["column"] for one in evidence if one["column"] is not None), "")
     return page(
@@ -39,6 +41,8 @@ def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         ordering=[place for place, one in enumerate(found["columns"]) if one["kind"] in _ORDERED],
         missing=any(one["missing"] for one in found["columns"]),
         of=hash_names(names),
+        tables=tables,
+        of_tables=hash_names(tables),
         equivalents=equivalents.of_inspecting(studio.plan, output=studio.paths.free_folder()),
     )
 
@@ -53,6 +57,11 @@ def answer(studio: Studio, form: Mapping[str, str]) -> str:
     # Answers without a column, then those with one.
     given = form.get("answer", "")
     plain = {name: getattr(Plan(), name) for name in ("treatment", "kept_rows", "order", "unnamed_are_persons")}
+    # Any answer but links by the key of the two tables is about the first table alone.
+    if given == TABLES:
+        return _use_second_table(studio, form, column)
+    if studio.plan.second and (given, column) != (LINKED, studio.plan.person):
+        _restart(studio, f"Only {studio.plan.shown}")
     if given == PERSONS:
         roles = _with_person(studio.plan.roles, "")
         studio.history.change("Each record is another person", **plain, rows=PERSONS, person="", roles=roles)
@@ -70,6 +79,33 @@ def answer(studio: Studio, form: Mapping[str, str]) -> str:
     else:
         raise FieldError("Choose one of the answers first.", field=None)
     return "/columns"
+
+
+def _second_tables(studio: Studio) -> list[str]:
+    """List the tables of the folder that may hold the records of the persons of the open one."""
+    return [one.name for one in studio.paths.listed() if one.name != studio.plan.shown]
+
+
+def _use_second_table(studio: Studio, form: Mapping[str, str], column: str) -> str:
+    """Take the records of persons from a second table, by the column that identifies them in both."""
+    if not column:
+        raise FieldError("Choose the column that identifies the person in both tables.", field="column")
+    tables = _second_tables(studio)
+    place = form.get("table", "")
+    if form.get("of_tables") != hash_names(tables) or not place.isdecimal() or int(place[:6]) >= len(tables):
+        raise FieldError("Choose the table with the records of the persons.", field="table")
+    name = tables[int(place)]
+    shown = {"second": str(studio.paths.table(name)), "second_shown": name}
+    linked = Plan(rows=SEVERAL, person=column, treatment=LINKED, **shown)
+    _restart(studio, linked.whose, rows=SEVERAL, person=column, treatment=LINKED, **shown)
+    return "/columns"
+
+
+def _restart(studio: Studio, description: str, **changes: Any) -> None:
+    """Start the plan again for the same table, because other columns need other decisions."""
+    plan = studio.plan
+    kept = {name: getattr(plan, name) for name in ("source", "shown", "demo", "reading", "report")}
+    studio.history.change(description, **{**vars(Plan(**kept)), **changes})
 
 
 def _treatment(given: str, form: Mapping[str, str], names: list[str]) -> dict[str, Any]:

@@ -68,6 +68,10 @@ class Plan:
     """Path or address of the table in commands, relative to the folder of the studio."""
     demo: bool = False
     """Whether the table is the bundled demo table."""
+    second: str = ""
+    """Path of the table with the records of the persons of the first one, for the worker; empty if there is none."""
+    second_shown: str = ""
+    """Path of that table in commands, relative to the folder of the studio."""
     rows: str = ""
     """Meaning of a row: `PERSONS`, `SEVERAL` or `RECORDS`; empty until the question is answered."""
     person: str = ""
@@ -157,10 +161,13 @@ class Plan:
         content |= self._reading
         if self.replaced:
             content["replace_values"] = dict(self.replaced)
+        if self.second:
+            content["rows"] = self.second_shown if source is None else self.second
+            columns = {"key" if role == "person" else role: names for role, names in columns.items()}
         if columns:
             content["columns"] = columns
         # Defaults are omitted, so that spec files stay short.
-        if "person" in columns:
+        if {"person", "key"} & columns.keys():
             content |= self._persons
         privacy: dict[str, Any] = {name: _parse(text) for name, text in self.privacy.items()}
         if self.harmless and "l" in privacy:
@@ -232,8 +239,9 @@ class Plan:
             ONE_EACH: f"One record of each person is published: {self._kept}.",
             LINKED: "The records of a person are published together, under a random pseudonym.",
         }
+        tables = "Their records are in a second table. " if self.second else ""
         return (
-            f"A person may have several records: the column '{self.person}' identifies the person of each. "
+            f"A person may have several records: the column '{self.person}' identifies the person of each. {tables}"
             + published[self.treatment]
         )
 
@@ -252,6 +260,11 @@ class Plan:
         """Current paths of the hierarchies that commands need, by file name."""
         used = {words.partition(":")[2].rpartition(":")[0] for words in self.coarsen.values()}
         return {tree.name: tree.path for tree in self.trees.values() if tree.name in used}
+
+    @property
+    def second_table(self) -> dict[str, Any]:
+        """The second table and the key of both, as arguments of jobs; empty if there is one table."""
+        return {"rows": self.second, "key": [self.person]} if self.second else {}
 
     @property
     def read_arguments(self) -> dict[str, Any]:

@@ -34,6 +34,8 @@ _VERSION = 1
 _HEAD = "# Made by shoal studio, which opens it again. It is also a request: shoal anonymize --spec FILE -o OUT"
 _PLACES = ("source", "shown", "demo")
 """Fields of a plan that locate its table; they are stored once, because a project has one table."""
+_FOUND = (*_PLACES, "second")
+"""Fields that are never read from a project, because their paths are checked when it is opened."""
 _FILE, _DATABASE, _DEMO, _DROPPED = "file", "database", "demo", "dropped"
 """Where the table of a project is."""
 _MAX_LISTED = 20
@@ -169,7 +171,7 @@ def _opened(paths: AllowedPaths, place: str, shown: str) -> Plan:
 
 def _plain(plan: Plan) -> dict[str, Any]:
     """Return the fields of a plan as plain values; hierarchies are their editing steps, with the content of files."""
-    found: dict[str, Any] = {one.name: getattr(plan, one.name) for one in fields(plan) if one.name not in _PLACES}
+    found: dict[str, Any] = {one.name: getattr(plan, one.name) for one in fields(plan) if one.name not in _FOUND}
     return {**found, "trees": {name: [*map(_plain_step, tree.steps)] for name, tree in plan.trees.items()}}
 
 
@@ -188,11 +190,13 @@ def _changed(paths: AllowedPaths, plan: Plan, changes: Mapping[str, Any]) -> Pla
     types = get_type_hints(Plan)
     values: dict[str, Any] = {}
     for name, value in changes.items():
-        if name in _PLACES:
+        if name in _FOUND:
             raise ValueError(name)
         if name != "trees":
             values[name] = msgspec.convert(value, types[name])
     plan = replace(plan, **values)
+    if "second_shown" in values:
+        plan = replace(plan, second=str(paths.table(plan.second_shown)) if plan.second_shown else "")
     if "trees" in changes:
         made: dict[str, ShapedTree] = {}
         for name, steps in msgspec.convert(changes["trees"], dict[str, list[dict[str, Any]]]).items():

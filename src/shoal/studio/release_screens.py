@@ -173,6 +173,7 @@ def _read_rows(studio: Studio, sample: Mapping[str, Any] | None, plan: Plan) -> 
     count = studio.rows_shown
     arguments = {
         "source": plan.source,
+        **plan.second_table,
         "reading": plan.read_arguments,
         "numbers": sample["numbers"][:count],
         "columns": sample["columns"],

@@ -12,7 +12,7 @@ from shoal._core.file_formats import WORKBOOKS
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.rejected_forms import FieldError
-from shoal.studio.requests import arguments_in
+from shoal.studio.requests import request_in
 from shoal.studio.state import Studio, Waiting
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def inspect_table(studio: Studio, step: str) -> Any:
     # Showing values is a different inspection: otherwise the worker returns none.
     arguments = {
         "source": plan.source,
+        **plan.second_table,
         "demo": DEMO if plan.demo else None,
         "reading": plan.read_arguments,
         "show_values": studio.values_shown,
@@ -168,10 +169,8 @@ def select_name(form: Mapping[str, str], names: Sequence[str], *, field: str = "
 def explain_models(plan: Plan) -> list[str]:
     """Explain in sentences what the models of a plan promise to one person."""
     from shoal.report import promise
-    from shoal.request.request import Request
 
-    asked = {name: value for name, value in arguments_in(plan.work).items() if name != "data"}
-    return [promise(model, plan.names_of("sensitive")) for model in Request(**asked).requirement.to_list()]
+    return [promise(model, plan.names_of("sensitive")) for model in request_in(plan.work).requirement.to_list()]
 
 
 def build_equivalents(studio: Studio, plan: Plan) -> equivalents.Equivalents | None:

@@ -374,6 +374,7 @@ def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     suda = _SPECIAL if len(quasi) <= _FEW_COLUMNS and inspected["rows"] <= _FEW_ROWS else None
     arguments = {
         "source": plan.source,
+        **plan.second_table,
         "quasi_identifiers": quasi,
         "sensitive": plan.names_of("sensitive"),
         "person": plan.person,

@@ -206,8 +206,8 @@ class Studio:
         named = {name: value for name, value in arguments.items() if not callable(value)}
         try:
             # Modification time and size stand for the content; the demo file is written by the job itself.
-            found = os.stat(self.plan.source)
-            stamp = [] if self.plan.demo else [found.st_mtime_ns, found.st_size]
+            files = [os.stat(one) for one in (self.plan.source, self.plan.second) if one]
+            stamp = [] if self.plan.demo else [part for one in files for part in (one.st_mtime_ns, one.st_size)]
         except OSError:
             stamp = []
         return f"{work.__name__}:{json.dumps([stamp, named], sort_keys=True)}"

@@ -85,7 +85,7 @@ def attack(
         some = people if people.height <= _LEARNED else people.sample(_LEARNED, seed=_SEED, shuffle=True)
         # With a table of other people, the whole release is attacked and they are the controls.
         if others:
-            outside = _people({**asked, "data": others}, progress)
+            outside = _people({**asked, "data": others, "rows": None}, progress)
             done.append(
                 _told(
                     "inference",
@@ -99,7 +99,7 @@ def attack(
             outside, inside = _hold_out(some, asked.get("person") or ())
             held = outside.height
 
-            already_done = dict.fromkeys(("dates", "decimal", "replace_values"))
+            already_done = dict.fromkeys(("dates", "decimal", "replace_values", "rows", "key"))
 
             def learned() -> Any:
                 most = anonymize(progress=progress, **{**asked, "data": inside, **already_done})

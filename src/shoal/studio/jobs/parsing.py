@@ -8,20 +8,43 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from shoal._core.progress import Progress
+    from shoal.pipeline.input import OpenedData
 
-__all__ = ["coarsen_parsed", "read_parsed"]
+__all__ = ["as_one_table", "coarsen_parsed", "open_table", "read_parsed"]
+
+
+def open_table(asked: Mapping[str, Any]) -> OpenedData:
+    """Open the table of a request, or join its two tables."""
+    from shoal.engines.open_source import open_source
+    from shoal.request.request_fields import fields_in
+
+    reading = {name: asked.get(name) for name in fields_in("reading", "cleaning")}
+    tables = {"rows": asked.get("rows"), "key": asked.get("key") or ()}
+    source: Any = open_source(asked["data"], engine="memory", memory=None, reading=reading, **tables)
+    opened: OpenedData = source.opened
+    return opened
+
+
+def as_one_table(
+    source: str, rows: str | None, key: Sequence[str], reading: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Return the table for verbs that take one, and its options: two tables are read and joined."""
+    from shoal.request.request_fields import fields_in
+
+    if rows is None:
+        return source, dict(reading)
+    joined = open_table({"data": source, "rows": rows, "key": key, **reading}).frame
+    return joined, {name: one for name, one in reading.items() if name not in fields_in("reading", "cleaning")}
 
 
 def read_parsed(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
     """Read the table of a request with parsed dates and numbers; return it and its quasi-identifiers."""
-    from shoal.pipeline.input import convert_text, open_data
-    from shoal.request.request_fields import fields_in
+    from shoal.pipeline.input import convert_text
     from shoal.table import roles
 
     progress("read", 0, 1)
-    reading = {name: asked.get(name) for name in fields_in("reading", "cleaning")}
     # Read the file, check the names of columns, then parse dates and numbers as a release does.
-    opened = open_data(asked["data"], **reading)
+    opened = open_table(asked)
     schema = roles(asked["quasi_identifiers"], asked.get("sensitive"))
     schema.check_known(opened.frame.columns)
     forms = {name: asked.get(name) for name in ("dates", "decimal", "coarsen", "hierarchies")}
@@ -35,7 +58,7 @@ def coarsen_parsed(frame: Any, names: Sequence[str], asked: Mapping[str, Any]) -
     from shoal.request.request import Request
 
     # Relative dates are counted first; the parsed dates have no written form any more.
-    request = Request(**{name: value for name, value in asked.items() if name not in ("data", "dates")})
+    request = Request(**{name: value for name, value in asked.items() if name not in ("data", "rows", "key", "dates")})
     relative = frame
     for dates in request.since_first:
         relative = count_days_since_first(relative, dates, request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from shoal.studio.jobs.parsing import coarsen_parsed, read_parsed
+from shoal.studio.jobs.parsing import coarsen_parsed, open_table, read_parsed
 from shoal.studio.requests import arguments_in
 
 if TYPE_CHECKING:
@@ -38,14 +38,19 @@ def coarse_rows(*, content: Mapping[str, Any], count: int, progress: Progress) -
 
 
 def original_rows(
-    *, source: str, reading: Mapping[str, Any], numbers: Sequence[int], columns: Sequence[str], progress: Progress
+    *,
+    source: str,
+    reading: Mapping[str, Any],
+    numbers: Sequence[int],
+    columns: Sequence[str],
+    progress: Progress,
+    rows: str | None = None,
+    key: Sequence[str] = (),
 ) -> list[list[str | None]]:
     """Return the cells of some records of the original table; columns that it lacks are empty."""
-    from shoal.pipeline.input import open_data
-
     # The cells are those of the file, with replaced values, before dates and numbers are parsed.
     progress("read", 0, 1)
-    frame = open_data(source, **{name: one for name, one in reading.items() if name not in ("dates", "decimal")}).frame
+    frame = open_table({"data": source, "rows": rows, "key": key, **reading, "decimal": None}).frame
     some = _texts(frame[list(numbers)].select([name for name in columns if name in frame.columns]))
     places = [name for name in columns if name in frame.columns]
     return [[row[places.index(name)] if name in places else None for name in columns] for row in some]

@@ -6,9 +6,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.studio.jobs.parsing import coarsen_parsed, read_parsed
+from shoal.studio.jobs.parsing import as_one_table, coarsen_parsed, open_table, read_parsed
 from shoal.studio.jobs.rows import sample_release
-from shoal.studio.requests import arguments_in
+from shoal.studio.requests import arguments_in, request_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,9 +38,16 @@ def warm_up() -> None:
 
 
 def inspect_table(
-    *, source: str, demo: str | None, reading: Mapping[str, Any], show_values: bool, progress: Progress
+    *,
+    source: str,
+    demo: str | None,
+    reading: Mapping[str, Any],
+    show_values: bool,
+    progress: Progress,
+    rows: str | None = None,
+    key: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Inspect a table; write it first if it is the bundled demo table."""
+    """Inspect a table, or two that are joined; write it first if it is the bundled demo table."""
     from shoal.studio.audience import SCREENS
     from shoal.verbs.inspect import inspect
 
@@ -48,7 +55,8 @@ def inspect_table(
         from shoal.datasets import write_dataset
 
         write_dataset(demo, Path(source).parent)
-    found = inspect(source, show_values=show_values, progress=progress, **reading)
+    data, given = as_one_table(source, rows, key, reading)
+    found = inspect(data, show_values=show_values, progress=progress, **given)
     warnings = [{"code": one.code, "column": one.column, "text": one.render(SCREENS)} for one in found.warnings]
     return {**found.to_dict(), "warnings": warnings}
 
@@ -71,8 +79,10 @@ def measure_risk(
     suda: int | None,
     reading: Mapping[str, Any],
     progress: Progress,
+    rows: str | None = None,
+    key: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Measure the disclosure risk of the original table."""
+    """Measure the disclosure risk of the original table, or of two that are joined."""
     from shoal._core.validation import number_in
     from shoal.errors import ParameterError
     from shoal.request.request_fields import fields_in
@@ -81,15 +91,16 @@ def measure_risk(
     fraction: Any = number_in(sampling_fraction) if sampling_fraction else None
     if isinstance(fraction, str):
         raise ParameterError("The share of the population must be a number above 0 and at most 100 percent.")
+    data, given = as_one_table(source, rows, key, reading)
     found = risk(
-        source,
+        data,
         quasi_identifiers=quasi_identifiers,
         sensitive=list(sensitive) or None,
         person=person or None,
         sampling_fraction=fraction,
         suda=suda,
         progress=progress,
-        **{name: value for name, value in reading.items() if name in fields_in("reading", "cleaning")},
+        **{name: value for name, value in given.items() if name in fields_in("reading", "cleaning")},
     )
     return {**found.to_dict(), "sentences": {**_sentences(found)}}
 
@@ -186,17 +197,11 @@ def check_goal(*, content: Mapping[str, Any], progress: Progress) -> bool:
     """
     from shoal._core.progress import Clock
     from shoal.engines.memory import InMemory
-    from shoal.pipeline.input import open_data
     from shoal.pipeline.prepare import interpret, prepare
-    from shoal.request.request import Request
-    from shoal.request.request_fields import fields_in
 
     progress("read", 0, 1)
-    asked = arguments_in(content)
-    request = Request(**{name: value for name, value in asked.items() if name != "data"})
-    reading = {name: asked.get(name) for name in fields_in("reading", "cleaning")}
-    source = InMemory(opened=open_data(asked["data"], **reading))
-    request = request.resolve(source.columns)
+    source = InMemory(opened=open_table(arguments_in(content)))
+    request = request_in(content).resolve(source.columns)
     opened = interpret(source.serving(request).opened, request, dates=request.dates, decimal=request.decimal)
     prepare(opened, request, Clock(("coarsen", "encode"), progress))
     return True
