@@ -95,7 +95,7 @@ def _use_second_table(studio: Studio, form: Mapping[str, str], column: str) -> s
     if form.get("of_tables") != hash_names(tables) or not place.isdecimal() or int(place[:6]) >= len(tables):
         raise FieldError("Choose the table with the records of the persons.", field="table")
     name = tables[int(place)]
-    shown = {"second": str(studio.paths.table(name)), "second_shown": name}
+    shown: dict[str, Any] = {"second": str(studio.paths.table(name)), "second_shown": name}
     linked = Plan(rows=SEVERAL, person=column, treatment=LINKED, **shown)
     _restart(studio, linked.whose, rows=SEVERAL, person=column, treatment=LINKED, **shown)
     return "/columns"

@@ -19,7 +19,7 @@ def open_table(asked: Mapping[str, Any]) -> OpenedData:
     from shoal.request.request_fields import fields_in
 
     reading = {name: asked.get(name) for name in fields_in("reading", "cleaning")}
-    tables = {"rows": asked.get("rows"), "key": asked.get("key") or ()}
+    tables: dict[str, Any] = {"rows": asked.get("rows"), "key": asked.get("key") or ()}
     source: Any = open_source(asked["data"], engine="memory", memory=None, reading=reading, **tables)
     opened: OpenedData = source.opened
     return opened
