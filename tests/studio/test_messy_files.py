@@ -69,6 +69,7 @@ def test_codes_and_spellings_to_a_release(browser, messy, home):
     assert "but for <strong><bdi>k.A.</bdi></strong>" in page
     page = browser.send("/columns/replace", {"column": "0", "old": "k.A.", "of": of(browser, "/columns")})
     assert "k.A.</bdi> → <em>missing</em>" in page.text
+    assert "(12 cells)" in page.text
     assert "but for <strong>" not in page.text
     page = browser.send(
         "/columns/replace", {"column": "1", "old": "W, weiblich", "new": "w", "of": of(browser, "/columns")}
@@ -102,6 +103,15 @@ def test_a_wrong_word_is_said_and_changes_nothing(browser, messy, form, said):
     assert answer.status_code == 422
     assert said in re.search('id="refused"[^>]*>(.*?)</', answer.text).group(1)
     assert browser.studio.plan == before
+
+
+def test_a_value_that_no_cell_has_is_told(browser, messy):
+    open_messy(browser)
+    page = browser.send(
+        "/columns/replace", {"column": "1", "old": "weibl,W", "new": "w", "of": of(browser, "/columns")}
+    )
+    assert page.text.count("no cell has this value") == 1
+    assert "(30 cells)" in page.text
 
 
 def test_all_columns_at_once(browser, messy):

@@ -13,7 +13,7 @@ import shoal
 from shoal.errors import ColumnError, DataError, ParameterError, UsageError
 from shoal.request.request import Request
 from shoal.request.texts import replacement_text, replacements_in
-from shoal.table import replace_values
+from shoal.table import count_replaced, replace_values
 
 ASKED = {"quasi_identifiers": ["age", "gender"], "sensitive": "disease", "k": 5, "seed": 1}
 
@@ -57,6 +57,16 @@ def test_numbers_and_dates_are_compared_as_such_and_keep_their_type():
         replace_values(frame.lazy(), {"bornn": {"a": None}})
     with pytest.raises(ParameterError, match="replace_values"):
         replace_values(frame.lazy(), {"age": "99"})
+
+
+def test_replaced_cells_are_counted_by_their_old_value():
+    frame = pl.DataFrame({"*": ["a", "b", None, "a"], "x": [99, 1, 99, None], "born": [dt.date(1900, 1, 1)] * 4})
+    given = {"*": {"a": "b", "99": None, "c": "d"}, "x": {"99": None}, "born": {"01.01.1900": None, "2000-01-01": None}}
+    assert count_replaced(frame, given) == {
+        "*": {"a": 2, "99": 2, "c": 0}, "x": {"99": 2}, "born": {"01.01.1900": 4, "2000-01-01": 0}
+    }  # fmt: skip
+    given["*"]["b"] = "z"
+    assert replace_values(frame.lazy(), given).collect()["born"].null_count() == 4
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import polars as pl
 
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 
-__all__ = ["ALL_COLUMNS", "replace_values"]
+__all__ = ["ALL_COLUMNS", "count_replaced", "replace_values"]
 
 ALL_COLUMNS = "*"
 """The name that stands for all columns; the replacements of a column itself take precedence."""
@@ -24,7 +24,7 @@ def replace_values(frame: pl.LazyFrame, given: Mapping[str, Mapping[str, str | N
         The table.
     given : mapping of column to mapping of str to str or None
         The new value of each old one; None makes it missing. Numbers are compared as numbers, dates as
-        ISO 8601; truth values, times and lists are not replaced.
+        ISO 8601 or as 31.12.1999; truth values, times and lists are not replaced.
 
     Raises
     ------
@@ -81,4 +81,20 @@ def _replace(name: str, column: pl.Expr, kind: pl.DataType, given: Mapping[str, 
 
 def _typed(texts: pl.Series, kind: pl.DataType) -> pl.Series:
     """Convert texts to the type of a column; what cannot be converted is null."""
-    return texts.cast(kind, strict=False) if kind.is_numeric() else texts.str.to_date(strict=False).cast(kind)
+    if kind.is_numeric():
+        return texts.cast(kind, strict=False)
+    iso, dotted = (texts.str.to_date(form, strict=False) for form in ("%Y-%m-%d", "%d.%m.%Y"))
+    return iso.fill_null(dotted).cast(kind)
+
+
+def count_replaced(frame: pl.DataFrame, given: Mapping[str, Mapping[str, str | None]]) -> dict[str, dict[str, int]]:
+    """Count the cells that each replacement changes, by column and old value, before any is made."""
+    counts: dict[str, dict[str, int]] = {}
+    for name, values in given.items():
+        columns = frame if name == ALL_COLUMNS else frame.select(pl.nth(frame.get_column_index(name)))
+        missing = columns.null_count().sum_horizontal().item()
+        counts[name] = {}
+        for old in values:
+            without = replace_values(columns.lazy(), {ALL_COLUMNS: {old: None}}).collect()
+            counts[name][old] = int(without.null_count().sum_horizontal().item() - missing)
+    return counts

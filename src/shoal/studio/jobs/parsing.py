@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from shoal._core.progress import Progress
     from shoal.pipeline.input import OpenedData
 
-__all__ = ["as_one_table", "coarsen_parsed", "open_table", "read_parsed"]
+__all__ = ["as_one_table", "coarsen_parsed", "count_replaced_cells", "open_table", "read_parsed"]
 
 
 def open_table(asked: Mapping[str, Any]) -> OpenedData:
@@ -63,3 +63,10 @@ def coarsen_parsed(frame: Any, names: Sequence[str], asked: Mapping[str, Any]) -
     for dates in request.since_first:
         relative = count_days_since_first(relative, dates, request)
     return relative, coarsen_columns(relative, request.coarsenings, names), request.coarsenings
+
+
+def count_replaced_cells(asked: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """Count the cells of the original table that each replacement changes."""
+    from shoal.table import count_replaced
+
+    return count_replaced(open_table({**asked, "replace_values": None}).frame, asked["replace_values"])

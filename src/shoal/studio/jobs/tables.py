@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.studio.jobs.parsing import as_one_table, coarsen_parsed, open_table, read_parsed
+from shoal.studio.jobs.parsing import as_one_table, coarsen_parsed, count_replaced_cells, open_table, read_parsed
 from shoal.studio.jobs.rows import sample_release
 from shoal.studio.requests import arguments_in, request_in
 
@@ -58,7 +58,9 @@ def inspect_table(
     data, given = as_one_table(source, rows, key, reading)
     found = inspect(data, show_values=show_values, progress=progress, **given)
     warnings = [{"code": one.code, "column": one.column, "text": one.render(SCREENS)} for one in found.warnings]
-    return {**found.to_dict(), "warnings": warnings}
+    tables = {"data": source, "rows": rows, "key": key}
+    replaced = count_replaced_cells({**tables, **reading}) if reading.get("replace_values") else {}
+    return {**found.to_dict(), "warnings": warnings, "replaced": replaced}
 
 
 def sheets(*, source: str, progress: Progress) -> list[str]:
