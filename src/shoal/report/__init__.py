@@ -1,6 +1,6 @@
 """The pages of a release, one for readers and one for the publisher: facts, plain sentences, one HTML file each."""
 
-from shoal.report.about import About
+from shoal.report.about import DECISIONS, About
 from shoal.report.again import attack_result, render_again
 from shoal.report.audit_remarks import describe_audit
 from shoal.report.cost_sentences import gap_sentence
@@ -21,10 +21,12 @@ from shoal.report.facts import (
 from shoal.report.inspection_page import render_inspection
 from shoal.report.judgements import render_attack, render_audit
 from shoal.report.page import render, render_public, render_publication, render_risk, risk_rows, size_rows, write_report
+from shoal.report.review import collect_review
 from shoal.report.sentences import achieved_for, model_title, promise, reservations
 from shoal.report.trade_off_page import render_trade_off
 
 __all__ = [
+    "DECISIONS",
     "About",
     "AnalystMeasure",
     "AttributeLoss",
@@ -36,6 +38,7 @@ __all__ = [
     "TradeOffFacts",
     "achieved_for",
     "attack_result",
+    "collect_review",
     "describe_audit",
     "distributions",
     "facts_in",

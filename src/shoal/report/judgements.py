@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.language import gettext as _
+from shoal._core.language import use_language
 from shoal.report import sentences
 from shoal.report.about import About
 from shoal.report.audit_remarks import describe_audit
@@ -41,7 +43,11 @@ def render_audit(
     attacks : sequence of mapping
         Results of attacks on the table, as `AttackResult.to_dict()`.
     """
-    about = about or About()
+    with use_language((about or About()).language):
+        return _render_audit(facts, title=title, about=about or About(), attacks=attacks)
+
+
+def _render_audit(facts: Mapping[str, Any], *, title: str, about: About, attacks: Sequence[Mapping[str, Any]]) -> str:
     # A model that fails for some attribute or set fails as a whole.
     failures = facts.get("failures", ())
     return template("audit.html.j2").render(
@@ -80,7 +86,7 @@ def _list_risk_rows(risk: Mapping[str, Any] | None, *, of_persons: bool) -> list
         return []
     above = sentences.percent(risk["threshold"])
     outcomes = PERSON_OUTCOMES if of_persons else RECORD_OUTCOMES
-    return [(label.format(above), risk[name], risk[name]) for name, label in outcomes]
+    return [(_(label).format(above), risk[name], risk[name]) for name, label in outcomes]
 
 
 def render_attack(facts: Mapping[str, Any], *, title: str, said: Sequence[str], attack: Mapping[str, str]) -> str:

@@ -72,6 +72,17 @@ class AllowedPaths:
             raise UsageError("There is no such file in this folder. Look at its name, or drop the file into the page.")
         return path
 
+    def published(self, given: str) -> Path:
+        """Resolve a typed path to a published table: the folder of a release, or a table.
+
+        Raises
+        ------
+        UsageError
+            If it lies outside the allowed folders, or is neither.
+        """
+        path = self._resolve_allowed(given)
+        return path if path.is_dir() and given.strip() else self.table(given)
+
     def folder(self, given: str) -> Path:
         """Resolve a typed name to a new folder for a release, inside the start folder.
 

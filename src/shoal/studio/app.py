@@ -24,6 +24,7 @@ from shoal.studio import (
     goal_screen,
     person_screen,
     release_screens,
+    review_screen,
     screens,
     series_screen,
 )
@@ -76,6 +77,7 @@ def application(studio: Studio) -> Starlette:
         "/release": release_screens.released,
         "/series": series_screen.releases_of_series,
         "/history": screens.history,
+        "/review": review_screen.review,
     }
     changed = {
         "/open": screens.open_path,
@@ -105,6 +107,10 @@ def application(studio: Studio) -> Starlette:
         "/series/open": series_screen.open_ledger,
         "/series/start": series_screen.start,
         "/history": screens.go_back,
+        "/review": review_screen.open_review,
+        "/review/columns": review_screen.set_columns_of_review,
+        "/review/attack": review_screen.attack_review,
+        "/review/decision": review_screen.decide,
         "/language": screens.choose_language,
         "/cancel": release_screens.cancel,
     }
@@ -129,6 +135,7 @@ def application(studio: Studio) -> Starlette:
         Route("/release.toml", _create_spec_handler(studio), methods=["GET"]),
         Route("/release/{side}/{name}", _create_release_file_handler(studio), methods=["GET"]),
         Route("/earlier/{name}/{side}", _create_report_handler(studio), methods=["GET"]),
+        Route("/review/document", _create_document_handler(studio), methods=["GET"]),
         Route("/close", _create_close_handler(studio), methods=["POST"]),
         Route("/assets/{name}", _send_asset, methods=["GET"]),
     ]
@@ -425,6 +432,25 @@ def _create_report_handler(studio: Studio) -> Handler:
         if path is None:
             return await _report_missing_page(request, None)
         return FileResponse(path, headers={"content-security-policy": REPORT_POLICY}, media_type="text/html")
+
+    return handle
+
+
+def _create_document_handler(studio: Studio) -> Handler:
+    """Create the handler that serves the document of a decision, to be printed."""
+
+    def render() -> str | None:
+        with studio.lock:
+            return review_screen.document_of(studio)
+
+    async def handle(request: Request) -> Response:
+        text = await run_in_threadpool(render)
+        if text is None:
+            return await _report_missing_page(request, None)
+        headers = {"content-security-policy": REPORT_POLICY}
+        if "download" in request.query_params:
+            headers["content-disposition"] = 'attachment; filename="review.html"'
+        return HTMLResponse(text, headers=headers)
 
     return handle
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from shoal.studio.plan import Plan
+    from shoal.studio.state import Review
 
 __all__ = [
     "Equivalents",
@@ -23,6 +24,7 @@ __all__ = [
     "of_comparing",
     "of_inspecting",
     "of_publishing",
+    "of_reviewing",
     "of_risk",
     "of_series",
     "spec_of",
@@ -297,6 +299,53 @@ def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, ou
         command=_first(plan) + "\n".join(commands),
         spec="# Ledgers and series have no spec file: the ledger remembers what a series was started with.",
         python="\n".join(lines),
+    )
+
+
+def of_reviewing(review: Review, counted: Mapping[str, Any]) -> Equivalents:
+    """Build the equivalents of reviewing a release: its audit, the attacks, and the document of the decision."""
+    quasi, sensitive = counted["quasi_identifiers"], counted["sensitive"]
+    # Columns that the certificate states need not be repeated.
+    named = review.quasi_identifiers is not None
+    columns = {"quasi_identifiers": quasi, **({"sensitive": sensitive} if sensitive else {})} if named else {}
+    roles = [(flag(f"columns.{name}"), listed_names(names)) for name, names in columns.items()]
+    people = [(flag("attack.targets"), review.original)] if review.original else []
+    attacks: list[tuple[str, str, list[tuple[str, str]], str]] = [("refinement", "refinement_attack", [], "")]
+    if review.original:
+        attacks.append(("singling-out", "singling_out_attack", people, ", people"))
+    if sensitive:
+        targets = ", targets=people" if review.original else ""
+        attacks.append(("homogeneity", "homogeneity_attack", people, targets))
+        attacks.append(("background", "background_knowledge_attack", people, targets))
+    attacks = attacks if review.original is not None else []
+    commands = [
+        _command(["shoal", "attack", name, review.shown], [*known, *roles, (flag("output"), name)])
+        for name, _, known, _ in attacks
+    ]
+    shown = [("--attack", name) for name, *_ in attacks]
+    words = [(flag(f"report.{name}"), one) for name, one in review.words.items()]
+    written = [(flag("output"), "review")] if words else []
+    commands.append(_command(["shoal", "audit", review.shown], [*roles, *shown, *words, *written]))
+    lines = [python_call("audit = shoal.audit", columns, first=[repr(review.shown)])]
+    if attacks:
+        lines += ["", "from shoal import attacks"]
+        if review.original:
+            lines += ["from shoal.io import read", "", f"people = read({review.original!r})"]
+        given = "".join(f", {name}={names!r}" for name, names in columns.items())
+        lines.append("found = [")
+        lines += [f"    attacks.{function}({review.shown!r}{more}{given})," for _, function, _, more in attacks]
+        lines += ["]", "for one in found:", "    print(*one.sentences(), sep='\\n')"]
+    if words:
+        about = ", ".join(f"{name}={one!r}" for name, one in review.words.items())
+        results = ", attacks=[one.to_dict() for one in found]" if attacks else ""
+        lines += ["", "from pathlib import Path", "from shoal.report import render_audit", ""]
+        lines.append(f"about = shoal.About({about})")
+        lines.append(f"page = render_audit(audit.to_dict(), title='Review', about=about{results})")
+        lines.append("Path('review.html').write_text(page)")
+    content = {**({"columns": columns} if columns else {}), **({"report": dict(review.words)} if words else {})}
+    head = f"# Run it with: shoal audit {quote_for_shell(review.shown)} --spec {SPEC_FILE}"
+    return Equivalents(
+        command="\n".join(commands), spec="\n".join([head, *toml_lines(content)]), python="\n".join(lines)
     )
 
 

@@ -28,7 +28,19 @@ _HIGH_RISK = 0.2
 """Highest risk above which it is marked, as on the screen of the original table."""
 _WORDS = ("title", "institution", "purpose", "contact", "notes", "signatures", "language")
 """Parameters of `shoal.About` that the form of a release has as fields."""
-_BACK = ("/", "/columns", "/risk", "/goal", "/coarser", "/compare", "/publish", "/attack", "/series", "/release")
+_BACK = (
+    "/",
+    "/columns",
+    "/risk",
+    "/goal",
+    "/coarser",
+    "/compare",
+    "/publish",
+    "/attack",
+    "/series",
+    "/release",
+    "/review",
+)
 
 
 def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:

@@ -448,7 +448,7 @@ def choose_language(studio: Studio, form: Mapping[str, str]) -> str:
 
 def _known_screen(name: str) -> str:
     """Return the path of a screen; only known ones, so that a form cannot redirect to another site."""
-    return f"/{name}" if name in [one for one, _ in STEPS[1:]] + ["series", "history"] else "/"
+    return f"/{name}" if name in [one for one, _ in STEPS[1:]] + ["series", "history", "review"] else "/"
 
 
 def spec_text(studio: Studio) -> str:

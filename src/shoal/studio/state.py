@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from shoal.studio.projects import Project
     from shoal.studio.worker import Job, Outcome, Worker
 
-__all__ = ["RequestedRelease", "RequestedJob", "Studio", "UnconfirmedChange", "Waiting"]
+__all__ = ["RequestedRelease", "RequestedJob", "Review", "Studio", "UnconfirmedChange", "Waiting"]
 
-_DECIDED = ("levels", "ways", "attack", "together", "values_shown", "columns_shown", "rows_shown", "ledger")
+_DECIDED = (
+    *("levels", "ways", "attack", "together", "values_shown", "columns_shown", "rows_shown", "ledger", "review"),
+)
 """Attributes of `Studio` that forms change in addition to the plan."""
 
 
@@ -66,6 +68,24 @@ class RequestedJob:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Review:
+    """The review of a published table."""
+
+    source: str
+    """Path of the folder or table."""
+    shown: str
+    """The path in commands, relative to the folder of the studio."""
+    quasi_identifiers: tuple[str, ...] | None = None
+    """Columns that others may know, as the reviewer chose; None for those of the certificate."""
+    sensitive: tuple[str, ...] | None = None
+    """Sensitive columns, as the reviewer chose; None for those of the certificate."""
+    original: str | None = None
+    """The table that it was made from, as typed; empty if it is not at hand, None until attacks are requested."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """The decision and the other words of the document, by parameter of `shoal.About`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class UnconfirmedChange:
     """A change that is kept only if the next screen can be shown, because its job may find an error."""
 
@@ -103,6 +123,8 @@ class Studio:
     """Options of the attacks on the release; None until they are requested."""
     together: Mapping[str, Any] | None = None
     """Options of the attack on several releases; None until it is requested."""
+    review: Review | None = None
+    """The review of a published table; None until one is opened."""
     ledger: str = ""
     """File name of the open ledger; empty if none is open."""
     ordered: RequestedJob | None = None

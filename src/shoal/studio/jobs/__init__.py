@@ -2,6 +2,7 @@
 
 from shoal.studio.jobs.attacks import attack, intersect
 from shoal.studio.jobs.ledgers import list_series, publish_next, start_series, take_back, verify_series
+from shoal.studio.jobs.reviews import attack_published, recount
 from shoal.studio.jobs.rows import MOST_ROWS, coarse_rows, original_rows
 from shoal.studio.jobs.tables import (
     check_goal,
@@ -20,6 +21,7 @@ from shoal.studio.jobs.trees import shape
 __all__ = [
     "MOST_ROWS",
     "attack",
+    "attack_published",
     "check_goal",
     "coarse_rows",
     "compare",
@@ -33,6 +35,7 @@ __all__ = [
     "publish",
     "publish_next",
     "list_coarsenings",
+    "recount",
     "shape",
     "sheets",
     "start_series",

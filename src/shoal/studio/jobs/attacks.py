@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from shoal._core.progress import Progress
 
-__all__ = ["attack", "intersect"]
+__all__ = ["attack", "intersect", "name_people", "run_attack"]
 
 _HELD = 0.2
 """Share of the records held out of a classifier's training data, if no table of other people was given."""
@@ -62,15 +62,17 @@ def attack(
     # The adversary's knowledge: the table itself, parsed as the release was.
     asked = arguments_in(content)
     people = _people(asked, progress)
-    named, identifier = _named(people, identifier)
+    named, identifier = name_people(people, identifier)
     trees: Any = {"hierarchies": _trees(asked)} if _trees(asked) else {}
     whose: Any = {"person": asked["person"]} if asked.get("person") else {}
     # These need quasi-identifiers only.
     release: Any = folder if folder is not None else anonymize(progress=progress, **asked)
     done: list[dict[str, Any]] = [
-        _told("linking", lambda: linking_attack(release, named, identifier=identifier, progress=progress, **trees)),
-        _told("refinement", lambda: refinement_attack(release, progress=progress, **trees)),
-        _told("singling-out", lambda: singling_out_attack(release, people, progress=progress, **trees, **whose)),
+        run_attack(
+            "linking", lambda: linking_attack(release, named, identifier=identifier, progress=progress, **trees)
+        ),
+        run_attack("refinement", lambda: refinement_attack(release, progress=progress, **trees)),
+        run_attack("singling-out", lambda: singling_out_attack(release, people, progress=progress, **trees, **whose)),
     ]
     # The other attacks infer a sensitive value.
     if not asked.get("sensitive"):
@@ -78,7 +80,7 @@ def attack(
     # Linked rows are attacked by bundles, all others by what is known of each person.
     of_persons: Any = {} if asked.get("link") else whose
     aimed: Any = {} if asked.get("link") else {"targets": people, **whose}
-    done.append(_told("homogeneity", lambda: homogeneity_attack(release, progress=progress, **aimed, **trees)))
+    done.append(run_attack("homogeneity", lambda: homogeneity_attack(release, progress=progress, **aimed, **trees)))
     held = tried = 0
     if learn:
         tried = min(people.height, _LEARNED)
@@ -87,7 +89,7 @@ def attack(
         if others:
             outside = _people({**asked, "data": others, "rows": None}, progress)
             done.append(
-                _told(
+                run_attack(
                     "inference",
                     lambda: inference_attack(
                         release, targets=some, controls=outside, seed=_SEED, progress=progress, **trees, **of_persons
@@ -107,7 +109,7 @@ def attack(
                     most, targets=inside, controls=outside, seed=_SEED, progress=progress, **trees, **of_persons
                 )
 
-            done.append(_told("inference", learned))
+            done.append(run_attack("inference", learned))
     return {"attacks": done, "rows": people.height, "held": held, "tried": tried}
 
 
@@ -187,7 +189,7 @@ def _trees(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {name: one.hierarchy for name, one in coarsen.items() if isinstance(one, Level) and isinstance(name, str)}
 
 
-def _named(people: pl.DataFrame, identifier: str) -> tuple[pl.DataFrame, str]:
+def name_people(people: pl.DataFrame, identifier: str) -> tuple[pl.DataFrame, str]:
     """Return a table of people and its identifier; number the rows if there is none."""
     if identifier:
         return people, identifier
@@ -198,7 +200,7 @@ def _named(people: pl.DataFrame, identifier: str) -> tuple[pl.DataFrame, str]:
     return people.with_row_index(name), name
 
 
-def _told(name: str, attacked: Callable[[], Any]) -> dict[str, Any]:
+def run_attack(name: str, attacked: Callable[[], Any]) -> dict[str, Any]:
     """Run an attack; return its figures and sentences, or the error message if it failed."""
     from shoal.studio.audience import SCREENS
 

@@ -1,0 +1,111 @@
+"""Jobs of a reviewer: recount a published table, and attack it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from shoal.studio.jobs.attacks import name_people, run_attack
+
+if TYPE_CHECKING:
+    from shoal._core.progress import Progress
+
+__all__ = ["attack_published", "recount"]
+
+
+def recount(
+    *,
+    source: str,
+    stamp: int,
+    quasi_identifiers: Sequence[str] | None,
+    sensitive: Sequence[str] | None,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Audit a published table, and compare the figures with those of its certificate.
+
+    Parameters
+    ----------
+    source : str
+        The folder of a release, or a table.
+    stamp : int
+        The time of its last change, so that a changed table is counted again.
+    quasi_identifiers, sensitive : sequence of str, optional
+        Roles of the columns; by default those of the certificate. Without quasi-identifiers nothing is counted.
+    progress : callable
+        Called with (step, done, total).
+    """
+    from shoal.studio.audience import SCREENS
+    from shoal.verbs.audit import audit
+    from shoal.verification.published_folder import read_published
+
+    progress("read", 0, 1)
+    release = read_published(source)
+    known = list(release.columns("quasi_identifiers") if quasi_identifiers is None else quasi_identifiers)
+    linked = list(release.columns("sensitive") if sensitive is None else sensitive)
+    found: dict[str, Any] = {
+        "columns": release.frame.columns,
+        "quasi_identifiers": known,
+        "sensitive": linked,
+        "certified": bool(release.certificate),
+        "audit": None,
+        "different": [],
+    }
+    if not known:
+        return found
+    progress("measure", 0, 1)
+    # Roles that the reviewer chose need not be those of the certificate.
+    chosen = None if quasi_identifiers is None else known
+    judged = audit(source, quasi_identifiers=chosen, sensitive=linked or None)
+    facts = judged.to_dict()
+    warnings = [{**one.to_dict(), "text": one.render(SCREENS)} for one in judged.warnings]
+    stated = release.certificate.get("achieved") or {} if quasi_identifiers is None else {}
+    different = [name for name, value in facts["achieved"].items() if name in stated and stated[name] != value]
+    return {**found, "audit": {**facts, "warnings": warnings}, "different": different}
+
+
+def attack_published(
+    *,
+    source: str,
+    stamp: int,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    original: str,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """Attack a published table: each sensitive column alone, and their combination.
+
+    Parameters
+    ----------
+    source : str
+        The folder of a release, or a table.
+    stamp : int
+        The time of its last change.
+    quasi_identifiers, sensitive : sequence of str
+        Roles of the columns.
+    original : str
+        The table that it was made from; empty if the reviewer does not have it.
+    progress : callable
+        Called with (step, done, total).
+    """
+    from shoal.attacks import (
+        background_knowledge_attack,
+        homogeneity_attack,
+        linking_attack,
+        refinement_attack,
+        singling_out_attack,
+    )
+    from shoal.io import read
+
+    known: Any = {"quasi_identifiers": list(quasi_identifiers), "progress": progress}
+    people = read(original) if original else None
+    done = [run_attack("refinement", lambda: refinement_attack(source, **known))]
+    # Linking and singling out need the people, the others attack the records of the table itself.
+    if people is not None:
+        named, identifier = name_people(people, "")
+        done.append(run_attack("linking", lambda: linking_attack(source, named, identifier=identifier, **known)))
+        done.append(run_attack("singling-out", lambda: singling_out_attack(source, people, **known)))
+    if sensitive:
+        aimed: Any = {**known, "sensitive": list(sensitive), "targets": people}
+        done.append(run_attack("homogeneity", lambda: homogeneity_attack(source, **aimed)))
+        done.append(run_attack("background", lambda: background_knowledge_attack(source, **aimed)))
+    return done

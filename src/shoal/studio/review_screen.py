@@ -1,0 +1,162 @@
+"""The screen of a reviewer: recount somebody's release, attack it, decide, and print the document."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import UsageError
+from shoal.studio import equivalents, jobs
+from shoal.studio.pages import page
+from shoal.studio.rejected_forms import FieldError
+from shoal.studio.screen_inputs import check_form, collect_results, hash_names
+from shoal.studio.state import Review, Studio, Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["attack_review", "decide", "document_of", "open_review", "review", "set_columns_of_review"]
+
+_HIGH_RISK = 0.2
+"""Highest risk above which it is marked, as on the screen of the original table."""
+_WORDS = (
+    *("decision", "conditions", "valid_until", "reviewed_by", "title", "institution", "purpose"),
+    *("recipient", "controls", "notes"),
+)
+"""Parameters of `shoal.About` that the form of a decision has as fields."""
+_KNOWN, _SENSITIVE = "known", "sensitive"
+
+
+def review(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+    """Render the screen: the choice of a release, its figures, the attacks, and the decision."""
+    found = _collect_facts(studio)
+    if isinstance(found, Waiting):
+        return found
+    counted, tested = found
+    own, facts = studio.review, None if counted is None else counted["audit"]
+    from shoal.attacks import ATTACKS
+    from shoal.report import DECISIONS, collect_review, describe_audit
+
+    return page(
+        "review.html.j2",
+        studio,
+        step="review",
+        own=own,
+        counted=counted,
+        facts=facts,
+        high_risk=_HIGH_RISK,
+        remarks=[] if facts is None else describe_audit(facts),
+        summary=None if facts is None else collect_review(facts, _list_results(tested)),
+        tested=tested,
+        known=ATTACKS,
+        decisions=DECISIONS,
+        of=hash_names([] if counted is None else counted["columns"]),
+        releases=[one.name for one in studio.paths.releases()],
+        tables=[one.name for one in studio.paths.listed()],
+        equivalents=None if own is None or counted is None else equivalents.of_reviewing(own, counted),
+    )
+
+
+def _collect_facts(studio: Studio) -> Any:
+    """Return the recount and the results of the attacks, each None if it was not requested, or a `Waiting`."""
+    own = studio.review
+    if own is None:
+        return None, None
+    path = Path(own.source)
+    # The time of the last change of the folder or of its table, whichever is later.
+    files = [path, *path.glob("*")] if path.is_dir() else [path]
+    asked = {"source": own.source, "stamp": max((one.stat().st_mtime_ns for one in files if one.exists()), default=0)}
+
+    def count(_: Studio) -> Any:
+        roles = {name: None if one is None else list(one) for name, one in _roles(own).items()}
+        return studio.facts("review", f"Counting {own.shown}", jobs.recount, {**asked, **roles}, back="/review")
+
+    counted = collect_results(studio, count)
+    if isinstance(counted, Waiting) or own.original is None or counted[0]["audit"] is None:
+        return counted if isinstance(counted, Waiting) else (counted[0], None)
+    arguments = {
+        **asked,
+        "quasi_identifiers": counted[0]["quasi_identifiers"],
+        "sensitive": counted[0]["sensitive"],
+        "original": str(studio.paths.table(own.original)) if own.original else "",
+    }
+    tested = studio.facts("review", f"Attacking {own.shown}", jobs.attack_published, arguments, back="/review")
+    return tested if isinstance(tested, Waiting) else (counted[0], tested)
+
+
+def _roles(own: Review) -> dict[str, Any]:
+    return {"quasi_identifiers": own.quasi_identifiers, "sensitive": own.sensitive}
+
+
+def _list_results(tested: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+    return [one["facts"] for one in tested or () if one["facts"] is not None]
+
+
+def open_review(studio: Studio, form: Mapping[str, str]) -> str:
+    """Open a published table."""
+    path = studio.paths.published(form.get("source", ""))
+    home = studio.paths.home
+    shown = str(path.relative_to(home) if path.is_relative_to(home) else path)
+    studio.review = Review(source=str(path), shown=shown)
+    return "/review"
+
+
+def set_columns_of_review(studio: Studio, form: Mapping[str, str]) -> str:
+    """Store the roles of the columns."""
+    own, counted = _opened(studio)
+    check_form(form, counted["columns"])
+    chosen = {
+        role: tuple(name for place, name in enumerate(counted["columns"]) if form.get(f"role-{place}") == role)
+        for role in (_KNOWN, _SENSITIVE)
+    }
+    if not chosen[_KNOWN]:
+        raise UsageError("Choose at least one column that others may know: risk is what these columns betray.")
+    studio.review = replace(own, quasi_identifiers=chosen[_KNOWN], sensitive=chosen[_SENSITIVE])
+    return "/review"
+
+
+def attack_review(studio: Studio, form: Mapping[str, str]) -> str:
+    """Request attacks on the published table."""
+    own, _ = _opened(studio)
+    original = form.get("original", "").strip()
+    if original:
+        studio.paths.table(original)
+    studio.review = replace(own, original=original)
+    return "/review"
+
+
+def decide(studio: Studio, form: Mapping[str, str]) -> str:
+    """Store the decision and the words of its document."""
+    own, _ = _opened(studio)
+    from shoal.report import About
+
+    words: dict[str, Any] = {name: given for name in _WORDS if (given := form.get(name, "").strip())}
+    if "decision" not in words:
+        raise FieldError("Choose what you decide.", field="decision")
+    About(**words)
+    studio.review = replace(own, words=words)
+    return "/review"
+
+
+def _opened(studio: Studio) -> tuple[Review, Mapping[str, Any]]:
+    """Return the open review and its recount."""
+    found = _collect_facts(studio)
+    if studio.review is None or isinstance(found, Waiting) or found[0] is None:
+        raise UsageError("No release is open. Choose one.")
+    return studio.review, found[0]
+
+
+def document_of(studio: Studio) -> str | None:
+    """Render the document to print; None before a decision."""
+    found, own = _collect_facts(studio), studio.review
+    if own is None or isinstance(found, Waiting) or not own.words or found[0]["audit"] is None:
+        return None
+    from shoal.report import About, render_audit
+
+    counted, tested = found
+    name = Path(own.shown).name
+    words: dict[str, Any] = {**own.words, "language": studio.language}
+    return render_audit(
+        counted["audit"], title=f"Review of {name}", about=About(**words), attacks=_list_results(tested)
+    )

@@ -1,0 +1,93 @@
+"""The screen of a reviewer counts and attacks what somebody published, and makes the document of a decision."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.studio.conftest import SECRET
+
+import shoal
+from shoal._core.words import percent
+from shoal.attacks import homogeneity_attack
+
+
+@pytest.fixture
+def published(browser, home):
+    """A release that somebody else made: no private folder, and no open table."""
+    shoal.anonymize(
+        home / "patients.csv",
+        quasi_identifiers=["age", "gender", "zip"],
+        sensitive="disease",
+        direct_identifiers=["name"],
+        k=4,
+        l=2,
+    ).save(home / "theirs")
+    browser.enter()
+    return home / "theirs"
+
+
+def test_a_release_is_recounted_attacked_and_decided_on(browser, published):
+    page = browser.send("/review", {"source": "theirs"}).text
+    audit = shoal.audit(published)
+    assert "The cells have the figures that the certificate states" in page
+    assert f"at most {percent(audit.risk.highest)}" in page
+    assert "Open the document" not in page
+    assert browser.client.get("/review/document").status_code == 404
+    page = browser.send("/review/attack", {"original": "patients.csv"}).text
+    found = homogeneity_attack(published, targets=shoal.io.read(published.parent / "patients.csv"))
+    assert found.sentences()[0].replace("'", "&#39;") in page
+    assert "Attack “Linking”: right in" in page
+    words = {"conditions": "Delete <it>.", "valid_until": "2028-01-31", "reviewed_by": "A. Officer", "purpose": "Study"}
+    page = browser.send("/review/decision", {"decision": "conditions", **words}).text
+    assert "--decision conditions" in page
+    document = browser.client.get("/review/document")
+    for shown in ("Approved with conditions", "Delete &lt;it&gt;.", "2028-01-31", "A. Officer", "Review of theirs"):
+        assert shown in document.text, shown
+    assert "Signature of the reviewer" in document.text
+    assert "What attacks on the release found" in document.text
+    assert SECRET not in document.text
+    assert "default-src 'none'" in document.headers["content-security-policy"]
+    browser.studio.language = "de"
+    german = browser.client.get("/review/document").text
+    assert '<html lang="de">' in german
+    for shown in ("Mit Bedingungen genehmigt", "Restrisiko", "Jeder Datensatz teilt", "Was das bedeutet"):
+        assert shown in german, shown
+    assert "Eine Veröffentlichung prüfen" in browser.look("/review").text
+    assert "attachment" in browser.client.get("/review/document?download").headers["content-disposition"]
+
+
+def test_one_table_without_a_certificate_needs_roles(browser, published):
+    table = next(published.glob("release.*"))
+    table.rename(published.parent / "alone.csv")
+    page = browser.send("/review", {"source": "alone.csv"}).text
+    assert "There is no certificate that says it" in page
+    assert "What was counted" not in page
+    columns = (published.parent / "alone.csv").read_text().splitlines()[0].split(",")
+    of = page.split('name="of" value="')[1].split('"')[0]
+    roles = {f"role-{columns.index(name)}": role for name, role in (("zip", "known"), ("disease", "sensitive"))}
+    assert "Choose at least one column" in browser.send("/review/columns", {"of": of}).text
+    page = browser.send("/review/columns", {"of": of, **roles}).text
+    assert "What was counted" in page
+    assert "certificate states" not in page
+    assert "--qi zip --sensitive disease" in page
+
+
+def test_figures_that_the_cells_do_not_have_are_named(browser, published):
+    file = published / "certificate.json"
+    certificate = json.loads(file.read_text())
+    certificate["achieved"]["k"] += 1
+    file.write_text(json.dumps(certificate))
+    assert "The certificate states other figures than the cells have: k." in browser.send(
+        "/review", {"source": "theirs"}
+    ).text  # fmt: skip
+
+
+def test_only_what_may_be_read_is_reviewed(browser, published, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    for source in (str(tmp_path / "elsewhere"), "", "../elsewhere", "nothing.csv"):
+        answer = browser.send("/review", {"source": source})
+        assert answer.status_code == 422, source
+    assert "No release is open" in browser.send("/review/decision", {"decision": "approved"}).text
+    browser.send("/review", {"source": "theirs"})
+    assert "Choose what you decide" in browser.send("/review/decision", {"reviewed_by": "A"}).text
