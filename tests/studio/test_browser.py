@@ -644,6 +644,45 @@ def test_visits_of_patients_to_a_release_that_protects_patients(opened):
     assert opened.said == []
 
 
+def test_an_officer_reviews_the_release_of_somebody_else(opened, tmp_path):
+    page = opened.page
+    names = ["--id", "Name,Insurance no,Born,Admitted,Days,Cost,Insurer,Country", "--qi", "Sex,ZIP,Ward"]
+    command = ["anonymize", str(opened.home / "hospital.csv"), *names, "--sensitive", "Diagnosis", "-k", "4", "-l", "2"]
+    assert CliRunner().invoke(app, [*command, "-o", str(tmp_path / "theirs")]).exit_code == 0
+    shutil.rmtree(tmp_path / "theirs.private")
+    page.get_by_role("link", name="Review").click()
+    opened.screen("Review a release")
+    opened.press("theirs")
+    page.get_by_text("The cells have the figures that the certificate states.").wait_for(timeout=PATIENCE)
+    page.get_by_label("Made from").select_option("hospital.csv")
+    opened.press("Attack it")
+    page.get_by_role("heading", name="Homogeneity").wait_for(timeout=PATIENCE)
+    page.get_by_role("radio", name="Approved with conditions").check()
+    page.get_by_label("Conditions, or reasons").fill("Delete it after the study.")
+    page.get_by_label("Valid until").fill("2028-01-31")
+    page.get_by_label("Reviewed by").fill("A. Officer")
+    opened.press("Keep the decision")
+    opened.picture("10-review", document=False)
+    opened.accessible()
+    with page.expect_popup() as document:
+        page.get_by_role("link", name="Open the document to print it").click()
+    sheet = document.value
+    sheet.emulate_media(media="print")
+    signed = sheet.get_by_role("region", name="Decision").inner_text()
+    for shown in (
+        "Approved with conditions",
+        "Delete it after the study.",
+        "2028-01-31",
+        "A. Officer",
+        "Residual risk",
+    ):
+        assert shown in signed, shown
+    if PICTURES:
+        sheet.screenshot(path=Path(PICTURES) / "10-document.png", full_page=True)
+    sheet.close()
+    assert opened.said == []
+
+
 def test_by_keyboard_alone(opened):
     page = opened.page
     opened.screen("Which table do you want to publish?")
