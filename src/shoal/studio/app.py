@@ -60,6 +60,44 @@ _MAX_FORM_FIELDS = 20_000
 _MEDIA_TYPES = {".html": "text/html", ".json": "application/json", ".csv": "text/csv"}
 
 
+_FORMS: Mapping[str, Callable[[Studio, Mapping[str, str]], str]] = {
+    "/open": screens.open_path,
+    "/open/demo": screens.open_demo,
+    "/open/project": screens.open_project,
+    "/sheet": screens.choose_sheet,
+    "/persons": person_screen.answer,
+    "/columns": screens.set_columns,
+    "/columns/values": screens.show_values,
+    "/columns/replace": screens.replace_values,
+    "/risk": screens.set_fraction,
+    "/goal": goal_screen.set_goal,
+    "/coarser": coarsening_screens.set_coarser,
+    "/coarser/rows": coarsening_screens.show_coarse_rows,
+    "/shape": coarsening_screens.change_shape,
+    "/shape/show": coarsening_screens.show_shape,
+    "/shape/use": coarsening_screens.use_level,
+    "/compare": comparison_screen.set_levels,
+    "/compare/choose": comparison_screen.choose_level,
+    "/compare/algorithms": comparison_screen.compare_algorithms,
+    "/compare/algorithm": comparison_screen.choose_algorithm,
+    "/attack": attack_screen.set_attack,
+    "/attack/together": attack_screen.set_together,
+    "/publish": release_screens.publish,
+    "/release/rows": release_screens.show_release_rows,
+    "/series": series_screen.act_on_series,
+    "/series/open": series_screen.open_ledger,
+    "/series/start": series_screen.start,
+    "/history": screens.go_back,
+    "/review": review_screen.open_review,
+    "/review/columns": review_screen.set_columns_of_review,
+    "/review/attack": review_screen.attack_review,
+    "/review/decision": review_screen.decide,
+    "/language": screens.choose_language,
+    "/cancel": release_screens.cancel,
+}
+"""The function of each form, which changes the state and returns the path of the next screen, by path."""
+
+
 def application(studio: Studio) -> Starlette:
     """Create the application that shows and changes the state of a studio; serve it behind `Guard`."""
     shown = {
@@ -79,46 +117,11 @@ def application(studio: Studio) -> Starlette:
         "/history": screens.history,
         "/review": review_screen.review,
     }
-    changed = {
-        "/open": screens.open_path,
-        "/open/demo": screens.open_demo,
-        "/open/project": screens.open_project,
-        "/sheet": screens.choose_sheet,
-        "/persons": person_screen.answer,
-        "/columns": screens.set_columns,
-        "/columns/values": screens.show_values,
-        "/columns/replace": screens.replace_values,
-        "/risk": screens.set_fraction,
-        "/goal": goal_screen.set_goal,
-        "/coarser": coarsening_screens.set_coarser,
-        "/coarser/rows": coarsening_screens.show_coarse_rows,
-        "/shape": coarsening_screens.change_shape,
-        "/shape/show": coarsening_screens.show_shape,
-        "/shape/use": coarsening_screens.use_level,
-        "/compare": comparison_screen.set_levels,
-        "/compare/choose": comparison_screen.choose_level,
-        "/compare/algorithms": comparison_screen.compare_algorithms,
-        "/compare/algorithm": comparison_screen.choose_algorithm,
-        "/attack": attack_screen.set_attack,
-        "/attack/together": attack_screen.set_together,
-        "/publish": release_screens.publish,
-        "/release/rows": release_screens.show_release_rows,
-        "/series": series_screen.act_on_series,
-        "/series/open": series_screen.open_ledger,
-        "/series/start": series_screen.start,
-        "/history": screens.go_back,
-        "/review": review_screen.open_review,
-        "/review/columns": review_screen.set_columns_of_review,
-        "/review/attack": review_screen.attack_review,
-        "/review/decision": review_screen.decide,
-        "/language": screens.choose_language,
-        "/cancel": release_screens.cancel,
-    }
     # Each path of a screen answers GET; a form has the path of its screen, or one below it.
     views = _Views(studio=studio, shown=shown)
     routes = [Route(path, _create_screen_handler(views, path), methods=["GET"]) for path in shown]
     routes += [
-        Route(path, _create_form_handler(views, path, change), methods=["POST"]) for path, change in changed.items()
+        Route(path, _create_form_handler(views, path, change), methods=["POST"]) for path, change in _FORMS.items()
     ]
     # Routes with answers other than a screen: files, drawings, and what scripts of a page request.
     routes += [
