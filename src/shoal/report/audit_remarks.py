@@ -76,6 +76,7 @@ def describe_audit(facts: Mapping[str, Any]) -> list[str]:
     elif diversity is not None:
         unlinked = _("No record can be linked to a sensitive value with a confidence above {share}.")
         remarks.append(unlinked.format(share=_share(confidence)))
+    # Warnings follow the figures that they qualify.
     warned = _("Warning: {text}")
     return remarks + [warned.format(text=_render_warning(one)) for one in facts.get("warnings", ())]
 
@@ -105,6 +106,7 @@ def _remarks_on_persons(facts: Mapping[str, Any]) -> list[str]:
             "in {k} of them."
         )
         return [shared.format(fewest=number(facts["persons"][0]["least_in_group"]), k=number(k))]
+    # Linked rows: k and l count the persons of bundles.
     shared = _("Every person shares the quasi-identifiers of all records with at least {count} other person(s).")
     remarks = [shared.format(count=number(k - 1))]
     if linked["l"]:

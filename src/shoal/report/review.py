@@ -83,6 +83,7 @@ def _describe_residual_risk(facts: Mapping[str, Any]) -> str:
     if not figures:
         return ""
     confidence = _find_confidence(facts)
+    # What an adversary must know differs: one record, or all records of a linked person.
     known = {"highest": percent(figures["highest"]), "average": percent(figures["average"])}
     found = {
         "records": _(
@@ -98,6 +99,7 @@ def _describe_residual_risk(facts: Mapping[str, Any]) -> str:
             "of at most {highest}, and of {average} on average"
         ),
     }[whose].format(**known)
+    # Without a sensitive column, or if persons were not measured, finding is the only risk.
     if confidence is None:
         return f"{found}."
     guessed = _("a sensitive value is guessed rightly with a probability of at most {share}").format(
@@ -116,6 +118,7 @@ def _describe_threats(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, A
     # Bundles have no share of unique persons, because a person shares a bundle with k - 1 others.
     alone = figures.get("sample_uniques", float(figures["highest"] >= 1))
     of_persons = whose != "records"
+    # The figures that follow from the groups alone, before any attack.
     single = _("{share} of the persons have quasi-identifiers of their own") if of_persons else None
     single = single or _("{share} of the records have quasi-identifiers of their own")
     linked = _("a link by all quasi-identifiers is right with a probability of at most {highest}, {average} on average")
@@ -132,6 +135,7 @@ def _describe_threats(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, A
         linked.format(highest=percent(figures["highest"]), average=percent(figures["average"])),
         inferred,
     )
+    # Results of attacks, by the name of the attack.
     titles = {name: _(attack.title) for name, attack in ATTACKS.items()}
     result = _("attack “{title}”: right in {rate} of the attempts, its baseline in {baseline}")
     tested: dict[str, list[str]] = {name: [] for name in ATTACKS}
@@ -139,6 +143,7 @@ def _describe_threats(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, A
         if one["rate"] is not None:
             rate, baseline = percent(one["rate"]), percent(one["baseline"]["rate"] or 0)
             tested[one["attack"]].append(result.format(title=titles[one["attack"]], rate=rate, baseline=baseline))
+    # Each risk has the figure of the groups first, then the results of its attacks.
     return [
         Threat(
             title=_(title),
@@ -173,5 +178,6 @@ def _find_confidence(facts: Mapping[str, Any]) -> float | None:
         return float(max(shares))
     if achieved.get("lists"):
         return 1 / float(min(achieved["lists"]["l"].values()))
+    # The largest share of a value in a group of records.
     alpha = achieved.get("alpha")
     return None if alpha is None else float(alpha)

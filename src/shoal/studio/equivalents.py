@@ -309,6 +309,7 @@ def of_reviewing(review: Review, counted: Mapping[str, Any]) -> Equivalents:
     named = review.quasi_identifiers is not None
     columns = {"quasi_identifiers": quasi, **({"sensitive": sensitive} if sensitive else {})} if named else {}
     roles = [(flag(f"columns.{name}"), listed_names(names)) for name, names in columns.items()]
+    # Attacks on known people need the original.
     people = [(flag("attack.targets"), review.original)] if review.original else []
     attacks: list[tuple[str, str, list[tuple[str, str]], str]] = [("refinement", "refinement_attack", [], "")]
     if review.original:
@@ -318,6 +319,7 @@ def of_reviewing(review: Review, counted: Mapping[str, Any]) -> Equivalents:
         attacks.append(("homogeneity", "homogeneity_attack", people, targets))
         attacks.append(("background", "background_knowledge_attack", people, targets))
     attacks = attacks if review.original is not None else []
+    # The command line: each attack writes a folder, from which the audit takes its result.
     commands = [
         _command(["shoal", "attack", name, review.shown], [*known, *roles, (flag("output"), name)])
         for name, _, known, _ in attacks
@@ -326,6 +328,7 @@ def of_reviewing(review: Review, counted: Mapping[str, Any]) -> Equivalents:
     words = [(flag(f"report.{name}"), one) for name, one in review.words.items()]
     written = [(flag("output"), "review")] if words else []
     commands.append(_command(["shoal", "audit", review.shown], [*roles, *shown, *words, *written]))
+    # Python: the same objects without files.
     lines = [python_call("audit = shoal.audit", columns, first=[repr(review.shown)])]
     if attacks:
         lines += ["", "from shoal import attacks"]
@@ -342,6 +345,7 @@ def of_reviewing(review: Review, counted: Mapping[str, Any]) -> Equivalents:
         lines.append(f"about = shoal.About({about})")
         lines.append(f"page = render_audit(audit.to_dict(), title='Review', about=about{results})")
         lines.append("Path('review.html').write_text(page)")
+    # The spec file: roles and words, for `shoal audit --spec`.
     content = {**({"columns": columns} if columns else {}), **({"report": dict(review.words)} if words else {})}
     head = f"# Run it with: shoal audit {quote_for_shell(review.shown)} --spec {SPEC_FILE}"
     return Equivalents(

@@ -72,6 +72,7 @@ def _collect_facts(studio: Studio) -> Any:
         roles = {name: None if one is None else list(one) for name, one in _roles(own).items()}
         return studio.facts("review", f"Counting {own.shown}", jobs.recount, {**asked, **roles}, back="/review")
 
+    # The attacks follow the recount, because the certificate may provide the columns.
     counted = collect_results(studio, count)
     if isinstance(counted, Waiting) or own.original is None or counted[0]["audit"] is None:
         return counted if isinstance(counted, Waiting) else (counted[0], None)
@@ -106,6 +107,7 @@ def set_columns_of_review(studio: Studio, form: Mapping[str, str]) -> str:
     """Store the roles of the columns."""
     own, counted = _opened(studio)
     check_form(form, counted["columns"])
+    # Fields are numbered, because names of columns may contain any character.
     chosen = {
         role: tuple(name for place, name in enumerate(counted["columns"]) if form.get(f"role-{place}") == role)
         for role in (_KNOWN, _SENSITIVE)
@@ -119,6 +121,7 @@ def set_columns_of_review(studio: Studio, form: Mapping[str, str]) -> str:
 def attack_review(studio: Studio, form: Mapping[str, str]) -> str:
     """Request attacks on the published table."""
     own, _ = _opened(studio)
+    # Validate now, so that the error appears at the form and not when the job runs.
     original = form.get("original", "").strip()
     if original:
         studio.paths.table(original)
@@ -131,6 +134,7 @@ def decide(studio: Studio, form: Mapping[str, str]) -> str:
     own, _ = _opened(studio)
     from shoal.report import About
 
+    # Only known fields, because the words are arguments of `About`.
     words: dict[str, Any] = {name: given for name in _WORDS if (given := form.get(name, "").strip())}
     if "decision" not in words:
         raise FieldError("Choose what you decide.", field="decision")
@@ -156,6 +160,7 @@ def document_of(studio: Studio) -> str | None:
 
     counted, tested = found
     name = Path(own.shown).name
+    # The document is written in the language of the screens.
     words: dict[str, Any] = {**own.words, "language": studio.language}
     return render_audit(
         counted["audit"], title=f"Review of {name}", about=About(**words), attacks=_list_results(tested)

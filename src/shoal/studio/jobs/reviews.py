@@ -38,6 +38,7 @@ def recount(
     from shoal.verbs.audit import audit
     from shoal.verification.published_folder import read_published
 
+    # Roles: those that the reviewer chose, else those of the certificate.
     progress("read", 0, 1)
     release = read_published(source)
     known = list(release.columns("quasi_identifiers") if quasi_identifiers is None else quasi_identifiers)
@@ -97,6 +98,7 @@ def attack_published(
     from shoal.io import read
 
     known: Any = {"quasi_identifiers": list(quasi_identifiers), "progress": progress}
+    # Refinement needs the published table alone.
     people = read(original) if original else None
     done = [run_attack("refinement", lambda: refinement_attack(source, **known))]
     # Linking and singling out need the people, the others attack the records of the table itself.
