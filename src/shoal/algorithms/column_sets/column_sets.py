@@ -20,13 +20,14 @@ import numpy as np
 from shoal._core.facts import Fact
 from shoal._core.progress import silent
 from shoal.algorithms.base import Algorithm, Guarantee, Partition
-from shoal.algorithms.column_sets.counted import all_exact, suppress_by_counts
+from shoal.algorithms.column_sets.counted import MAX_WORK_TO_START, all_exact, suppress_by_counts
 from shoal.algorithms.column_sets.cover import Cells, KnownSet, cover_failing_rows
 from shoal.algorithms.column_sets.program import find_fewest_stars, is_small
 from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.m_approximation import MApproximation
 from shoal.models import KAnonymity, Requirement
 from shoal.recoding import STAR_LEVEL, group_extents, rank
+from shoal.table.counts import rows_by_code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 __all__ = ["HEURISTIC", "SetSuppression", "number_columns"]
 
 
+_SHARE = 8
+"""Trials of single rows are fewer than those of classes by this factor; more of them gained nothing on Adult."""
+_SINGLES_PER_K = 2
+"""Rows of each class of equal rows that are starred one by one, in multiples of k; the others are starred together."""
 HEURISTIC = Fact("heuristic", algorithm="Suppression of cells by sets")
 """The guarantee of stars that were not proven to be the fewest."""
 
@@ -52,9 +57,10 @@ class SetSuppression(Algorithm):
     Only equal published cells are equal: a star is a value of its own. In `sdcMicro` and mu-Argus a missing value
     agrees with every other, so that their results need not hold for a reader who compares cells.
 
-    For k-anonymity, rows star the cell that covers most of the sets whose groups are too small, with prices of the
-    columns that are varied in many trials; then single rows are searched for patterns with fewer stars. The fewest
-    stars of small tables are found by an integer program. Other models are covered greedily, without a search.
+    For k-anonymity, classes of equal rows, then single rows of them, star the cell that covers most of the sets whose
+    groups are too small, with prices of the columns that are varied in many trials; then they are searched for patterns
+    with fewer stars. The fewest stars of small tables are found by an integer program. Other models are covered
+    greedily, without a search.
     """
 
     quick: bool = False
@@ -70,17 +76,41 @@ class SetSuppression(Algorithm):
         table = problem.table
         sets = number_columns(problem)
         # Rows of a class are alike for k-anonymity, and may differ for other models.
-        rows, of_row = _distinct_rows(table) if all(one.k is not None for one in sets) else (None, None)
-        cells = _copy_cells(table, rows)
-        details: dict[str, int] = {}
-        if rows is not None:
-            start = _protect_together(problem, sets)[rows]
-            details = suppress_by_counts(cells, sets, start, problem.rng, problem.progress, self.name, quick=self.quick)
-        if rows is None or not all_exact(cells, sets):
+        if all(one.k is not None for one in sets):
+            cells, of_row, details = self._star_alike(problem, sets)
+        else:
+            cells, of_row, details = _copy_cells(table), None, {}
+        if of_row is None or not all_exact(cells, sets):
             details["general_rounds"] = cover_failing_rows(cells, sets)
         if of_row is not None and not self.quick and is_small(table.rows, sets):
             return _improve_exactly(problem, sets, cells.stars[of_row], details, self.name)
         return _group_equal_cells(cells, of_row, Guarantee(promise=HEURISTIC), details)
+
+    def _star_alike(
+        self, problem: Problem, sets: Sequence[KnownSet]
+    ) -> tuple[Cells, NDArray[np.int64], dict[str, int]]:
+        """Star whole classes of equal rows at first, then single rows of them; return also the unit of each row."""
+        table, of_class = problem.table, problem.table.classes.of_rows.astype(np.int64)
+        firsts, rng = np.unique(of_class, return_index=True)[1], problem.rng
+        together = []
+        if table.rows * len(sets) <= MAX_WORK_TO_START:
+            together = [_protect_together(problem, sets)]
+        classes = _copy_cells(table, firsts, of_class)
+        alone = len(firsts) == table.rows
+        progress = problem.progress if alone else silent
+        details = suppress_by_counts(
+            classes, sets, [one[firsts] for one in together], rng, progress, self.name, quick=self.quick
+        )
+        if self.quick or alone:
+            return classes, of_class, details
+        # A row can help others without the rows that are equal to it.
+        starts = [classes.stars[of_class], *together]
+        rows, of_row = _split_classes(table, starts[-1], max(one.k or 1 for one in sets))
+        cells = _copy_cells(table, rows, of_row)
+        found = suppress_by_counts(
+            cells, sets, [one[rows] for one in starts], rng, problem.progress, self.name, share=_SHARE
+        )
+        return cells, of_row, {**found, "stars_of_classes": int(classes.stars.sum(axis=1) @ classes.counts)}
 
 
 def _protect_together(problem: Problem, sets: Sequence[KnownSet]) -> NDArray[np.bool_]:
@@ -101,7 +131,7 @@ def _improve_exactly(
     problem: Problem, sets: Sequence[KnownSet], starred: NDArray[np.bool_], details: dict[str, int], name: str
 ) -> Partition:
     """Find the fewest stars of single rows, or a better bound, by an integer program."""
-    cells = _copy_cells(problem.table, None)
+    cells = _copy_cells(problem.table)
     best, bound, optimal = find_fewest_stars(cells.codes, starred, sets, problem.progress, name)
     cells.codes[:] = np.where(best, cells.sizes, cells.codes)
     # The solver's numbers are checked: rounding must not leave a group too small.
@@ -133,21 +163,43 @@ def number_columns(problem: Problem) -> list[KnownSet]:
     return found
 
 
-def _distinct_rows(table: Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a row of each class of equal quasi-identifiers, and the class of each row."""
-    of_row = table.classes.of_rows
-    return np.unique(of_row, return_index=True)[1].astype(np.int64), of_row
+def _split_classes(table: Table, starred: NDArray[np.bool_], k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Split each class of equal rows into single rows, which may help others, and the rest; of one of each, and of all.
+
+    Parameters
+    ----------
+    table : Table
+    starred : bool array of shape (rows, d)
+        Stars of a first release; rows with more of them become single rows.
+    k : int
+        The largest k.
+
+    Returns
+    -------
+    rows : int64 array
+        A row of each unit.
+    of_row : int64 array
+        The unit of each row.
+    """
+    of_class = table.classes.of_rows
+    order = np.lexsort((-starred.sum(axis=1), of_class))
+    firsts = np.flatnonzero(np.diff(of_class[order], prepend=-1))
+    place = np.arange(table.rows) - np.repeat(firsts, np.diff(firsts, append=table.rows))
+    begins = np.flatnonzero(place <= _SINGLES_PER_K * k)
+    of_row = np.empty(table.rows, dtype=np.int64)
+    of_row[order] = np.repeat(np.arange(len(begins)), np.diff(begins, append=table.rows))
+    return order[begins].astype(np.int64), of_row
 
 
-def _copy_cells(table: Table, rows: NDArray[np.int64] | None) -> Cells:
-    """Copy the quasi-identifiers of all rows, or of one row of each class."""
+def _copy_cells(table: Table, rows: NDArray[np.int64] | None = None, of_row: NDArray[np.int64] | None = None) -> Cells:
+    """Copy the quasi-identifiers of all rows, or of one row of each unit of rows."""
     columns = table.quasi_identifiers
     codes = np.column_stack([column.codes.astype(np.int32) for column in columns])
     values = tuple(column.codes.astype(np.int32) for column in table.sensitive)
     return Cells(
         codes=np.asfortranarray(codes if rows is None else codes[rows]),
         sizes=np.array([column.size for column in columns], dtype=np.int64),
-        counts=table.multiplicities if rows is None else table.classes.class_sizes,
+        counts=table.multiplicities if of_row is None else rows_by_code(of_row, int(of_row.max()) + 1, table.counts),
         values=values or (np.zeros(table.rows, dtype=np.int32),),
         populations=populations_of(table),
     )

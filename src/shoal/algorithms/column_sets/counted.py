@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shoal._core.progress import Progress
     from shoal.algorithms.column_sets.cover import Cells, KnownSet
 
-__all__ = ["all_exact", "suppress_by_counts"]
+__all__ = ["MAX_WORK_TO_START", "all_exact", "suppress_by_counts"]
 
 _WORK = 300_000_000
 """Groups that the search at the end looks up: some ten seconds."""
@@ -32,7 +32,7 @@ _TRIAL_WORK = 100_000_000
 """Rows times sets that all trials of prices take together: they look up some ten times as many groups."""
 _MAX_TRIALS = 60
 """Largest number of trials: later ones gained less than 1 % of the stars on Adult."""
-_START_WORK = 60_000_000
+MAX_WORK_TO_START = 60_000_000
 """Rows times sets above which no trial starts with the stars of all columns together, which takes a minute then."""
 _SPREAD_OF_PRICES = 0.4
 """Standard deviation of the binary logarithm by which a trial changes prices; best of 0.2, 0.4 and 1 on Adult."""
@@ -112,11 +112,12 @@ class _Counts:
 def suppress_by_counts(
     cells: Cells,
     sets: Sequence[KnownSet],
-    start: NDArray[np.bool_],
+    starts: Sequence[NDArray[np.bool_]],
     rng: np.random.Generator,
     progress: Progress,
     name: str,
     *,
+    share: int = 1,
     quick: bool = False,
 ) -> dict[str, int]:
     """Star cells until the groups of all sets have enough rows, then take back stars that are not needed.
@@ -127,15 +128,17 @@ def suppress_by_counts(
         Changed in place.
     sets : sequence of KnownSet
         Sets with a k and nothing else.
-    start : bool array of shape (rows, d)
-        Stars with which all columns together are protected, about as well as the strictest set asks.
+    starts : sequence of bool arrays of shape (rows, d)
+        Stars to start from in the first trials: such as those with which all columns together are protected.
     rng : numpy.random.Generator
         Order of the rows, and prices of the columns.
     progress : callable
     name : str
         Name of the step in progress reports.
+    share : int
+        The number of trials is divided by it.
     quick : bool
-        Whether a single trial is enough.
+        Whether the best trial is enough, without a thorough search at the end.
 
     Returns
     -------
@@ -144,14 +147,15 @@ def suppress_by_counts(
     """
     original = cells.codes.copy(order="F")
     counts = _Counts(cells, sets, rng)
-    trials = 1 if quick else min(_MAX_TRIALS, max(1, _TRIAL_WORK // (len(cells.codes) * len(sets))))
+    work = len(cells.codes) * len(sets)
+    drawn = min(_MAX_TRIALS // share, max(1, _TRIAL_WORK // share // work))
+    trials = len(starts) + drawn
     best: tuple[int, NDArray[np.int32], NDArray[np.float64]] | None = None
-    # Which column a row stars depends on prices, which are varied around the best ones so far. The first trial starts
-    # with the stars of all columns together, which is best if sets have many columns.
-    for trial in range(int(len(cells.codes) * len(sets) > _START_WORK), trials + 1):
+    # Which column a row stars depends on prices, which are varied around the best ones so far.
+    for trial in range(trials):
         prices = np.ones(len(cells.sizes))
-        cells.codes[:] = np.where(start, cells.sizes, original) if trial == 0 else original
-        if trial > 1 and best is not None:
+        cells.codes[:] = np.where(starts[trial], cells.sizes, original) if trial < len(starts) else original
+        if trial > len(starts) and best is not None:
             prices = best[2] * 2.0 ** rng.normal(0, _SPREAD_OF_PRICES, len(prices))
         counts.count()
         _cover(cells, sets, counts, prices, rng)
@@ -160,14 +164,14 @@ def suppress_by_counts(
         stars = _count_stars(cells)
         if best is None or stars < best[0]:
             best = stars, cells.codes.copy(order="F"), prices
-        progress(name, trial + 1, trials + 2)
+        progress(name, trial + 1, trials + 1)
     # The best trial is improved thoroughly.
     assert best is not None
     cells.codes[:] = best[1]
     counts.count()
     passes = 0 if quick else _improve(cells, original, counts, rng, _MAX_PASSES, _WORK)
-    progress(name, trials + 2, trials + 2)
-    return {"sets": len(sets), "trials": trials, "stars_of_cover": best[0], "passes": passes}
+    progress(name, trials + 1, trials + 1)
+    return {"sets": len(sets), "trials": drawn, "stars_of_cover": best[0], "passes": passes}
 
 
 def _count_stars(cells: Cells) -> int:
