@@ -32,9 +32,9 @@ _MOST_SECONDS = 60
 _OTHERS = (
     "sdcMicro publishes one count that can be compared: its tests expect 97 suppressions of `localSuppression` on its "
     "`testdata2` (93 records, 7 key variables, k = 2, all of them together; tests/testthat/test_localSuppression.R of "
-    "version 5.8.1). There a missing value agrees with every other. If only equal cells agree, no release has fewer than "
-    "109 stars, which is the bound here, so that those 97 do not suffice; the default has 123 and `cluster` 117. Any two "
-    "of the columns take 65 and any three 123. No count with `combs` was found for tables that are public."
+    "version 5.8.1). There a missing value agrees with every other. If only equal cells agree, no release has fewer "
+    "than 109 stars, which is the bound here, so that those 97 do not suffice; the default has 123 and `cluster` 117. "
+    "Any two of the columns take 65 and any three 123. No count with `combs` was found for tables that are public."
 )
 """Published counts of another tool; these tables are not part of the benchmarks."""
 
