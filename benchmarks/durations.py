@@ -46,6 +46,7 @@ MINUTES: dict[str, float] = {
     "estimators": 4,
     "attacks": 2.5,
     "refinement": 6,
+    "safepub": 7,
     "large": 8,
     "billion": 6,
     "rivals": 7,
