@@ -17,8 +17,6 @@ from benchmarks.results import Grid, Part, Target
 from shoal.models.sampling import SAMPLING_SCALE
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from benchmarks.settings import Settings
 
 __all__ = ["measure"]
@@ -35,8 +33,8 @@ _FIXED = (
 """Epsilon, delta and levels of Adult's nine attributes in the tests of ARX (TestAnonymizationDifferentialPrivacy), and
 the loss that they expect of one draw."""
 _DRAWN = ((10, -398.94499089253185), (100, -355.0808606716044))
-"""Steps of ARX's search in the same tests, and the score that they expect of one draw: epsilon is 2, of which the search
-has 1, and delta 1e-5."""
+"""Steps of ARX's search in the same tests, and the score that they expect of one draw: epsilon is 2, of which the
+search has 1, and delta 1e-5."""
 _DRAWS = 10
 _FARTHEST = 0.025
 """Largest difference of the mean loss of our draws from that of one draw of ARX, at the same levels."""
@@ -114,8 +112,8 @@ def _compare(part: Part, settings: Settings) -> None:
     header = ("what", "epsilon", "for levels", "k", "loss", "least", "most")
     part.show(Grid(title="Drawn levels, loss of all records:", header=header, rows=searched))
     part.say(
-        "Not compared: the figures of the SafePub paper itself are curves and accuracies of classifiers, without "
-        "numbers to read off; its other tables (CUP, FARS, ATUS, IHIS) are not here."
+        "Not compared: the figures of the SafePub paper itself, whose text was not at hand, and the other tables of "
+        "the tests of ARX, which are not here."
     )
 
 
@@ -150,14 +148,16 @@ def _stream(part: Part, folder: Path, rows: int, seed: int) -> None:
         taken = taken_by([*command, "--force", *words, *more])
         facts = json.loads((out.with_name("out.private") / "certificate.json").read_text(encoding="utf-8"))
         levels = {key: one["level"] for key, one in facts["parameters"]["coarsen"].items() if "level" in one}
-        left = facts["input"]["rows"] - facts["input"]["rows_left_out"]
-        found.append((
-            name, rows, taken.seconds, taken.user + taken.system, taken.peak / 1e9, facts["engine"]["cells"],
-            facts["achieved"]["k"], left / rows, " ".join(f"{key}:{level}" for key, level in levels.items()) or None,
-        ))  # fmt: skip
+        share = (facts["input"]["rows"] - facts["input"]["rows_left_out"]) / facts["input"]["rows"]
+        shown = " ".join(f"{key}:{level}" for key, level in levels.items()) or None
+        cells, k = facts["engine"]["cells"], facts["achieved"]["k"]
+        cpu = taken.user + taken.system
+        found.append((name, rows, taken.seconds, cpu, taken.peak / 1e9, cells, k, share, shown))
         what = f"{rows:,} rows in pieces, {name}"
-        part.targets.append(Target(what=f"{what}: CPU", limit=60 * _MINUTES, measured=taken.user + taken.system))
-        part.targets.append(Target(what=f"{what}: peak memory", limit=_ROOM / 1e9, measured=taken.peak / 1e9))
+        part.targets.append(Target(what=f"{what}: CPU", limit=60 * _MINUTES, measured=cpu, unit=" s"))
+        part.targets.append(
+            Target(what=f"{what}: peak memory", limit=_ROOM / 1e9, measured=taken.peak / 1e9, unit=" GB")
+        )
     part.say(
         f"A census-like table as a folder of Parquet files, `shoal anonymize FOLDER {' '.join(words)}`, ages in steps "
         "of ten or, with 0.1 of epsilon, at drawn levels (ages by 5, 10, 20 or any, income by 5, 10 or any, the others "

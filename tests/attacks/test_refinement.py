@@ -422,3 +422,64 @@ def test_a_star_may_hide_values_that_the_column_shows_nowhere() -> None:
     reading: Any = {"quasi_identifiers": ["sex"], "smallest": True}
     assert refinement_attack(frame, **reading).successes == 0
     assert refinement_attack(frame, cells={"sex": ["f", "m"]}, **reading).successes == 2
+
+
+_AB = {"a": ("a0", "a1", "a2"), "b": ("b0", "b1")}
+
+
+def _declared(values: Sequence[str]) -> shoal.Hierarchy:
+    return shoal.Hierarchy.from_rows([(value, "*") for value in values])
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_residues_of_small_classes_agree_with_every_table(seed: int) -> None:
+    """TP as it is, then all tables within the residue whose classes are small and not published."""
+    rng, k = np.random.default_rng(seed), int(2 + seed % 2)
+    rows = [tuple(str(rng.choice(values)) for values in _AB.values()) for _ in range(int(rng.integers(5, 12)))]
+    frame = pl.DataFrame(rows, schema=list(_AB), orient="row")
+    release = shoal.anonymize(frame, quasi_identifiers=["a", "b"], k=k, algorithm="tp", seed=1, keep_order=True).data
+    cells = release.rows()
+    residue = [at for at, cell in enumerate(cells) if "*" in cell]
+    published = {cell for cell in cells if "*" not in cell}
+    if not published or not k + min(map(cells.count, published)) <= len(residue) <= 6:
+        return
+
+    def possible(table: Sequence[tuple[str, ...]]) -> bool:
+        return all(table.count(row) < k and row not in published for row in table)
+
+    assert possible([rows[at] for at in residue]), "the algorithm makes such residues"
+    shown = cells[residue[0]]
+    within = [
+        row for row in itertools.product(*_AB.values()) if all(c in ("*", v) for c, v in zip(shown, row, strict=True))
+    ]
+    tables = [table for table in itertools.product(within, repeat=len(residue)) if possible(table)]
+    known = 0
+    for place in (at for at, cell in enumerate(shown) if cell == "*"):
+        for value in list(_AB.values())[place]:
+            known += min(sum(row[place] == value for row in table) for table in tables)
+    found = refinement_attack(
+        release, quasi_identifiers=["a", "b"], method="tp", k=k, hierarchies={n: _declared(v) for n, v in _AB.items()}
+    )
+    assert found.attempts == sum(cell == "*" for cell in shown) * len(residue)
+    assert found.successes <= known
+    assert found["method_groups"] == 1
+    assert found["entropy_left"] * len(residue) * math.log(len(within)) == pytest.approx(
+        math.log(len(tables)), abs=1e-6
+    )
+    # Without declared values each record may be of a class of its own.
+    assert refinement_attack(release, quasi_identifiers=["a", "b"], method="tp", k=k)["method_groups"] == 0
+
+
+def test_a_residue_of_small_classes_betrays_values() -> None:
+    """Five records with two stars, k = 3: no class of them is published, and each has two at most."""
+    frame = pl.DataFrame({"a": ["a0"] * 3 + ["a1"] * 3 + ["*"] * 6, "b": ["b0"] * 3 + ["b0"] * 3 + ["b1"] * 6})
+    trees = {name: _declared(values) for name, values in _AB.items()}
+    found = refinement_attack(frame, quasi_identifiers=["a", "b"], method="tp", k=3, hierarchies=trees)
+    assert (found.successes, found.attempts) == (6, 6), "two of each value"
+    assert found.baseline.successes == 0
+    more = frame.vstack(pl.DataFrame({"a": ["a2"] * 3, "b": ["*"] * 3}))
+    with pytest.raises(UnsupportedError, match="one group"):
+        refinement_attack(more, quasi_identifiers=["a", "b"], method="tp", k=3, hierarchies=trees)
+    bins = frame.with_columns(a=pl.lit("[1, 2]"))
+    with pytest.raises(UnsupportedError, match="values and stars"):
+        refinement_attack(bins, quasi_identifiers=["a", "b"], method="tp", k=3)

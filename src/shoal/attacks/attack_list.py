@@ -529,15 +529,15 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType(
                 "as without hierarchies; patterns with stars that a group does not need are made otherwise. A star "
                 "may hide other values than the column shows, unless they are declared; numbers have the decimal "
                 "places that it shows. mondrian is strict Mondrian for k-anonymity of records with exact ends; "
-                "full-domain suppresses no record; local is a full-domain "
-                "recoding repeated for what it suppressed, each group at its node; the hierarchies of both are known. "
-                "Records of a group are not told apart: what is known is that one of them has the value.",
+                "full-domain suppresses no record; local is a full-domain recoding repeated for what it suppressed, "
+                "each group at its node; the hierarchies of both are known. tp is k-anonymity by TP, of declared "
+                "values. Records of a group are not told apart: what is known is that one of them has the value.",
                 formula="Successes: sum of the smallest count of value v in all tables of a group that satisfy the "
-                "conditions, over groups, columns and values. An interval has a record at each end, or in a "
-                "cell of the public grid there; each member of a set occurs; a "
-                "star has two values, and a node two of its children; mondrian: no value divides the group into parts "
-                "of k records; full-domain: one level further down some node has 1 to k - 1 records; local: of each "
-                "finer node that was published, fewer than k records are in a class, and none in a published one. "
+                "conditions, over groups, columns and values. An interval has a record at each end, or in a cell of "
+                "the public grid there; each member of a set occurs; a star has two values, and a node two of its "
+                "children; mondrian: no value divides the group into parts of k records; full-domain: one level "
+                "further down some node has 1 to k - 1 records; local: of each finer node that was published, fewer "
+                "than k records are in a class, and none in a published one; tp: the same of records with stars. "
                 "Entropy left: log2 of the number of these tables / log2 of the number of all tables within the "
                 "cells. Baseline: without the method. Control: expected number of right claims for values drawn from "
                 "the published margins within the cells",

@@ -16,7 +16,7 @@ __all__ = ["refinement", "singling_out"]
 
 Method = Annotated[
     str,
-    option("--method", metavar="NAME", help="The algorithm that is known: mondrian, full-domain, local or none."),
+    option("--method", metavar="NAME", help="The algorithm that is known: mondrian, full-domain, local, tp or none."),
 ]
 Smallest = Annotated[
     bool,
