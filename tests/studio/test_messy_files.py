@@ -66,11 +66,11 @@ def test_a_dropped_file_that_is_read_wrongly_is_kept_and_read_in_another_way(bro
 
 def test_codes_and_spellings_to_a_release(browser, messy, home):
     page = open_messy(browser).text
-    assert "but for <strong><bdi>k.A.</bdi></strong>" in page
+    assert "among its numbers or dates <strong><bdi>k.A.</bdi></strong>" in page
     page = browser.send("/columns/replace", {"column": "0", "old": "k.A.", "of": of(browser, "/columns")})
     assert "k.A.</bdi> → <em>missing</em>" in page.text
     assert "(12 cells)" in page.text
-    assert "but for <strong>" not in page.text
+    assert "among its numbers or dates" not in page.text
     page = browser.send(
         "/columns/replace", {"column": "1", "old": "W, weiblich", "new": "w", "of": of(browser, "/columns")}
     )

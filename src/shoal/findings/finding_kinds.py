@@ -225,9 +225,10 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
     ),
     WarningKind(
         code="missing_codes",
-        title="Words that mean missing",
-        when='A column has numbers or dates but for words such as "n/a".',
-        why="The column is taken for names without an order: no intervals, only sets of exact values.",
+        title="Codes that may mean missing",
+        when='A column has numbers or dates but for words such as "n/a", or a code such as 999 or 01.01.1900 far from '
+        "all others.",
+        why="Words make it names without an order; a code makes intervals as wide as to the code.",
         by=_INSPECT,
     ),
     WarningKind(

@@ -176,7 +176,7 @@ class Studio:
         """Save the project of the open table, if something was decided and it has changed."""
         # The meaning of a row is the first decision: a table that was only looked at has no project.
         plan = self.plan
-        if not plan.source or not plan.rows:
+        if not plan.source or not (plan.rows or plan.source in self.projects):
             return
         name = self.projects.get(plan.source) or name_project(self.paths, plan.shown)
         text = project_text(self.paths, self.history)

@@ -378,7 +378,7 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
     ),
     "two_ways": marked("The column '{column}' can be read in two ways."),
     "say_which": marked("Say which: {one} or {other}."),
-    "codes_among_values": marked("The column '{column}' has numbers or dates but for {codes:list}."),
+    "codes_among_values": marked("The column '{column}' has numbers or dates, and {codes:list} among them."),
     "make_missing": marked("If that means missing, replace it: {asked}."),
     "cells_look_recoded": marked(
         "Cells of {columns:list} look as if they were anonymized before: stars, intervals, sets, or codes whose end is "

@@ -161,6 +161,30 @@ def test_words_that_mean_missing_are_proposed_among_numbers_only() -> None:
     assert next(one for one in again.columns if one.name == "pay").kind == "number"
 
 
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        ([*range(20, 90), 999, -9], ("-9", "999")),
+        ([*range(20, 90), 99], ()),
+        ([*range(90, 99), 99], ()),
+        (["20", "21", "35", "999"], ("999",)),
+        ([1.5, 2.5, 99.0], ("99",)),
+        ([99, 999], ()),
+        ([f"{1 + day}.03.19{50 + day}" for day in range(20)] + ["01.01.1900"], ("01.01.1900",)),
+        ([f"{1 + day}.03.1910" for day in range(20)] + ["01.01.1900"], ()),
+        ([dt.date(1980, 1, 1 + day) for day in range(20)] + [dt.date(9999, 12, 31)], ("9999-12-31",)),
+        ([dt.datetime(1980, 1, 1 + day) for day in range(20)] + [dt.datetime(1900, 1, 1)], ("1900-01-01",)),
+    ],
+)
+def test_codes_far_from_all_others_are_proposed(values: list[Any], codes: tuple[str, ...]) -> None:
+    table = pl.DataFrame({"x": values})
+    found = shoal.inspect(table).columns[0]
+    assert found.missing_codes == codes
+    if codes:
+        given = {"x": dict.fromkeys(codes)}
+        assert shoal.inspect(table, replace_values=given).columns[0].missing == len(codes)
+
+
 @pytest.mark.parametrize("values", ["a[1,2]b", "(see note)", "C*-algebra", "{x}", "[ok]", "1,5", "a, b"])
 def test_text_is_no_anonymized_cell(values: str) -> None:
     found = shoal.inspect(pl.DataFrame({"note": [values, "other"] * (ROWS // 2)}))

@@ -43,7 +43,7 @@ class InspectedColumn:
     safe_harbor: str | None = None
     """The letter of this identifier in the Safe Harbor rule of HIPAA."""
     missing_codes: tuple[str, ...] = ()
-    """Words of a fixed list that mean missing and stand among numbers or dates; the column is text because of them."""
+    """Words among numbers or dates that may mean missing, or known numbers and dates far from all others."""
     person: PersonEvidence | None = None
     """Evidence that its values identify persons with several rows; None if there is none."""
     values: tuple[tuple[str, int], ...] | None = field(default=None, repr=False)

@@ -127,7 +127,7 @@ def inspect(
         counted, meant.frame.get_columns(), finished=lambda done: told("columns", done, frame.width)
     )
     found = {column.name: _looks_like(column) for column in columns}
-    codes = find_missing_codes(columns, decimal=decimal)
+    codes = find_missing_codes(columns, meant.forms, decimal=decimal)
     told("persons", 0, 1)
     # Persons are detected before roles, because their column gets a role of its own.
     persons = _persons(meant.frame, columns, found)

@@ -1,59 +1,100 @@
-"""Words that mean missing among numbers or dates, such as "n/a"; from a fixed list, so that no cell is shown."""
+"""Codes that mean missing among numbers or dates, such as "n/a"; from fixed lists, so that no other cell is shown."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from shoal.hierarchy.fitting import NUMBER
 from shoal.io import understand
+from shoal.io.forms import DateForm
 
 if TYPE_CHECKING:
+    from shoal.io import Forms
+    from shoal.io.number_forms import NumberForm
     from shoal.verbs.inspect.counting import CountedColumn
 
 __all__ = ["find_missing_codes"]
 
 _KNOWN = (
-    *("-", "--", "?", ".", "#n/a", "#nv", "n/a", "n.a.", "na", "nan", "null", "none", "nil", "missing", "unknown"),
-    *(
-        "not known",
-        "not available",
-        "unspecified",
-        "k.a.",
-        "k. a.",
-        "ka",
-        "keine angabe",
-        "ohne angabe",
-        "o.a.",
-        "n.v.",
-    ),
-    *("nicht bekannt", "nicht verfügbar", "unbekannt", "unbek.", "fehlt", "leer", "entfällt", "entf.", "nd", "n.d."),
+    *("-", "--", "?", ".", "#n/a", "#nv", "n/a", "n.a.", "na", "nan", "null", "none", "nil", "nd", "n.d."),
+    *("missing", "unknown", "not known", "not available", "unspecified"),
+    *("k.a.", "k. a.", "ka", "keine angabe", "ohne angabe", "o.a.", "n.v.", "nicht bekannt", "unbekannt"),
+    *("nicht verfügbar", "unbek.", "fehlt", "leer", "entfällt", "entf."),
 )
 """Words that mean missing in many files, in lower case."""
+_NUMBERS = (-9, -99, -999, -9999, 99, 999, 9999, 99999, 999999)
+_DAYS = ("1111-11-11", "1800-01-01", "1899-12-31", "1900-01-01", "2999-12-31", "9999-12-31")
+_DATES = tuple(map(dt.date.fromisoformat, _DAYS))
+"""Numbers and dates that mean missing in many files, if they are far from all others."""
+_FAR = 20 * 366
+"""Number of days from which a date is far from the others."""
 
 
-def find_missing_codes(columns: Sequence[CountedColumn], *, decimal: str | None) -> dict[str, tuple[str, ...]]:
-    """Find the known words in columns of text that are numbers or dates but for them.
+def find_missing_codes(
+    columns: Sequence[CountedColumn], forms: Forms, *, decimal: str | None
+) -> dict[str, tuple[str, ...]]:
+    """Find the known words among numbers or dates, and the known numbers and dates far from all others.
 
     Parameters
     ----------
     columns : sequence of CountedColumn
         The columns after dates and numbers were parsed.
+    forms : mapping
+        The notations of columns of text that were parsed.
     decimal : {",", "."}, optional
         The decimal separator; detected by default.
     """
     found: dict[str, tuple[str, ...]] = {}
     for column in columns:
-        values = column.dictionary
-        if values.dtype != pl.String:
-            continue
-        known = values.str.strip_chars().str.to_lowercase().is_in(_KNOWN)
-        others = values.filter(~known)
-        # Without the words the column must be dates or numbers, possibly ambiguous ones.
-        if known.any() and len(others) > 1:
-            parsed = understand(others.to_frame(), [column.name], decimal=decimal)
-            if column.name in {*parsed.forms, *parsed.ambiguous} or others.str.contains(NUMBER).all():
-                found[column.name] = tuple(values.filter(known).sort())
+        words = _words_among(column, decimal)
+        codes = words or _far_values(column.dictionary, forms.get(column.name))
+        if codes:
+            found[column.name] = codes
     return found
+
+
+def _words_among(column: CountedColumn, decimal: str | None) -> tuple[str, ...]:
+    """Find the known words in a column of text that has numbers or dates but for them."""
+    values = column.dictionary
+    if values.dtype != pl.String:
+        return ()
+    known = values.str.strip_chars().str.to_lowercase().is_in(_KNOWN)
+    others = values.filter(~known)
+    if not known.any() or len(others) < 2:
+        return ()
+    # Without the words the column must be dates or numbers, possibly ambiguous ones.
+    parsed = understand(others.to_frame(), [column.name], decimal=decimal)
+    able = column.name in {*parsed.forms, *parsed.ambiguous} or others.str.contains(NUMBER).all()
+    return tuple(values.filter(known).sort()) if able else ()
+
+
+def _far_values(values: pl.Series, form: DateForm | NumberForm | None) -> tuple[str, ...]:
+    """Find the known numbers or dates that are far from all others, as they are written in the table."""
+    dated = values.dtype in (pl.Date, pl.Datetime)
+    if values.dtype == pl.String and values.str.contains(NUMBER).all():
+        values = values.cast(pl.Float64)
+    if not dated and not values.dtype.is_numeric():
+        return ()
+    plain = values.cast(pl.Date if dated else pl.Float64)
+    known = plain.is_in(_DATES if dated else [float(one) for one in _NUMBERS])
+    others = plain.filter(~known).drop_nulls()
+    if not known.any() or len(others) < 2:
+        return ()
+    # Ordinary values of that size would be near others, within their range or some years of dates.
+    low: Any = others.min()
+    high: Any = others.max()
+    reach: Any = dt.timedelta(days=_FAR) if dated else high - low
+    negative = not dated and low >= 0
+    far = [one for one in plain.filter(known) if one < (0 if negative else low - reach) or one > high + reach]
+    return tuple(_written(one, form) for one in sorted(far))
+
+
+def _written(value: dt.date | float, form: DateForm | NumberForm | None) -> str:
+    """Write a known value as the table has it."""
+    if isinstance(value, dt.date):
+        return value.strftime(form.pattern) if isinstance(form, DateForm) else value.isoformat()
+    return str(int(value))
