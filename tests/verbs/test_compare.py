@@ -155,6 +155,18 @@ def test_the_default_transparent_and_differential_privacy_side_by_side() -> None
     assert found.columns()["published"][0] == "100%"
 
 
+def test_differential_privacy_draws_levels_of_the_hierarchies_of_a_comparison() -> None:
+    people = pl.DataFrame(
+        {"age": [20 + row * 7 % 41 for row in range(2000)], "ill": ["flu", "gout", "flu", "acne"] * 500}
+    )
+    tree = shoal.Hierarchy.from_rows([(str(at), f"{at // 20 * 20}-{at // 20 * 20 + 19}", "*") for at in range(20, 61)])
+    models = [shoal.LDiversity(2), shoal.models.DifferentialPrivacy(epsilon=1, delta=1e-4, level_epsilon=0.2)]
+    roles: Any = {"quasi_identifiers": "age", "sensitive": "ill", "recoding": "generalization"}
+    found = shoal.compare(people, privacy=models, algorithms="hilbert", hierarchies={"age": tree}, **roles)
+    assert [(row["algorithm"], row["error"]) for row in found.rows] == [("hilbert", None), ("safepub", None)]
+    assert 0.4 < found.rows[1]["published"] < 0.6
+
+
 def test_differential_privacy_alone_is_not_compared() -> None:
     model = shoal.models.DifferentialPrivacy(epsilon=1, delta=1e-4)
     with pytest.raises(ParameterError, match="covers one release"):

@@ -259,12 +259,15 @@ def compare(
     if sampled is not None:
         # Every column is part of the classes, and nothing repeats the draw. The release itself is dropped.
         published = (*schema.quasi_identifiers, *schema.sensitive)
-        unlike: dict[str, Any] = dict.fromkeys(("k", "l", "t", "harmless", "seed", "sensitive", "hierarchies"))
+        # Hierarchies are for levels that it draws itself, of columns that are not coarsened.
+        unlike: dict[str, Any] = dict.fromkeys(("k", "l", "t", "harmless", "seed", "sensitive"))
+        drawn = request.hierarchies if sampled.level_epsilon else None
         alone: dict[str, Any] = {
             "quasi_identifiers": published,
             "privacy": sampled,
             "algorithm": "safepub",
             "keep_order": False,
+            "hierarchies": drawn,
         }
         runs.append(replace(base, **unlike, **alone))
     found = [_measure(opened.frame, one, progress or silent, base, utility=utility, attacks=attacks) for one in runs]
