@@ -32,6 +32,7 @@ MAX_UPLOAD = 20_000
 _MARKED = {
     "/persons": "/persons",
     "/columns": "/columns",
+    "/goal": "/goal",
     "/coarser": "/coarser",
     "/attack": "/attack",
     "/attack/together": "/attack",

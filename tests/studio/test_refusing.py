@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -332,17 +333,27 @@ def test_a_form_is_found_by_its_hidden_fields_and_an_old_one_gets_nothing():
 
 def test_a_goal_that_no_release_can_meet_is_refused_on_its_screen(browser, home):
     lines = (home / "patients.csv").read_text().splitlines()
-    same = [line.rpartition(",")[0] + ",common" for line in lines[1:81]]
+    same = [line.rpartition(",")[0] + ",typhus" for line in lines[1:81]]
     (home / "patients.csv").write_text("\n".join([lines[0], *same, *lines[81:]]) + "\n")
     browser.decided()
+    told = browser.look("/goal").text
+    assert "More than half of the records have one value of disease." in told
+    assert "typhus" not in told
     before = dict(browser.studio.plan.privacy)
     answer = browser.send("/goal", {"k": "3", "l": "2"})
     assert answer.status_code == 422
     assert "For whom is it, and how safe must it be?" in answer.text
     assert "No release can satisfy" in answer.text
-    assert "common" not in answer.text
+    assert "typhus" not in answer.text
     assert browser.studio.plan.privacy == before
     assert browser.send("/goal", {"k": "3", "l": "1"}).url.path == "/coarser"
+    # The ways out that the screen names are ways out.
+    assert browser.send("/goal", {"k": "3", "t": "0.2"}).url.path == "/coarser"
+    assert browser.send("/goal", {"k": "3", "l": "2", "harmless": "typhus"}).url.path == "/coarser"
+    assert "More than half" not in browser.look("/goal").text
+    rows = (home / "patients.csv").read_text().splitlines()[1:]
+    most = len(rows) // max(Counter(row.rpartition(",")[2] for row in rows if not row.endswith("typhus")).values())
+    assert f"the variety (l) can be {most} at most" in browser.look("/goal").text
 
 
 def test_a_person_with_too_many_records_is_noticed_on_the_goal(browser, home):

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.validation import number_in
 from shoal.errors import UnsupportedError, UsageError, near_matches
 from shoal.request.texts import listed_names, names_in, read_set
+from shoal.studio import jobs
 from shoal.studio.pages import page
+from shoal.studio.plan import COUNTED, SEVERAL
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import request_in
 from shoal.studio.screen_inputs import (
@@ -31,6 +33,8 @@ __all__ = ["explain_goal", "goal", "set_goal"]
 _SETS = 3
 """Smallest number of fields for sets of columns; there is always an empty one."""
 _MAX_SETS = 50
+_LEAST_DIVERSITY = 2
+"""Smallest l that bounds anything."""
 
 
 def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
@@ -38,6 +42,9 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     inspected = inspect_with_roles(studio, "goal")
     if isinstance(inspected, Waiting):
         return inspected
+    diversity = _find_diversity(studio)
+    if isinstance(diversity, Waiting):
+        return diversity
     plan = studio.plan
     sensitive, quasi = plan.names_of("sensitive"), plan.names_of("quasi_identifier")
     # The treatment of missing sensitive values is a question only if there are some.
@@ -53,9 +60,24 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         sets=[*plan.sets, *[""] * max(1, _SETS - len(plan.sets))],
         harmless=listed_names(plan.harmless),
         missing=missing,
+        uniform=[name for name, most in diversity.items() if most < _LEAST_DIVERSITY],
+        diversity=min(diversity.values(), default=None),
         sentences=explain_models(plan),
         equivalents=build_equivalents(studio, plan),
     )
+
+
+def _find_diversity(studio: Studio) -> Any:
+    """Return the largest l that is feasible for each sensitive column, or a `Waiting`; empty if l counts persons."""
+    plan = studio.plan
+    # The records of a person, and the values of a list, need other counts.
+    counts_records = plan.rows != SEVERAL or plan.treatment == COUNTED
+    if not counts_records or not plan.names_of("sensitive") or any(plan.lists.values()):
+        return {}
+    # Only what the table and its columns are: the answer does not depend on the goal.
+    bare = replace(plan, coarsen={}, privacy={"k": "2"}, harmless=(), knows="", sets=(), resist="", algorithm="")
+    arguments = {"content": bare.work, "harmless": list(plan.harmless)}
+    return studio.facts("goal", "Looking for what is possible", jobs.largest_diversity, arguments, back="/columns")
 
 
 def set_goal(studio: Studio, form: Mapping[str, str]) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "compare",
     "compare_algorithms",
     "inspect_table",
+    "largest_diversity",
     "measure_risk",
     "preview",
     "publish",
@@ -207,6 +208,22 @@ def check_goal(*, content: Mapping[str, Any], progress: Progress) -> bool:
     opened = interpret(source.serving(request).opened, request, dates=request.dates, decimal=request.decimal)
     prepare(opened, request, Clock(("coarsen", "encode"), progress))
     return True
+
+
+def largest_diversity(*, content: Mapping[str, Any], harmless: Sequence[str], progress: Progress) -> dict[str, int]:
+    """Compute the largest whole l of any release for each sensitive column; coarser columns do not change it."""
+    import polars as pl
+
+    asked = arguments_in(content)
+    frame, _ = read_parsed(asked, progress)
+    found = {}
+    for name in asked.get("sensitive") or ():
+        values = frame[name].drop_nulls() if asked.get("missing_sensitive") == "drop" else frame[name]
+        # No group has a value in more than one of l records, so neither does the whole table.
+        protected = values.filter(~values.cast(pl.String).is_in(list(harmless)).fill_null(value=False))
+        if most := protected.value_counts()["count"].max():
+            found[name] = len(values) // int(most)
+    return found
 
 
 def compare(
