@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from shoal._core.language import marked
+from shoal._core.language import gettext, marked
 
 __all__ = ["COMPARED", "EXPLAINED", "explained_of_persons"]
 
@@ -21,23 +21,31 @@ class Explained:
 EXPLAINED: Mapping[str, Explained] = {
     "bytes": Explained(title=marked("Size"), meaning=marked("How large the file is. Nothing of it was read yet.")),
     "rows": Explained(
-        title="Records",
-        meaning="The rows of the table. Whether a person has one of them or several is asked on the screen Persons.",
+        title=marked("Records"),
+        meaning=marked(
+            "The rows of the table. Whether a person has one of them or several is asked on the screen Persons."
+        ),
     ),
     "values": Explained(
-        title="Different values",
-        meaning="How many different entries the column has. Many values single people out, few do not. "
-        "Records without an entry are counted as missing.",
+        title=marked("Different values"),
+        meaning=marked(
+            "How many different entries the column has. Many values single people out, few do not. Records without "
+            "an entry are counted as missing."
+        ),
     ),
     "own": Explained(
-        title="A value of their own",
-        meaning="The share of the records whose entry nobody else has. Whoever knows it of a person has found "
-        "the record, without knowing anything else.",
+        title=marked("A value of their own"),
+        meaning=marked(
+            "The share of the records whose entry nobody else has. Whoever knows it of a person has found the "
+            "record, without knowing anything else."
+        ),
     ),
     "shown": Explained(
-        title="Most frequent values",
-        meaning="Up to five entries of the column with the number of records that have each. They are on the screen "
-        "because you asked for them; nothing that the studio writes has them.",
+        title=marked("Most frequent values"),
+        meaning=marked(
+            "Up to five entries of the column with the number of records that have each. They are on the screen "
+            "because you asked for them; nothing that the studio writes has them."
+        ),
     ),
     "k": Explained(
         title=marked("The smallest group (k)"),
@@ -146,36 +154,47 @@ EXPLAINED: Mapping[str, Explained] = {
         ),
     ),
     "fraction": Explained(
-        title="The share of the population",
-        meaning="How many of all the people that could have been in this table are in it. If it has 1 of 100 patients "
-        "of a country, somebody who looks for a patient does not know whether they are in it, and one who is alone in "
-        "the table may not be alone in the country. Leave it empty if everybody is in it, or you do not know.",
+        title=marked("The share of the population"),
+        meaning=marked(
+            "How many of all the people that could have been in this table are in it. If it has 1 of 100 patients of"
+            " a country, somebody who looks for a patient does not know whether they are in it, and one who is alone"
+            " in the table may not be alone in the country. Leave it empty if everybody is in it, or you do not "
+            "know."
+        ),
     ),
     "left": Explained(
-        title="Values left",
-        meaning="How many different values the column has afterwards. Fewer values make larger groups, and say less.",
+        title=marked("Values left"),
+        meaning=marked(
+            "How many different values the column has afterwards. Fewer values make larger groups, and say less."
+        ),
     ),
     "coarse_loss": Explained(
-        title="Loss by making columns coarser",
-        meaning="What the coarser columns lose already, before any group is made: 0% when every value is as it was, "
-        "100% when nothing of a column is left, on average over the columns that others may know. What the groups cost "
-        "comes on top; the screen Compare tells it.",
+        title=marked("Loss by making columns coarser"),
+        meaning=marked(
+            "What the coarser columns lose already, before any group is made: 0% when every value is as it was, 100%"
+            " when nothing of a column is left, on average over the columns that others may know. What the groups "
+            "cost comes on top; the screen Compare tells it."
+        ),
     ),
     "nodes": Explained(
-        title="Groups of values",
-        meaning="How many different values the column would have on this level of its hierarchy.",
+        title=marked("Groups of values"),
+        meaning=marked("How many different values the column would have on this level of its hierarchy."),
     ),
     "rarest": Explained(
-        title="The smallest of them",
-        meaning="How few records share one value on this level, this column alone. Fewer than the goal asks for is no "
-        "mistake: other columns and the groups come afterwards.",
+        title=marked("The smallest of them"),
+        meaning=marked(
+            "How few records share one value on this level, this column alone. Fewer than the goal asks for is no "
+            "mistake: other columns and the groups come afterwards."
+        ),
     ),
     "too_few": Explained(
-        title="Records with a value that is too rare",
-        meaning="The share of the records whose value on this level fewer records have than the smallest group of the "
-        "goal.",
+        title=marked("Records with a value that is too rare"),
+        meaning=marked(
+            "The share of the records whose value on this level fewer records have than the smallest group of the "
+            "goal."
+        ),
     ),
-    "records": Explained(title="Records", meaning="How many records of the table have the value."),
+    "records": Explained(title=marked("Records"), meaning=marked("How many records of the table have the value.")),
     "success": Explained(
         title="How often the attack is right",
         meaning="The share of the records of the table about which it is right, with the range in which it would lie "
@@ -228,55 +247,75 @@ EXPLAINED: Mapping[str, Explained] = {
         "release tells it. A range or a set counts for its values in equal parts; of stars nothing is assumed.",
     ),
     "algorithm": Explained(
-        title="Algorithm",
-        meaning="How the groups are made. All of them keep what was asked for, and are verified by the same code; they "
-        "differ in what is lost and in how long they take.",
+        title=marked("Algorithm"),
+        meaning=marked(
+            "How the groups are made. All of them keep what was asked for, and are verified by the same code; they "
+            "differ in what is lost and in how long they take."
+        ),
     ),
     "least": Explained(
-        title="At least",
-        meaning="So many cells must become less precise in any release of this table that is as safe: it was proved.",
+        title=marked("At least"),
+        meaning=marked(
+            "So many cells must become less precise in any release of this table that is as safe: it was proved."
+        ),
     ),
     "recoded": Explained(title="Cells less precise", meaning="How many cells are not published exactly as they were."),
     "drawing": Explained(
-        title="Risk against loss",
-        meaning="Each point is a level of protection. Further left fewer records are found, further up less is lost. A "
-        "line above a point, where there is one, is what every release of this table loses at least.",
+        title=marked("Risk against loss"),
+        meaning=marked(
+            "Each point is a level of protection. Further left fewer records are found, further up less is lost. A "
+            "line above a point, where there is one, is what every release of this table loses at least."
+        ),
     ),
     "classes": Explained(
-        title="Groups",
-        meaning="Records that agree on everything that others may know are one group. Few large groups hide people, "
-        "many small ones show them.",
+        title=marked("Groups"),
+        meaning=marked(
+            "Records that agree on everything that others may know are one group. Few large groups hide people, many"
+            " small ones show them."
+        ),
     ),
     "alone": Explained(
-        title="Alone",
-        meaning="The share of the records with which no other one of the table agrees on everything that others may "
-        "know. Whoever knows that of a person has found the record.",
+        title=marked("Alone"),
+        meaning=marked(
+            "The share of the records with which no other one of the table agrees on everything that others may "
+            "know. Whoever knows that of a person has found the record."
+        ),
     ),
     "below": Explained(
-        title="In groups that are too small",
-        meaning="The share of the records whose group has fewer records than the goal asks for. What remains of it "
-        "here is taken care of when the release is made, by making single cells less precise: the more remains, the "
-        "more is lost then.",
+        title=marked("In groups that are too small"),
+        meaning=marked(
+            "The share of the records whose group has fewer records than the goal asks for. What remains of it here "
+            "is taken care of when the release is made, by making single cells less precise: the more remains, the "
+            "more is lost then."
+        ),
     ),
     "average": Explained(
-        title="Average risk",
-        meaning="The chance of picking the right record of somebody who is known to be in the table, for somebody who "
-        "knows everything that others may know, on average over the records.",
+        title=marked("Average risk"),
+        meaning=marked(
+            "The chance of picking the right record of somebody who is known to be in the table, for somebody who "
+            "knows everything that others may know, on average over the records."
+        ),
     ),
     "highest": Explained(
-        title="Highest risk",
-        meaning="The same chance for the record that is easiest to find: 1 divided by the size of the smallest group.",
+        title=marked("Highest risk"),
+        meaning=marked(
+            "The same chance for the record that is easiest to find: 1 divided by the size of the smallest group."
+        ),
     ),
     "loss": Explained(
-        title="Loss",
-        meaning="How much less precise the column became: 0% when every value is as it was, 100% when nothing of it is "
-        "left. An age of 34 published as 30 to 39 loses 9 years of the span of all ages. It is the mean normalized "
-        "certainty penalty.",
+        title=marked("Loss"),
+        meaning=marked(
+            "How much less precise the column became: 0% when every value is as it was, 100% when nothing of it is "
+            "left. An age of 34 published as 30 to 39 loses 9 years of the span of all ages. It is the mean "
+            "normalized certainty penalty."
+        ),
     ),
     "gcp": Explained(
-        title="Loss of all columns",
-        meaning="The mean of the loss of the columns that others may know; sensitive columns lose "
-        "nothing. It is the global certainty penalty.",
+        title=marked("Loss of all columns"),
+        meaning=marked(
+            "The mean of the loss of the columns that others may know; sensitive columns lose nothing. It is the "
+            "global certainty penalty."
+        ),
     ),
     "achieved": Explained(
         title="Achieved",
@@ -296,41 +335,55 @@ EXPLAINED: Mapping[str, Explained] = {
         title="Persons", meaning="The persons with a record in the release, and how many records of them it has."
     ),
     "groups": Explained(
-        title="Groups", meaning="How many groups of records that look the same the published table has."
+        title=marked("Groups"), meaning=marked("How many groups of records that look the same the published table has.")
     ),
     "pairs": Explained(
-        title="Told apart",
-        meaning="The share of all pairs of records that these columns tell apart. 100% would be a column that has "
-        "another value in each record.",
+        title=marked("Told apart"),
+        meaning=marked(
+            "The share of all pairs of records that these columns tell apart. 100% would be a column that has "
+            "another value in each record."
+        ),
     ),
     "sure": Explained(
-        title="Sure of a value",
-        meaning="How sure somebody can be of a sensitive value of a person, at most: the largest share that one value "
-        "has in a group.",
+        title=marked("Sure of a value"),
+        meaning=marked(
+            "How sure somebody can be of a sensitive value of a person, at most: the largest share that one value "
+            "has in a group."
+        ),
     ),
     "kept": Explained(
-        title="Cells kept",
-        meaning="The share of the cells that others may know that are published exactly as they were. A range loses a "
-        "cell here, however narrow it is; the loss tells how wide it is.",
+        title=marked("Cells kept"),
+        meaning=marked(
+            "The share of the cells that others may know that are published exactly as they were. A range loses a "
+            "cell here, however narrow it is; the loss tells how wide it is."
+        ),
     ),
     "at_most": Explained(
-        title="At most",
-        meaning="No release of this table that is as safe can keep more cells than this: it was proved for this table.",
+        title=marked("At most"),
+        meaning=marked(
+            "No release of this table that is as safe can keep more cells than this: it was proved for this table."
+        ),
     ),
     "seconds": Explained(title="Seconds", meaning="How long it took here to make and verify this release."),
     "knee": Explained(
-        title="Knee",
-        meaning="Up to the knee more protection costs less than beyond it. It says where the curve bends, not which "
-        "risk is acceptable: that is yours to say.",
+        title=marked("Knee"),
+        meaning=marked(
+            "Up to the knee more protection costs less than beyond it. It says where the curve bends, not which risk"
+            " is acceptable: that is yours to say."
+        ),
     ),
     "small": Explained(
-        title="Records in small groups",
-        meaning="The share of the records that fewer than so many records of the table match, themselves among them.",
+        title=marked("Records in small groups"),
+        meaning=marked(
+            "The share of the records that fewer than so many records of the table match, themselves among them."
+        ),
     ),
     "part": Explained(
-        title="Part in what is special",
-        meaning="Some records stand out by few facts already. This is how much each column takes part in that: those "
-        "with the longest bars are worth making coarser first.",
+        title=marked("Part in what is special"),
+        meaning=marked(
+            "Some records stand out by few facts already. This is how much each column takes part in that: those "
+            "with the longest bars are worth making coarser first."
+        ),
     ),
 }
 """Explanations of the figures on the screens, except measures of risk; see `shoal.disclosure_risk.MEASURES`."""
@@ -341,18 +394,21 @@ _COUNTS_OF_PERSONS = ("alone", "below", "average", "highest", "small", "part", "
 
 def explained_of_persons() -> dict[str, Explained]:
     """Explain all figures for a table in which persons have several records, and are counted."""
-    counted = " Persons are counted here: a person with several records is found by any of them."
-    changed = {name: replace(EXPLAINED[name], meaning=EXPLAINED[name].meaning + counted) for name in _COUNTS_OF_PERSONS}
+    counted = gettext("Persons are counted here: a person with several records is found by any of them.")
+    changed = {
+        name: replace(EXPLAINED[name], meaning=f"{gettext(EXPLAINED[name].meaning)} {counted}")
+        for name in _COUNTS_OF_PERSONS
+    }
     return {**EXPLAINED, **changed}
 
 
 COMPARED: Mapping[str, str] = {
-    "highest risk": "highest",
-    "average risk": "average",
-    "sure of a value": "sure",
-    "cells kept": "kept",
-    "at most": "at_most",
-    "loss": "gcp",
-    "seconds": "seconds",
+    marked("highest risk"): "highest",
+    marked("average risk"): "average",
+    marked("sure of a value"): "sure",
+    marked("cells kept"): "kept",
+    marked("at most"): "at_most",
+    marked("loss"): "gcp",
+    marked("seconds"): "seconds",
 }
 """The explanation of each column of a comparison of levels, as a key of `EXPLAINED`."""

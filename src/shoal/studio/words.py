@@ -143,56 +143,60 @@ _NAMES = ("category", "identifier", "text", "boolean")
 PROPOSALS = (
     OfferedTree(
         how="intervals",
-        title="Steps of one width",
-        meaning="0 to 9, 10 to 19, ...; on the next level twice as wide, and so on.",
+        title=marked("Steps of one width"),
+        meaning=marked("0 to 9, 10 to 19, ...; on the next level twice as wide, and so on."),
         kinds=_NUMBERS,
-        fields=(("width", "Width", "10"),),
+        fields=(("width", marked("Width"), "10"),),
     ),
     OfferedTree(
         how="cuts",
-        title="Cut where you say",
-        meaning="The numbers at which something begins: 18, 30, 65. For a coarser level, some of them behind a "
-        "semicolon: 18, 30, 65; 65",
+        title=marked("Cut where you say"),
+        meaning=marked(
+            "The numbers at which something begins: 18, 30, 65. For a coarser level, some of them behind a "
+            "semicolon: 18, 30, 65; 65"
+        ),
         kinds=_NUMBERS,
-        fields=(("cuts", "Cuts", "18, 30, 65; 65"),),
+        fields=(("cuts", marked("Cuts"), "18, 30, 65; 65"),),
     ),
     OfferedTree(
         how="quantiles",
-        title="As many records in each",
-        meaning="Ranges that hold about as many records each; on the next level two of them are one.",
+        title=marked("As many records in each"),
+        meaning=marked("Ranges that hold about as many records each; on the next level two of them are one."),
         kinds=_NUMBERS,
-        fields=(("parts", "How many", "8"),),
+        fields=(("parts", marked("How many"), "8"),),
     ),
     OfferedTree(
         how="dates",
-        title="Months, quarters, years",
-        meaning="A day becomes its month, then its quarter, then its year.",
+        title=marked("Months, quarters, years"),
+        meaning=marked("A day becomes its month, then its quarter, then its year."),
         kinds=("date",),
     ),
     OfferedTree(
         how="prefixes",
-        title="First characters",
-        meaning="Codes lose one character after the other from the right: postal codes, codes of diseases.",
+        title=marked("First characters"),
+        meaning=marked("Codes lose one character after the other from the right: postal codes, codes of diseases."),
         kinds=(*_NAMES, *_NUMBERS),
     ),
     OfferedTree(
         how="rare",
-        title="Rare with rare",
-        meaning="The two rarest values become one, the next two, and so on: no group stays small.",
+        title=marked("Rare with rare"),
+        meaning=marked("The two rarest values become one, the next two, and so on: no group stays small."),
         kinds=_NAMES,
     ),
     OfferedTree(
         how="together",
-        title="What says the same",
-        meaning="Values whose records have much the same sensitive values become one: little is lost for whoever wants "
-        "to know what one has to do with the other.",
+        title=marked("What says the same"),
+        meaning=marked(
+            "Values whose records have much the same sensitive values become one: little is lost for whoever wants "
+            "to know what one has to do with the other."
+        ),
         kinds=_NAMES,
         sensitive=True,
     ),
     OfferedTree(
         how="by hand",
-        title="By hand",
-        meaning="You say which values belong together, and what the group is called.",
+        title=marked("By hand"),
+        meaning=marked("You say which values belong together, and what the group is called."),
         kinds=(*_NAMES, *_NUMBERS, "date"),
     ),
 )

@@ -196,10 +196,10 @@ class TradeOff(Unpicklable):
     def mark(self, choice: Choice) -> str:
         """Return the remark on a choice: "knee", "beaten", "no release" or nothing."""
         if choice.release is None:
-            return "no release"
+            return marked("no release")
         if choice is self.knee:
-            return "knee"
-        return "" if choice in self.front else "beaten"
+            return marked("knee")
+        return "" if choice in self.front else marked("beaten")
 
     def sentences(self) -> tuple[str, ...]:
         """Return sentences about the original risk, the cost of protection, the knee, and the beaten levels."""
