@@ -190,8 +190,7 @@ EXPLAINED: Mapping[str, Explained] = {
     "too_few": Explained(
         title=marked("Records with a value that is too rare"),
         meaning=marked(
-            "The share of the records whose value on this level fewer records have than the smallest group of the "
-            "goal."
+            "The share of the records whose value on this level fewer records have than the smallest group of the goal."
         ),
     ),
     "records": Explained(title=marked("Records"), meaning=marked("How many records of the table have the value.")),
