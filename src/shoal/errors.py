@@ -8,6 +8,7 @@
     │   ├── ColumnError                              a column is unknown, repeated, or has no role
     │   ├── DataError                                a file or table cannot be read as microdata
     │   │   ├── NoRowsError                          it has no rows
+    │   │   ├── PeopleError                          some people of it cannot be published in the series
     │   │   └── NotUnderstoodError                   the interpretation of its cells is unknown
     │   ├── UnsupportedError                         this algorithm does not support this model
     │   ├── MissingExtraError                        an optional dependency is not installed
@@ -58,6 +59,7 @@ __all__ = [
     "NotUnderstoodError",
     "OutputError",
     "ParameterError",
+    "PeopleError",
     "ReleaseUnsafeError",
     "ShoalError",
     "UnsupportedError",
@@ -144,6 +146,20 @@ class DataError(UsageError):
 
 class NoRowsError(DataError):
     """A file or a table has no rows."""
+
+
+class PeopleError(DataError):
+    """Some people of a table cannot be published in a series; the message counts them.
+
+    Attributes
+    ----------
+    ids : tuple of str
+        Their ids, for the publisher only. They are not in the message.
+    """
+
+    def __init__(self, *parts: Part, ids: Iterable[str] = ()) -> None:
+        super().__init__(*parts)
+        self.ids = tuple(ids)
 
 
 class NotUnderstoodError(DataError):

@@ -290,3 +290,44 @@ def test_people_are_erased_by_options_and_by_standard_input(
     unknown = shoal("republish", "erase", ledger, "--id", f"{SECRET}-99")
     assert (unknown.code, "does not know 1 of 1" in " ".join(unknown.err.split())) == (2, True)
     assert shoal("republish", "verify", ledger).code == 0
+
+
+def test_people_who_prevent_a_release_are_listed_privately(
+    shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path
+) -> None:
+    assert shoal("republish", "publish", ledger, quarters[0], "-o", tmp_path / "out1").code == 0
+    # The ids are in the file only; it is private, and never replaced.
+    words = ("republish", "publish", ledger, quarters[1], "-o", tmp_path / "out2", "--refused", tmp_path / "ids.txt")
+    lines = quarters[1].read_text().splitlines()
+    lines[1] = f"{lines[1].rpartition(',')[0]},{SECRET}-corrected"
+    quarters[1].write_text("\n".join(lines) + "\n")
+    found = shoal(*words)
+    assert (found.code, "1 of 40 people who were published before" in " ".join(found.err.split())) == (2, True)
+    assert "erase them with 'shoal republish erase'" in " ".join(found.err.split())
+    assert SECRET not in found.err + found.out
+    assert (tmp_path / "ids.txt").read_text() == f"{SECRET}-20\n"
+    assert (tmp_path / "ids.txt").stat().st_mode & 0o777 == 0o600
+    again = shoal(*words)
+    assert (again.code, "File exists" in again.err) == (2, True)
+    # The way on: erase the person, and leave the row out.
+    assert shoal("republish", "erase", ledger, "--id", "-", stdin=(tmp_path / "ids.txt").read_text()).code == 0
+    (tmp_path / "ids.txt").unlink()
+    assert shoal(*words).code == 2
+    assert (tmp_path / "ids.txt").read_text() == f"{SECRET}-20\n"
+    quarters[1].write_text("\n".join([lines[0], *lines[2:]]) + "\n")
+    assert shoal(*words).code == 0
+
+
+def test_the_same_file_twice_is_noticed(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path) -> None:
+    assert shoal("republish", "publish", ledger, quarters[0], "-o", tmp_path / "out1").code == 0
+    strict = shoal("republish", "publish", ledger, quarters[0], "-o", tmp_path / "out2", "--strict")
+    assert (strict.code, "is it the same file?" in " ".join(strict.err.split())) == (1, True)
+    warned = shoal("republish", "publish", ledger, quarters[0], "-o", tmp_path / "out2")
+    assert (warned.code, "is it the same file?" in " ".join(warned.err.split())) == (0, True)
+    other = shoal("republish", "publish", ledger, quarters[1], "-o", tmp_path / "out3")
+    assert (other.code, "is it the same file?" in " ".join(other.err.split())) == (0, False)
+    # Everybody stays and one zip code differs: another table.
+    moved = tmp_path / "moved.csv"
+    moved.write_text(quarters[1].read_text().replace(",100", ",101", 1))
+    other = shoal("republish", "publish", ledger, moved, "-o", tmp_path / "out4")
+    assert (other.code, "is it the same file?" in " ".join(other.err.split())) == (0, False)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +15,7 @@ import click
 from shoal.cli import options
 from shoal.cli.command import Group, argument, option
 from shoal.cli.console import PathLine, Terminal, folder_lines, lines_of, path_line, plain
-from shoal.errors import LedgerError, OutputError, ReleaseUnsafeError
+from shoal.errors import LedgerError, OutputError, PeopleError, ReleaseUnsafeError
 from shoal.request.texts import names_in
 
 if TYPE_CHECKING:
@@ -103,6 +105,15 @@ MinReal = Annotated[
         help="The minimum number of real people behind the quasi-identifiers of a group. With 1, a person alone "
         "among counterfeits is shown with exact values.",
         min=1,
+    ),
+]
+Refused = Annotated[
+    Path | None,
+    option(
+        "--refused",
+        metavar="FILE",
+        help="If people prevent the release (changed values, erased, other spellings of ids), write their ids to this "
+        "new file, for you alone.",
     ),
 ]
 Strict = Annotated[
@@ -226,6 +237,7 @@ def publish(
     signatures: SignaturesOfNew = "any",
     min_real: MinReal = 1,
     strict: Strict = False,
+    refused: Refused = None,
     seed: options.Seed = None,
     key: Key = None,
     anchor: Anchor = None,
@@ -254,7 +266,11 @@ def publish(
     terminal: Terminal = context.obj
     # The old folder is kept until the new release is in place.
     check_free(output, force=bool(force), remove=False)
-    with _opened(terminal, address, key, anchor, wait) as ledger, terminal.progress() as progress:
+    with (
+        _opened(terminal, address, key, anchor, wait) as ledger,
+        _writing_ids(terminal, refused),
+        terminal.progress() as progress,
+    ):
         made = _chosen(ledger, series).publish(
             source,
             output,
@@ -504,6 +520,24 @@ def _opened(terminal: Terminal, address: str, key: Path | None, anchor: Path | N
     for warning in ledger.warnings:
         terminal.note(warning)
     return ledger
+
+
+@contextmanager
+def _writing_ids(terminal: Terminal, path: Path | None) -> Iterator[None]:
+    """Write the ids of people who prevent a release to a new private file."""
+    try:
+        yield
+    except PeopleError as error:
+        if path is not None:
+            try:
+                with os.fdopen(
+                    os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+                ) as file:
+                    file.writelines(f"{one}\n" for one in error.ids)
+            except OSError as problem:
+                raise OutputError(f"The ids cannot be written to '{path}': {problem.strerror}.") from error
+            terminal.note(f"{len(error.ids)} id(s) are written to '{path}'. Remove it when you are done.")
+        raise
 
 
 def _chosen(ledger: Ledger, name: str | None) -> Series:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._messages import Suggestion
-from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, near_matches
+from shoal._messages import Phrase, Suggestion
+from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, PeopleError, near_matches
 from shoal.pipeline.prepare import find_missing_rows
-from shoal.republication.ledger.advice import DROP
+from shoal.republication.ledger.advice import DROP, ERASE, IDS
 from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.persons import RECORD
 from shoal.republication.ledger.records import to_canonical_json
@@ -42,6 +42,14 @@ NO_ROWS_HINT = (
     "with the same signature as before."
 )
 """Advice that is added to the error for a table without rows."""
+_LIST_IDS = Phrase(
+    " Their ids, for you alone: ",
+    IDS,
+    ".",
+)
+"""Where the ids of an error are found."""
+_NameIds = Callable[["NDArray[np.bool_]"], list[str]]
+"""Function that selects the ids of rows."""
 _ALIKE = (
     "{:,} pair(s) of values of '{}', of this release and of earlier ones, differ in upper and lower case, blanks or "
     "forms of Unicode alone: they count as different values, and read like one. Write them alike from the first "
@@ -251,8 +259,13 @@ def link(
     new = np.flatnonzero(known < 0)
     spellings = memory.persons.records["spelling"][known] if len(memory.persons) else np.zeros_like(people.words)
     spellings[new] = hash_spellings(ids.gather(rows[new]), people.of(new), keys)
-    _check_not_erased(memory.find_erased(people.ids) | ((known < 0) & np.isin(spellings, memory.erased["spelling"])))
-    _check_spellings(known, spellings, memory)
+
+    def name_ids(mask: NDArray[np.bool_]) -> list[str]:
+        return ids.gather(rows[mask]).to_list()
+
+    respelled = (known < 0) & np.isin(spellings, memory.erased["spelling"])
+    _check_not_erased(memory.find_erased(people.ids) | respelled, name_ids)
+    _check_spellings(known, spellings, memory, name_ids)
     frame = frame.select(columns.quasi_identifiers + columns.sensitive)[rows]
     # Sensitive values: those of the memory first, then the new ones in alphabetical order.
     texts, codes = _encode_sensitive(frame.select(columns.sensitive))
@@ -267,7 +280,9 @@ def link(
     # A person's value must be the one of the first release.
     checks = keys.compute_checks(people.words, tokens)
     old = known >= 0
-    _check_unchanged(memory.persons.records["value"][known[old]] != checks[old])
+    changed = np.zeros(len(rows), dtype=np.bool_)
+    changed[old] = memory.persons.records["value"][known[old]] != checks[old]
+    _check_unchanged(changed, int(old.sum()), name_ids)
     table = encode(frame, Schema(quasi_identifiers=columns.quasi_identifiers, sensitive=columns.sensitive))
     return LinkedTable(
         frame=frame,
@@ -361,31 +376,38 @@ def hash_spellings(ids: pl.Series, people: Pseudonyms, keys: SeriesKeys) -> NDAr
     return hashes
 
 
-def _check_not_erased(erased: NDArray[np.bool_]) -> None:
+def _check_not_erased(erased: NDArray[np.bool_], name_ids: _NameIds) -> None:
     """Check that no erased person is in a table."""
     count = int(erased.sum())
     if count:
-        raise DataError(
+        raise PeopleError(
             f"{count} of {len(erased)} people were erased from the series, and must not return: they would get another "
             "set of values, and the releases together could betray them. Leave their rows out of the table, and see "
-            "that later tables do not have them either."
+            "that later tables do not have them either.",
+            _LIST_IDS,
+            ids=name_ids(erased),
         )
 
 
-def _check_spellings(known: NDArray[np.int64], spellings: NDArray[np.uint64], memory: Memory) -> None:
+def _check_spellings(
+    known: NDArray[np.int64], spellings: NDArray[np.uint64], memory: Memory, name_ids: _NameIds
+) -> None:
     """Check that no new person is an absent known person under another spelling of the id.
 
     Such a person would get a second signature, and the releases together would disclose the person's value.
     """
     new = known < 0
-    count = int(np.isin(spellings[new], memory.persons.records["spelling"][find_absent_people(known, memory)]).sum())
-    if count:
-        raise DataError(
-            f"{count} of {int(new.sum())} new people are known under ids that are written in another way (blanks, "
-            "leading zeros, upper and lower case, Unicode forms, a decimal point, signs, dates). Taken for new ones, "
-            "they would get another set of values, and the releases together would betray them. Write the ids as in "
-            "the earlier releases; in pandas, read them as text (dtype=str). If they are other people, let their ids "
-            "differ in more than that."
+    absent = memory.persons.records["spelling"][find_absent_people(known, memory)]
+    respelled = new & np.isin(spellings, absent)
+    if respelled.any():
+        raise PeopleError(
+            f"{int(respelled.sum())} of {int(new.sum())} new people are known under ids that are written in another "
+            "way (blanks, leading zeros, upper and lower case, Unicode forms, a decimal point, signs, dates). Taken "
+            "for new ones, they would get another set of values, and the releases together would betray them. Write "
+            "the ids as in the earlier releases; in pandas, read them as text (dtype=str). If they are other people, "
+            "let their ids differ in more than that.",
+            _LIST_IDS,
+            ids=name_ids(respelled),
         )
 
 
@@ -419,21 +441,26 @@ def _encode_sensitive(frame: pl.DataFrame) -> tuple[list[str], NDArray[np.intege
     return texts, codes
 
 
-def _check_unchanged(changed: NDArray[np.bool_]) -> None:
+def _check_unchanged(changed: NDArray[np.bool_], old: int, name_ids: _NameIds) -> None:
     """Check that no known person's sensitive value has changed."""
     count = int(changed.sum())
     if not count:
         return
     hint = (
         " That is nearly everyone: is the column written in another way than before (codes and names, 1 and 1.0)?"
-        if count > 1 and 2 * count > len(changed)
+        if count > 1 and 2 * count > old
         else ""
     )
-    raise DataError(
-        f"{count} of {len(changed)} people who were published before have another sensitive value now.{hint} Their "
-        "signature would give the change away, and so would their absence: a series can publish no changed value. Give "
-        "these people the value that they were first published with (it is the value of that time), or start another "
-        "series for other people."
+    raise PeopleError(
+        f"{count} of {old} people who were published before have another sensitive value now.{hint} A series can "
+        "publish no changed value: their signature would give the change away. If the first value was right at its "
+        "time, give these people that value. If it was wrong, do not publish it again: leave them out of this and all "
+        "later releases, and erase them with ",
+        ERASE,
+        ". Who knows that they still belong to the table may then guess that a value was corrected; not which, unless "
+        "some values are corrected more often than others.",
+        _LIST_IDS,
+        ids=name_ids(changed),
     )
 
 

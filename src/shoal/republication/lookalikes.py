@@ -35,6 +35,14 @@ _OTHER_IDS = Phrase(
 """Advice that ends the warnings about other ids."""
 
 
+_SAME_TABLE = Phrase(
+    "If so, publish the right one, and take back a release that was made, before anybody outside sees it, with ",
+    TAKE_BACK,
+    ".",
+)
+"""Advice that ends the warning about a repeated table."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lookalikes:
     """Counts of new people who resemble known people."""
@@ -66,8 +74,20 @@ def describe_doubtful_ids(linked: LinkedTable, frame: pl.DataFrame, columns: Ser
     columns : SeriesColumns
         The role of every column.
     """
+    yield from _describe_repeated_table(linked)
     yield from _describe_lookalikes(linked)
     yield from _describe_repeated_persons(frame[linked.rows], columns)
+
+
+def _describe_repeated_table(linked: LinkedTable) -> Iterator[str]:
+    """Yield a warning if the table is probably that of the last release."""
+    records, known = linked.memory.persons.records, linked.known
+    # The sensitive values of known people were compared before.
+    if (known < 0).any() or len(known) != int((records["gone"] == 0).sum()):
+        return
+    same = records["quasi_identifiers"][known] == linked.quasi_identifiers
+    if same.all() and not records["gone"][known].any():
+        yield f"The table has the people and the values of the last release: is it the same file? {phrase(_SAME_TABLE)}"
 
 
 def _describe_lookalikes(linked: LinkedTable) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._messages import Suggestion
-from shoal.errors import DataError
+from shoal.errors import PeopleError
 from shoal.republication.ledger.memory import read_memory
 from shoal.republication.ledger.records import list_series
 from shoal.republication.linkage import hash_spellings
@@ -56,7 +56,7 @@ def check_overlap(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
 
     Raises
     ------
-    DataError
+    PeopleError
         If another series contains some of them; the message reports how many.
     """
     with store.database.open_for_reading() as connection:
@@ -76,11 +76,12 @@ def check_overlap(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
             if shared.any():
                 # The message reports counts and the name of the series, never ids.
                 how = "" if same.any() else ", with ids that are written in another way"
-                raise DataError(
+                raise PeopleError(
                     f"{int(shared.sum())} of {len(ids)} people are in the series '{name}' of this ledger, too{how}. "
                     f"{_MEANING} Nothing was published. Publish them in one of the two. Only if nobody outside "
                     "sees the releases of one, or the two protect columns that have nothing to do with each other, "
                     "allow it: ",
                     Suggestion("overlap", "allow"),
                     ".",
+                    ids=ids.to_numpy()[shared],
                 )

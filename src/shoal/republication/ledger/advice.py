@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from shoal._messages import Suggestion
 
-__all__ = ["ACCEPT", "ANCHOR", "CREATE", "DROP", "KEY", "NEW_KEY", "RECOVER", "RISK", "START", "TAKE_BACK"]
+__all__ = [
+    "ACCEPT",
+    "ANCHOR",
+    "CREATE",
+    "DROP",
+    "ERASE",
+    "IDS",
+    "KEY",
+    "NEW_KEY",
+    "RECOVER",
+    "RISK",
+    "START",
+    "TAKE_BACK",
+]
 
 ACCEPT = Suggestion("accept", python="Ledger.accept", command="'shoal republish accept'")
 """Go on with a ledger that is not the newest."""
@@ -14,6 +27,10 @@ CREATE = Suggestion("create", True, command="shoal republish init")
 """Create a ledger."""
 DROP = Suggestion("direct_identifiers", python="direct_identifiers", command="shoal republish init --drop")
 """Name columns of a series that are never published."""
+ERASE = Suggestion("erase", python="Series.erase", command="'shoal republish erase'")
+"""Take people out of a series for good."""
+IDS = Suggestion("ids", python="the 'ids' attribute of this error", command="shoal republish publish --refused FILE")
+"""List the ids of people who prevent a release."""
 KEY = Suggestion("key", command="--key")
 """Name the file of the key."""
 NEW_KEY = Suggestion("key_file", command="--new-key")
