@@ -58,9 +58,7 @@ Anchor = Annotated[
         "--anchor", metavar="FILE", help="The file that records the progress of the series. Default: next to the key."
     ),
 ]
-Wait = Annotated[
-    float, option("--wait", metavar="SECONDS", help="How long to wait while another process publishes.", min=0)
-]
+Wait = Annotated[float, option("--wait", metavar="SECONDS", help="How long to wait for another publisher.", min=0)]
 # Options of a new series.
 Identifier = Annotated[
     str,
@@ -110,10 +108,7 @@ MinReal = Annotated[
 Refused = Annotated[
     Path | None,
     option(
-        "--refused",
-        metavar="FILE",
-        help="If people prevent the release (changed values, erased, other spellings of ids), write their ids to this "
-        "new file, for you alone.",
+        "--refused", metavar="FILE", help="Write the ids of people who prevent the release to this new, private file."
     ),
 ]
 Strict = Annotated[
@@ -143,8 +138,7 @@ Erased = Annotated[
     option(
         "--id",
         metavar="VALUE",
-        help="The id of a person to erase. Repeat the option, or give '-' to read ids from standard input, one per "
-        "line, which keeps them out of the shell's history.",
+        help="The id of a person. Repeat the option, or give '-' to read ids from standard input, one per line.",
     ),
 ]
 Folders = Annotated[
@@ -421,7 +415,7 @@ def erase(
     Example: shoal republish erase releases.db --series admissions --id -
     """
     terminal: Terminal = context.obj
-    # Ids from standard input are seen neither in the list of processes nor in the history of the shell.
+    # Ids from standard input are not in the history of the shell.
     named = [one for one in ids if one != "-"]
     if "-" in ids:
         named += [line for line in sys.stdin.read().splitlines() if line.strip()]
@@ -524,7 +518,6 @@ def _opened(terminal: Terminal, address: str, key: Path | None, anchor: Path | N
 
 @contextmanager
 def _writing_ids(terminal: Terminal, path: Path | None) -> Iterator[None]:
-    """Write the ids of people who prevent a release to a new private file."""
     try:
         yield
     except PeopleError as error:
