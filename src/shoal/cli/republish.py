@@ -154,15 +154,7 @@ CertificateFile = Annotated[
     option("--certificate", metavar="FILE", help="Write a certificate of the series, which may be published."),
 ]
 Input = Annotated[str, argument(metavar="INPUT", help="The current table: any input of anonymize.")]
-Output = Annotated[
-    Path,
-    option(
-        "--output",
-        "-o",
-        metavar="OUT",
-        help=options.OUT_HELP,
-    ),
-]
+Output = Annotated[Path, option("--output", "-o", metavar="OUT", help=options.OUT_HELP)]
 
 
 @republish.add
