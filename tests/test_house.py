@@ -303,6 +303,7 @@ def test_the_errors_and_their_exit_codes():
         "LedgerBusyError": 2,
         "MissingExtraError": 2,
         "NoRowsError": 2,
+        "PeopleError": 2,
         "NotUnderstoodError": 2,
         "ParameterError": 2,
         "UnsupportedError": 2,
