@@ -500,4 +500,18 @@ def test_what_analysts_lose_and_a_risk_of_one_are_no_calm_verdict(browser, home)
     browser.send("/goal", {"k": "", "l": "1", "recoding": "generalization"})
     text = browser.send("/publish", {"folder": "alone"}).text
     assert "100%: somebody can be picked out with certainty" in text
-    assert '<dd class="high">! 100' in text
+    assert '<span class="high">! 100' in text
+
+
+def test_a_risk_of_a_hundred_percent_is_marked_on_every_screen(browser, home):
+    rows = [f"P{row},{row},F,{10001 + row % 3},d{row % 5}" for row in range(60)]
+    (home / "patients.csv").write_text("\n".join(["name,age,gender,zip,disease", *rows]) + "\n")
+    browser.decided()
+    browser.send("/columns", {"role-1": "quasi_identifier", "do": "next"})
+    certain = '<span class="high">! 100%</span>'
+    assert certain in browser.look("/risk").text
+    browser.send("/goal", {"k": "2"})
+    browser.send("/coarser", {"coarsen-0": ""})
+    assert browser.look("/coarser").text.count(certain) >= 2
+    browser.send("/compare", {"k": "1", "l": ""})
+    assert certain in browser.look("/compare").text

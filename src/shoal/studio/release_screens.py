@@ -24,8 +24,6 @@ _MANY_STARS = 0.5
 """Share of stars of a column from which its release is worth a look."""
 _MUCH_LOST = 0.5
 """Loss of a column above which its release is worth a look."""
-_HIGH_RISK = 0.2
-"""Highest risk above which it is marked, as on the screen of the original table."""
 _WORDS = ("title", "institution", "purpose", "contact", "notes", "signatures", "language")
 """Parameters of `shoal.About` that the form of a release has as fields."""
 _BACK = (
@@ -166,7 +164,6 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         protects=_classify_protection(done.facts, made.plan),
         certificate=certificate,
         risk=risk,
-        high_risk=_HIGH_RISK,
         files=FILES,
         tables=[one for one in done.facts["files"] if one not in FILES],
         listed=[one for one in FILES if one in done.facts["files"]],

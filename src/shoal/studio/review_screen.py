@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["attack_review", "decide", "document_of", "open_review", "review", "set_columns_of_review"]
 
-_HIGH_RISK = 0.2
-"""Highest risk above which it is marked, as on the screen of the original table."""
 _WORDS = (
     *("decision", "conditions", "valid_until", "reviewed_by", "title", "institution", "purpose"),
     *("recipient", "controls", "notes"),
@@ -45,7 +43,6 @@ def review(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         own=own,
         counted=counted,
         facts=facts,
-        high_risk=_HIGH_RISK,
         remarks=[] if facts is None else describe_audit(facts),
         summary=None if facts is None else collect_review(facts, _list_results(tested)),
         tested=tested,
