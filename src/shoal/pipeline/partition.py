@@ -175,8 +175,13 @@ def _solve_part(
     prepared: PreparedTable, problem: Problem, part: TablePart, division: Division, source: Source
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Partition]:
     """Run the algorithm on a part; return the cell and the count of each entry, and the partition of the entries."""
-    of_row, rows = _expand_rows(prepared, problem.table, part, division)
     algorithm = prepared.request.chosen
+    # Too few rows for two groups: limits may leave thousands of such parts.
+    few = part.counts.sum() < 2 * prepared.request.requirement.least_size
+    if few and not division.is_undivided and algorithm.capabilities.divisible:
+        one = np.zeros(len(part.cells), dtype=np.int32)
+        return part.cells, part.counts, Partition.of(one, Guarantee(promise=WITHIN_LIMITS))
+    of_row, rows = _expand_rows(prepared, problem.table, part, division)
     problem = give_own_values(replace(problem, table=rows), algorithm)
     try:
         found = partition_with_weights(problem, algorithm)
