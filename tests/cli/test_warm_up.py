@@ -38,6 +38,7 @@ RARE = {
     "linked": {
         "align_rows",
         "cheapest_runs",
+        "choose_rows",
         "failing_bundles",
         "join_round",
         "least_losses_of_units",

@@ -10,6 +10,7 @@ from fractions import Fraction
 __all__ = [
     "assignments",
     "bundles_of",
+    "can_choose_rows",
     "fewest_left_out",
     "fewest_lost_cells",
     "fewest_stars",
@@ -100,6 +101,15 @@ def fewest_left_out(lengths: Sequence[int], least: int) -> int:
     return min(
         sum(sum(lengths[unit] for unit in part) - len(part) * min(lengths[unit] for unit in part) for part in partition)
         for partition in partitions_of(range(len(lengths)), least)
+    )
+
+
+def can_choose_rows(units: Sequence[Sequence[Collection[Hashable]]], length: int, most: int) -> bool:
+    """Try all choices of so many rows of each unit, given the values of each row: a value of at most `most` units."""
+    choices = [[set().union(*rows) for rows in itertools.combinations(unit, length)] for unit in units]
+    return any(
+        max(Counter(value for held in chosen for value in held).values(), default=0) <= most
+        for chosen in itertools.product(*choices)
     )
 
 

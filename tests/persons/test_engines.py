@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests.oracles.linked import is_linked_safe
 from tests.oracles.persons import units_share
 from tests.persons.test_units import QI, sixty, units_of_groups
 from tests.test_published_files import Enumeration, files_of
@@ -128,6 +129,17 @@ def test_public_files_do_not_depend_on_how_the_rows_of_persons_were_aligned(
             table = pl.DataFrame({"q": [1, *values], "r": list("abbaba"), "s": list(sensitive), "id": list("aabbcc")})
             found.add(table, quasi_identifiers=["q", "r"], person="id", link=True, privacy=models, recoding=recoding)
     assert found.check() > 5
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_linked_persons_with_all_diseases_are_not_refused(seed: int) -> None:
+    """Each of the sixty has all five diseases: one record of each stays, and no draw makes a disease too frequent."""
+    release = shoal.anonymize(sixty(), **ASKED, link=True, l=4, seed=seed)
+    rows = [
+        (unit, tuple(known), value) for unit, *known, value in release.data.select("pseudonym", *QI, "disease").rows()
+    ]
+    assert is_linked_safe(rows, 4, 4)
+    assert len(rows) == 60
 
 
 def test_public_folders_do_not_depend_on_whose_the_rows_are(tmp_path: Path) -> None:

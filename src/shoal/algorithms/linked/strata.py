@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._messages import Suggestion
+from shoal.algorithms.linked.choosing_kernel import RowValues, choose_rows
 from shoal.algorithms.linked.lengths import published_lengths
 from shoal.algorithms.linked.value_sets import ValueSets
 from shoal.errors import InfeasibleError
@@ -47,8 +48,9 @@ def choose_strata(
 ) -> Strata:
     """Choose how many rows each unit publishes, so that every stratum can be cut into bundles.
 
-    The choice that leaves out the fewest rows comes first. A stratum in which a sensitive value has too large a share
-    is joined with the next shorter one, or the shortest with the next longer one, until none fails.
+    The choice that leaves out the fewest rows comes first, and the first rows of each unit stay. If a sensitive value
+    has too large a share of a stratum, other rows of its units stay. If that does not help, the stratum is joined with
+    the next shorter one, or the shortest with the next longer one, until none fails.
 
     Parameters
     ----------
@@ -80,21 +82,67 @@ def choose_strata(
     # Start from the choice that leaves out the fewest rows; it ignores sensitive values.
     lengths = published_lengths(of_units, least)
     fewest = int(of_units.sum() - lengths.sum())
+    in_order: _RowsOfUnits | None = None
     while True:
         kept = positions < lengths[units]
-        held = [(units[rows[kept[rows]]], codes[kept[rows]], size) for rows, codes, size in columns]
-        values = ValueSets.of(count, held)
-        limits = limits_of(values)
+        # Other rows stay only if the first ones fail.
+        for attempt in range(2):
+            held = [(units[rows[kept[rows]]], codes[kept[rows]], size) for rows, codes, size in columns]
+            values = ValueSets.of(count, held)
+            limits = limits_of(values)
+            failing = _failing(lengths, values, limits)
+            if not failing:
+                return Strata(lengths=lengths, kept=kept, values=values, limits=limits, fewest_left_out=fewest)
+            if attempt == 0:
+                in_order = in_order or _RowsOfUnits.of(units, positions, columns)
+                kept = in_order.choose([np.flatnonzero(lengths == length) for length in failing], kept, limits)
         # Longest first: joining with a shorter stratum leaves out rows of one stratum only.
-        strata = {length: np.flatnonzero(lengths == length) for length in np.unique(lengths).tolist()}
-        failing = [
-            length
-            for length, members in strata.items()
-            if len(limits.exceeded(values.select(members).counts(), len(members)))
-        ]
-        if not failing:
-            return Strata(lengths=lengths, kept=kept, values=values, limits=limits, fewest_left_out=fewest)
         lengths = _shortened(lengths, failing[-1])
+
+
+def _failing(lengths: NDArray[np.int64], values: ValueSets, limits: ShareLimits) -> list[int]:
+    """List the numbers of rows of the strata in which a sensitive value has too large or too small a share."""
+    strata = {length: np.flatnonzero(lengths == length) for length in np.unique(lengths).tolist()}
+    return [
+        length
+        for length, members in strata.items()
+        if len(limits.exceeded(values.select(members).counts(), len(members)))
+    ]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class _RowsOfUnits:
+    """All rows, unit by unit, with their sensitive values."""
+
+    order: NDArray[np.integer]
+    """The rows in the order of their units and positions."""
+    rows: RowValues
+    """Their values."""
+
+    @classmethod
+    def of(
+        cls,
+        units: NDArray[np.integer],
+        positions: NDArray[np.integer],
+        columns: Sequence[tuple[NDArray[np.integer], NDArray[np.integer], int]],
+    ) -> _RowsOfUnits:
+        """Sort the rows; see `choose_strata`."""
+        order = np.lexsort((positions, units))
+        places = np.argsort(order)
+        sets = ValueSets.of(len(order), [(places[rows], codes, size) for rows, codes, size in columns])
+        starts = np.concatenate(([0], np.cumsum(np.bincount(units)))).astype(np.int64)
+        return cls(order=order, rows=RowValues(starts=starts, entries=sets.starts, values=sets.values))
+
+    def choose(
+        self, strata: Sequence[NDArray[np.integer]], kept: NDArray[np.bool_], limits: ShareLimits
+    ) -> NDArray[np.bool_]:
+        """Choose other rows of the units of some strata, as many of each as before."""
+        stays = kept[self.order]
+        for members in strata:
+            choose_rows(members, self.rows, limits.most(len(members)), stays)
+        chosen = np.empty_like(kept)
+        chosen[self.order] = stays
+        return chosen
 
 
 def _shortened(lengths: NDArray[np.int64], failing: int) -> NDArray[np.int64]:

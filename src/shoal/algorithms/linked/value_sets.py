@@ -139,6 +139,10 @@ class ShareLimits:
             lowest=np.array([above(limit) for limit in lowest], dtype=np.int64).reshape(-1, 2),
         )
 
+    def most(self, units: int) -> NDArray[np.int64]:
+        """Compute how many of so many units may have each value."""
+        return self.highest[:, 0] * units // self.highest[:, 1]
+
     def exceeded(self, counts: NDArray[np.int64], units: int) -> NDArray[np.int64]:
         """List the values whose share among so many units is too large or too small."""
         high = counts * self.highest[:, 1] > self.highest[:, 0] * units
