@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import shoal
@@ -79,6 +80,14 @@ def measure(settings: Settings) -> Part:
     figures = ("predicates", "successes", "by chance", "people %", *_KINDS)
     part.show(Grid(title="Singling out:", header=(*header, *figures), rows=singled))
     part.say(
+        "`tp` leaves records of small classes behind: none of a class that is published, and fewer than k of each "
+        "other class. It says something if readers know the values of the columns, here all of each table, and the residue "
+        "has at most 4,096 classes: releases of every one, two and three columns."
+    )
+    rows = side_by_side(_refine_residues, list(_tables(settings)), settings.workers)
+    header = ("table", "columns", "releases", "with a condition", "hidden", "known", "by chance", "most known % of one")
+    part.show(Grid(title="Refinement of tp with declared values:", header=header, rows=rows))
+    part.say(
         "Releases of half of the records of each table, with the other half as controls, shared ends: of how many of "
         "the predicates exactly one person of the release, and exactly one control. What both have is no disclosure: "
         "weights are estimated too small if columns go together."
@@ -88,6 +97,30 @@ def measure(settings: Settings) -> Part:
     header = ("table", "algorithm", "predicates", "successes", "controls", "by chance", "residual %")
     part.show(Grid(title="Singling out, with controls:", header=header, rows=rows))
     return part
+
+
+def _refine_residues(
+    table: tuple[str, pl.DataFrame, Mapping[str, shoal.Hierarchy]],
+) -> list[tuple[object, ...]]:
+    """Publish few columns at a time with TP, and attack those whose residue has hidden cells."""
+    import polars as pl
+
+    name, frame, _ = table
+    frame = frame.select(pl.all().cast(pl.String)).drop_nulls()
+    trees = {one.name: shoal.Hierarchy.from_rows([(text, "*") for text in one.unique().sort()]) for one in frame}
+    rows: list[tuple[object, ...]] = []
+    for count in (1, 2, 3):
+        found = []
+        for names in combinations(frame.columns, count):
+            release = shoal.anonymize(frame.select(names), quasi_identifiers=list(names), k=_K, algorithm="tp", seed=1)
+            read: Any = {"hierarchies": {one: trees[one] for one in names}}
+            found.append(attacks.refinement_attack(release, method="tp", k=_K, **read))
+        hidden, known = sum(one.attempts for one in found), sum(one.successes for one in found)
+        chance = sum(one.control.successes for one in found if one.control is not None)
+        most = max(100 * one.successes / one.attempts if one.attempts else 0 for one in found)
+        concerned = sum(bool(one["method_groups"]) for one in found)
+        rows.append((name, count, len(found), concerned, hidden, known, chance, most))
+    return rows
 
 
 _COMPARED = [(name, "generalization", False) for name in ("mondrian", "hilbert", "cluster")]
