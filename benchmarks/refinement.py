@@ -81,8 +81,8 @@ def measure(settings: Settings) -> Part:
     part.show(Grid(title="Singling out:", header=(*header, *figures), rows=singled))
     part.say(
         "`tp` leaves records of small classes behind: none of a class that is published, and fewer than k of each "
-        "other class. It says something if readers know the values of the columns, here all of each table, and the residue "
-        "has at most 4,096 classes: releases of every one, two and three columns."
+        "other class. It says something if readers know the values of the columns, here all of each table, and the "
+        "residue has at most 4,096 classes: releases of every one, two and three columns."
     )
     rows = side_by_side(_refine_residues, list(_tables(settings)), settings.workers)
     header = ("table", "columns", "releases", "with a condition", "hidden", "known", "by chance", "most known % of one")
