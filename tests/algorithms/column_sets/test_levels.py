@@ -96,5 +96,17 @@ def test_a_person_counts_once_in_every_set() -> None:
 
 def test_preferences_are_refused_with_advice_that_works() -> None:
     table = pl.DataFrame({"q0": list("abcdabcd"), "q1": list("aabbccdd")})
-    with pytest.raises(UnsupportedError, match=r"without weights or limits.*coarsen"):
-        generalized(table, table.columns, k=2, knows=1, weights={"q0": 2})
+    with pytest.raises(UnsupportedError, match=r"stars in single cells.*coarsen"):
+        generalized(table, table.columns, k=2, knows=1, limits={"q0": (0, 1)})
+
+
+@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+def test_a_column_with_a_weight_keeps_more(recoding: str) -> None:
+    people = shoal.datasets.census(600, seed=1)
+    names = people.columns[:4]
+    asked = {"quasi_identifiers": names, "k": 4, "knows": 2, "seed": 1, "recoding": recoding}
+    plain = shoal.anonymize(people.select(names), **asked)
+    weighed = shoal.anonymize(people.select(names), **asked, weights={"age": 20})
+    assert weighed.metrics.ncp["age"] < plain.metrics.ncp["age"]
+    assert weighed.certificate.parameters["weights"] == {"age": 20}
+    assert is_safe(weighed.data.rows(), dict.fromkeys(combinations(range(4), 2), 4))

@@ -345,8 +345,8 @@ def _search_row(original, stars, weight, counted, own, kept, fixed, most, patter
 
 
 @kernel
-def improve_rows(codes, originals, stars, weights, counted, order, work):
-    """Replace the stars of single rows by fewer, if all groups of all sets stay large enough.
+def improve_rows(codes, originals, stars, weights, counted, order, losses, work):
+    """Replace the stars of single rows by fewer that lose less, if all groups of all sets stay large enough.
 
     Parameters
     ----------
@@ -360,6 +360,8 @@ def improve_rows(codes, originals, stars, weights, counted, order, work):
         The groups of `codes`, changed in place.
     order : int64 array
         The rows to improve.
+    losses : float64 array of shape (d,)
+        What a star loses in each column.
     work : int
         Number of sets to look up, after which the search ends.
 
@@ -417,10 +419,15 @@ def improve_rows(codes, originals, stars, weights, counted, order, work):
         work -= (node_count[0] + 1) * sets
         if not better:
             continue
-        # Publish the pattern, and move the row to its new groups.
-        now = 0
+        # Fewer stars may lose more if columns have weights.
+        now, change = 0, 0.0
         for a in range(d):
             now += pattern[a] == stars[a]
+            change += losses[a] * (np.float64(pattern[a] == stars[a]) - np.float64(fixed[a]))
+        if change >= 0.0:
+            continue
+        # Publish the pattern, and move the row to its new groups.
+        for a in range(d):
             codes[row, a] = pattern[a]
         gained += (most - now) * weight
         for s in range(sets):

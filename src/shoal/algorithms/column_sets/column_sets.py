@@ -60,7 +60,7 @@ class SetSuppression(Algorithm):
     For k-anonymity, classes of equal rows, then single rows of them, star the cell that covers most of the sets whose
     groups are too small, with prices of the columns that are varied in many trials; then they are searched for patterns
     with fewer stars. The fewest stars of small tables are found by an integer program. Other models are covered
-    greedily, without a search.
+    greedily, without a search or weights.
     """
 
     quick: bool = False
@@ -82,7 +82,9 @@ class SetSuppression(Algorithm):
             cells, of_row, details = _copy_cells(table), None, {}
         if of_row is None or not all_exact(cells, sets):
             details["general_rounds"] = cover_failing_rows(cells, sets)
-        if of_row is not None and not self.quick and is_small(table.rows, sets):
+        # The program counts stars, without weights.
+        plain = of_row is not None and not self.quick and not problem.preferences.weights
+        if of_row is not None and plain and is_small(table.rows, sets):
             return _improve_exactly(problem, sets, cells.stars[of_row], details, self.name)
         return _group_equal_cells(cells, of_row, Guarantee(promise=HEURISTIC), details)
 
@@ -92,6 +94,9 @@ class SetSuppression(Algorithm):
         """Star whole classes of equal rows at first, then single rows of them; return also the unit of each row."""
         table, of_class = problem.table, problem.table.classes.of_rows.astype(np.int64)
         firsts, rng = np.unique(of_class, return_index=True)[1], problem.rng
+        weights = problem.preferences.weights
+        losses = np.array([float(weights.get(column.name, 1)) for column in table.quasi_identifiers])
+        losses /= losses.mean()
         together = []
         if table.rows * len(sets) <= MAX_WORK_TO_START:
             together = [_protect_together(problem, sets)]
@@ -99,7 +104,7 @@ class SetSuppression(Algorithm):
         alone = len(firsts) == table.rows
         progress = problem.progress if alone else silent
         details = suppress_by_counts(
-            classes, sets, [one[firsts] for one in together], rng, progress, self.name, quick=self.quick
+            classes, sets, [one[firsts] for one in together], rng, progress, self.name, losses=losses, quick=self.quick
         )
         if self.quick or alone:
             return classes, of_class, details
@@ -108,7 +113,7 @@ class SetSuppression(Algorithm):
         rows, of_row = _split_classes(table, starts[-1], max(one.k or 1 for one in sets))
         cells = _copy_cells(table, rows, of_row)
         found = suppress_by_counts(
-            cells, sets, [one[rows] for one in starts], rng, problem.progress, self.name, share=_SHARE
+            cells, sets, [one[rows] for one in starts], rng, problem.progress, self.name, losses=losses, share=_SHARE
         )
         return cells, of_row, {**found, "stars_of_classes": int(classes.stars.sum(axis=1) @ classes.counts)}
 

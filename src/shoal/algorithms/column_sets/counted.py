@@ -117,6 +117,7 @@ def suppress_by_counts(
     progress: Progress,
     name: str,
     *,
+    losses: NDArray[np.float64],
     share: int = 1,
     quick: bool = False,
 ) -> dict[str, int]:
@@ -135,6 +136,8 @@ def suppress_by_counts(
     progress : callable
     name : str
         Name of the step in progress reports.
+    losses : float64 array of shape (d,)
+        What a star loses in each column, 1 on average.
     share : int
         The number of trials is divided by it.
     quick : bool
@@ -150,28 +153,29 @@ def suppress_by_counts(
     work = len(cells.codes) * len(sets)
     drawn = min(_MAX_TRIALS // share, max(1, _TRIAL_WORK // share // work))
     trials = len(starts) + drawn
-    best: tuple[int, NDArray[np.int32], NDArray[np.float64]] | None = None
+    best: tuple[float, NDArray[np.int32], NDArray[np.float64]] | None = None
     # Which column a row stars depends on prices, which are varied around the best ones so far.
     for trial in range(trials):
-        prices = np.ones(len(cells.sizes))
+        prices = losses.copy()
         cells.codes[:] = np.where(starts[trial], cells.sizes, original) if trial < len(starts) else original
         if trial > len(starts) and best is not None:
             prices = best[2] * 2.0 ** rng.normal(0, _SPREAD_OF_PRICES, len(prices))
         counts.count()
         _cover(cells, sets, counts, prices, rng)
         # Each trial is improved a little, so that they can be compared.
-        _improve(cells, original, counts, rng, 1, _TRIAL_WORK)
-        stars = _count_stars(cells)
-        if best is None or stars < best[0]:
-            best = stars, cells.codes.copy(order="F"), prices
+        _improve(cells, original, counts, losses, rng, passes=1, work=_TRIAL_WORK)
+        lost = float(cells.counts @ (cells.stars @ losses))
+        if best is None or lost < best[0]:
+            best = lost, cells.codes.copy(order="F"), prices
         progress(name, trial + 1, trials + 1)
     # The best trial is improved thoroughly.
     assert best is not None
     cells.codes[:] = best[1]
+    stars = _count_stars(cells)
     counts.count()
-    passes = 0 if quick else _improve(cells, original, counts, rng, _MAX_PASSES, _WORK)
+    passes = 0 if quick else _improve(cells, original, counts, losses, rng, passes=_MAX_PASSES, work=_WORK)
     progress(name, trials + 1, trials + 1)
-    return {"sets": len(sets), "trials": drawn, "stars_of_cover": best[0], "passes": passes}
+    return {"sets": len(sets), "trials": drawn, "stars_of_cover": stars, "passes": passes}
 
 
 def _count_stars(cells: Cells) -> int:
@@ -208,7 +212,9 @@ def _improve(
     cells: Cells,
     original: NDArray[np.int32],
     counts: _Counts,
+    losses: NDArray[np.float64],
     rng: np.random.Generator,
+    *,
     passes: int,
     work: int,
 ) -> int:
@@ -218,7 +224,7 @@ def _improve(
         gained, place, full = 0, 0, True
         while full:
             found, searched, full, work = improve_rows(
-                cells.codes, original, cells.sizes, cells.counts, counts.counted, rows[place:], work
+                cells.codes, original, cells.sizes, cells.counts, counts.counted, rows[place:], losses, work
             )
             gained, place = gained + int(found), place + int(searched)
             if full:

@@ -102,8 +102,8 @@ class SetGeneralization(Algorithm):
             "levels": task.levels_of(node),
         }
         promise = HEURISTIC
-        # Other models remove groups greedily, which proves nothing.
-        if all(one.k is not None for one in judge.sets):
+        # Other models remove groups greedily, which proves nothing, and weights change what a loss is.
+        if all(one.k is not None for one in judge.sets) and not problem.preferences.weights:
             facts |= {"bound_of_whole_records": task.value(best.bound), "bound_is_reached": best.proven}
             promise = Fact("sets_by_levels", found=facts["value"], bound=facts["bound_of_whole_records"])
         return _group(task.lattice, node, stars, problem.table, Guarantee(promise=promise), facts)
