@@ -89,7 +89,10 @@ def plans(draw: Any) -> Plan:
         recoding=draw(st.sampled_from(["generalization", "suppression"])),
         missing_sensitive=draw(st.sampled_from(["error", "value", "drop"])),
         coarsen={name: draw(st.sampled_from(COARSENINGS)) for name in quasi},
-        reading=draw(st.sampled_from([{}, {"delimiter": ";", "decimal": ","}, {"sheet": "März 'x'"}])),
+        reading=draw(
+            st.sampled_from([{}, {"delimiter": ";", "decimal": ","}, {"sheet": "März 'x'", "header_row": "3"}])
+        ),
+        replaced=draw(st.sampled_from([{}, {names[0]: 'W,"a,b":w;99:', "*": "k.A.:"}])),
         dates=draw(st.sampled_from([{}, {names[0]: "%d.%m.%Y"}])),
     )
 
@@ -149,7 +152,10 @@ def test_what_the_risk_and_the_columns_show_runs(home, monkeypatch):
         "gender": "quasi_identifier",
         "disease": "sensitive",
     }
-    plan = Plan(shown="patients.csv", roles=roles, sampling_fraction="0.05", reading={"delimiter": ","})
+    reading = {"delimiter": ",", "header_row": "2"}
+    (home / "patients.csv").write_text("Ward 7\n" + (home / "patients.csv").read_text())
+    plan = Plan(shown="patients.csv", roles=roles, sampling_fraction="0.05", reading=reading)
+    plan = replace(plan, replaced={"gender": "F:f;M:", "*": "99:"})
     for same in (of_inspecting(plan, output="out"), of_risk(plan, suda=2, output="out")):
         outcome = CliRunner().invoke(app, shlex.split(same.command.replace("\\\n", " "))[1:])
         assert outcome.exit_code == 0, outcome.stderr

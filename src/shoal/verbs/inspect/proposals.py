@@ -83,7 +83,7 @@ def propose(
     # One "n/a" makes text of a column of numbers, which is dropped or published in sets.
     which = "1 is" if spoiled == 1 else f"{number(spoiled)} are"
     hint = f"of its {number(column.distinct)} different values, {which} not a number"
-    return replace(proposal, why=f"{proposal.why}; {hint}: if that means missing, leave the cell empty in the input")
+    return replace(proposal, why=f"{proposal.why}; {hint}: if that means missing, leave the cell empty or replace it")
 
 
 def _propose_role(
