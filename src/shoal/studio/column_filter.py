@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from shoal._core.language import marked
 from shoal.studio.rejected_forms import FieldError
 
 __all__ = ["ORDERS", "ColumnFilter", "parse_range"]
 
 ORDERS: Mapping[str, str] = {
-    "": "as in the table",
-    "name": "by name",
-    "kind": "by kind",
-    "values": "most values first",
-    "own": "most of their own first",
+    "": marked("as in the table"),
+    "name": marked("by name"),
+    "kind": marked("by kind"),
+    "values": marked("most values first"),
+    "own": marked("most of their own first"),
 }
 """The orders of columns, as form values and in words."""
 

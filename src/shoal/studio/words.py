@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from shoal._core.language import gettext as _
 from shoal._core.language import marked
 
 __all__ = [
@@ -40,36 +41,44 @@ class ColumnRole:
 ROLES = (
     ColumnRole(
         name="quasi_identifier",
-        title="Others may know it",
-        outcome="made coarser where needed",
+        title=marked("Others may know it"),
+        outcome=marked("made coarser where needed"),
         term="quasi-identifier",
-        meaning="Could a neighbour, a colleague, an employer, a relative or a public list know this of somebody: age, "
-        "sex, where they live, when something happened, what they do? Alone it names nobody; together such facts "
-        "single people out.",
+        meaning=marked(
+            "Could a neighbour, a colleague, an employer, a relative or a public list know this of somebody: age, "
+            "sex, where they live, when something happened, what they do? Alone it names nobody; together such facts "
+            "single people out."
+        ),
     ),
     ColumnRole(
         name="sensitive",
-        title="Sensitive",
-        outcome="published, but not linkable to a person",
+        title=marked("Sensitive"),
+        outcome=marked("published, but not linkable to a person"),
         term="sensitive attribute",
-        meaning="Would it harm or embarrass somebody if others learned it of them: a diagnosis, an income, a result? "
-        "Its values are in the release as they are. Groups are made so that none can be linked to a person.",
+        meaning=marked(
+            "Would it harm or embarrass somebody if others learned it of them: a diagnosis, an income, a result? "
+            "Its values are in the release as they are. Groups are made so that none can be linked to a person."
+        ),
     ),
     ColumnRole(
         name="direct_identifier",
-        title="Leave it out",
-        outcome="not published",
+        title=marked("Leave it out"),
+        outcome=marked("not published"),
         term="direct identifier",
-        meaning="Does it point at one person by itself: a name, an insurance or record number, an e-mail address, free "
-        "text that may mention somebody? Or does nobody need it?",
+        meaning=marked(
+            "Does it point at one person by itself: a name, an insurance or record number, an e-mail address, free "
+            "text that may mention somebody? Or does nobody need it?"
+        ),
     ),
     ColumnRole(
         name="insensitive",
-        title="Harmless",
-        outcome="published as it is",
+        title=marked("Harmless"),
+        outcome=marked("published as it is"),
         term="insensitive attribute",
-        meaning="Could nobody recognize anybody by it, and would nobody mind? It is published record by record, and "
-        "nothing protects it. If in doubt, choose “Others may know it”.",
+        meaning=marked(
+            "Could nobody recognize anybody by it, and would nobody mind? It is published record by record, and "
+            "nothing protects it. If in doubt, choose “Others may know it”."
+        ),
     ),
 )
 """The roles in the order of display."""
@@ -138,8 +147,8 @@ class OfferedTree:
     """Whether it needs a sensitive column."""
 
 
-_NUMBERS = ("number",)
-_NAMES = ("category", "identifier", "text", "boolean")
+_NUMBERS = (marked("number"),)
+_NAMES = (marked("category"), marked("identifier"), marked("text"), marked("boolean"))
 PROPOSALS = (
     OfferedTree(
         how="intervals",
@@ -169,7 +178,7 @@ PROPOSALS = (
         how="dates",
         title=marked("Months, quarters, years"),
         meaning=marked("A day becomes its month, then its quarter, then its year."),
-        kinds=("date",),
+        kinds=(marked("date"),),
     ),
     OfferedTree(
         how="prefixes",
@@ -234,15 +243,15 @@ CONCERNS: tuple[tuple[str, tuple[str, ...]], ...] = (
 """Groups of warnings about a release, the most serious first: title, and kinds of warnings; the last has all others."""
 
 COARSENINGS: Mapping[str, str] = {
-    "bins": "in steps of {}",
-    "prefix": "the first {} characters",
-    "round": "rounded to {}",
-    "top": "{} or more as one",
-    "bottom": "{} or less as one",
-    "labels": "rare values joined until each class has {} records",
-    "ordered": "neighbouring values joined until each class has {} records",
-    "quantiles": "in {} parts with as many records each",
-    "cuts": "cut at {}",
+    "bins": marked("in steps of {}"),
+    "prefix": marked("the first {} characters"),
+    "round": marked("rounded to {}"),
+    "top": marked("{} or more as one"),
+    "bottom": marked("{} or less as one"),
+    "labels": marked("rare values joined until each class has {} records"),
+    "ordered": marked("neighbouring values joined until each class has {} records"),
+    "quantiles": marked("in {} parts with as many records each"),
+    "cuts": marked("cut at {}"),
 }
 """Descriptions of coarsenings, by their words in spec files."""
 
@@ -255,29 +264,33 @@ def coarsening_in_words(words: str) -> str:
     >>> coarsening_in_words("bins:10"), coarsening_in_words("date:year"), coarsening_in_words("")
     ('in steps of 10', 'the year only', 'as it is')
     """
-    kind, _, value = words.partition(":")
+    kind, _colon, value = words.partition(":")
     if kind == "date":
-        return f"the {value} only" if value == "year" else f"year and {value}"
+        return {"year": _("the year only"), "quarter": _("year and quarter")}.get(value, _("year and month"))
     if kind == "since":
         then = value.partition(":")[2]
-        return "days since the first date of the person" + (f", {coarsening_in_words(then)}" if then else "")
+        return _("days since the first date of the person") + (f", {coarsening_in_words(then)}" if then else "")
     if kind == "level":
-        file, _, number = value.rpartition(":")
-        return f"level {number} of {file.rpartition('/')[2]}"
-    fixed = {"": "as it is", "any": "nothing of it: every value becomes the same", "zip3": "the first 3 digits"}
-    return fixed.get(kind) or COARSENINGS.get(kind, words).format(value)
+        file, _colon, number = value.rpartition(":")
+        return _("level {number} of {file}").format(number=number, file=file.rpartition("/")[2])
+    fixed = {
+        "": _("as it is"),
+        "any": _("nothing of it: every value becomes the same"),
+        "zip3": _("the first 3 digits"),
+    }
+    return fixed.get(kind) or _(COARSENINGS.get(kind, words)).format(value)
 
 
 _DATE_PARTS = {
-    "%d": "day",
-    "%m": "month",
-    "%Y": "year",
-    "%y": "year in two digits",
-    "%b": "month by name",
-    "%B": "month by name",
-    "%H": "hour",
-    "%M": "minute",
-    "%S": "second",
+    "%d": marked("day"),
+    "%m": marked("month"),
+    "%Y": marked("year"),
+    "%y": marked("year in two digits"),
+    "%b": marked("month by name"),
+    "%B": marked("month by name"),
+    "%H": marked("hour"),
+    "%M": marked("minute"),
+    "%S": marked("second"),
 }
 
 
@@ -290,7 +303,7 @@ def date_form_in_words(form: str) -> str:
     'day.month.year'
     """
     for sign, part in _DATE_PARTS.items():
-        form = form.replace(sign, part)
+        form = form.replace(sign, _(part))
     return form
 
 
