@@ -1,6 +1,7 @@
 """What an installed shoal must do without its checkout: publish, judge, keep a ledger, read and write workbooks.
 
-With the argument `bare` it is installed without extras: the common commands need none.
+With the argument `bare` it is installed without extras: the common commands need none. With `beside` it shares its
+environment with libraries that data scientists have, and that depend on the same ones.
 """
 
 import subprocess
@@ -24,6 +25,20 @@ def said(*words: str) -> str:
 assert Path(sys.prefix) in Path(shoal.__file__).parents, shoal.__file__
 assert said("version").split()[-1] == shoal.__version__
 bare = sys.argv[1:] == ["bare"]
+if sys.argv[1:] == ["beside"]:
+    import numpy as np
+    import pandas as pd
+    import pyspark  # noqa: F401
+    import umap
+    from sklearn.pipeline import make_pipeline
+
+    import shoal.accessors
+    import shoal.sklearn
+
+    plane = umap.UMAP(n_neighbors=4, n_epochs=10, init="random").fit_transform(np.random.default_rng(1).random((40, 3)))
+    people = pd.DataFrame({"place": plane[:, 0].round(), "zip": [80331, 80333] * 20})
+    assert people.shoal.anonymize(quasi_identifiers=["place", "zip"], k=4, seed=1).certificate.achieved["k"] >= 4
+    make_pipeline(shoal.sklearn.Anonymizer(k=4)).fit_transform(people)
 said("anonymize", "--help-all")
 roles = ("--qi", "age,gender,zip", "--sensitive", "disease")
 rest = ("--id", "name,admitted", "--insensitive", "visit_id")
