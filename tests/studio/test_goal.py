@@ -138,3 +138,18 @@ def test_a_project_of_somebody_else_cannot_break_the_screen():
     content = Plan(roles=roles, knows="many", sets=("age", "name"), weights={"name": "2"}).content()
     assert not {"knows", "weights"} & {*content}
     assert "qi_sets" not in content["columns"]
+
+
+def test_the_card_that_was_taken_and_the_reasons_for_roles_are_in_the_private_report(browser, home):
+    browser.decided()
+    browser.send("/goal", {"for": "contract", "k": "5", "l": "2"})
+    page = browser.look("/publish").text
+    assert 'value="Researchers under a contract"' in page
+    assert 'value="They promise not to look for anybody, and can be held to it."' in page
+    words = {"recipient": "Institute of statistics", "controls": "They promise it.", "roles": "The board, in May."}
+    browser.send("/publish", {"folder": "made", **words})
+    own = (home / "made.private/report.html").read_text()
+    for shown in words.values():
+        assert shown in own, shown
+        assert shown not in (home / "made/report.html").read_text()
+    assert browser.studio.plan.report == words

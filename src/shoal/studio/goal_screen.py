@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.language import gettext
 from shoal._core.validation import number_in
 from shoal.errors import UnsupportedError, UsageError, near_matches
 from shoal.request.texts import listed_names, names_in, read_set
@@ -93,6 +94,10 @@ def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
         changed["algorithm"] = ""
         _check(replace(studio.plan, **changed))
         description += "; algorithm: the one that fits"
+    # A card also states who receives the table, and what binds them.
+    card = next((one for one in GOALS if one.name == form.get("for")), None)
+    if card is not None:
+        changed["report"] = {**studio.plan.report, "recipient": gettext(card.title), "controls": gettext(card.meaning)}
     studio.history.change(f"Goal: {description}", **changed)
     return "/coarser"
 

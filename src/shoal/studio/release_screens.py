@@ -24,7 +24,10 @@ _MANY_STARS = 0.5
 """Share of stars of a column from which its release is worth a look."""
 _MUCH_LOST = 0.5
 """Loss of a column above which its release is worth a look."""
-_WORDS = ("title", "institution", "purpose", "contact", "notes", "signatures", "language")
+_WORDS = (
+    *("title", "institution", "purpose", "contact", "recipient", "controls", "roles", "notes", "signatures"),
+    "language",
+)
 """Parameters of `shoal.About` that the form of a release has as fields."""
 _BACK = (
     "/",
