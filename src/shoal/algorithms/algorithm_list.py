@@ -284,7 +284,7 @@ def _choose_for_sets(algorithm: str | Algorithm, recoding: str, preferences: Pre
     Raises
     ------
     UnsupportedError
-        If another algorithm or limits are requested.
+        If another algorithm or a limit of suppressed rows is requested.
     """
     if algorithm != "auto" and not isinstance(algorithm, SetSuppression | SetGeneralization):
         raise UnsupportedError(
@@ -292,10 +292,10 @@ def _choose_for_sets(algorithm: str | Algorithm, recoding: str, preferences: Pre
             Suggestion("algorithm", "auto"),
             ".",
         )
-    if preferences.limits or preferences.suppression_limit is not None:
+    if preferences.suppression_limit is not None:
         raise UnsupportedError(
-            "Sets of quasi-identifiers are protected by stars in single cells, which limits of levels or of suppressed "
-            "rows do not allow. Make columns less precise beforehand with ",
+            "Sets of quasi-identifiers are protected by stars in single cells, without a limit of suppressed rows. "
+            "Make columns less precise beforehand with ",
             Suggestion("coarsen"),
             ".",
         )

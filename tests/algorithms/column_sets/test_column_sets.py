@@ -118,7 +118,7 @@ TABLE = pl.DataFrame({"a": [1, 1, 2, 2], "b": [1, 1, 2, 2], "c": [1, 1, 2, 2]})
         ({"qi_sets": ["a,b"]}, ColumnError, "'c': in no set"),
         ({"qi_sets": ["a,d"]}, ColumnError, "'d' of a set"),
         ({"knows": 2, "algorithm": "mondrian"}, UnsupportedError, "need algorithm='auto'"),
-        ({"knows": 2, "limits": {"a": (0, 0)}}, UnsupportedError, "stars in single cells"),
+        ({"knows": 2, "suppression_limit": 0.1}, UnsupportedError, "stars in single cells"),
         ({"knows": 2, "engine": "stream"}, ParameterError, "whole table in memory"),
         ({"knows": 2, "privacy": shoal.AverageRisk(0.5)}, ParameterError, "release as a whole"),
     ],

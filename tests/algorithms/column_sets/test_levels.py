@@ -8,6 +8,7 @@ from random import Random
 import polars as pl
 import pytest
 from tests.oracles.column_sets import is_safe, least_loss_of_levels
+from tests.oracles.level_limits import allowed_cells
 from tests.oracles.oracles import predicate_of
 
 import shoal
@@ -97,7 +98,35 @@ def test_a_person_counts_once_in_every_set() -> None:
 def test_preferences_are_refused_with_advice_that_works() -> None:
     table = pl.DataFrame({"q0": list("abcdabcd"), "q1": list("aabbccdd")})
     with pytest.raises(UnsupportedError, match=r"stars in single cells.*coarsen"):
-        generalized(table, table.columns, k=2, knows=1, limits={"q0": (0, 1)})
+        generalized(table, table.columns, k=2, knows=1, suppression_limit=0.5)
+
+
+@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+def test_limits_of_levels_hold_in_every_set(recoding: str) -> None:
+    """Cells are at allowed levels, or all cells of a row are stars, which is never refused."""
+    random, height = Random(8), {"suppression": 1, "generalization": 2}[recoding]
+    suppressed = 0
+    for trial in range(12):
+        names = ["q0", "q1", "q2"]
+        rows = [[random.choice("abcd") for _ in names] for _ in range(random.choice([6, 20, 40]))]
+        low = random.randrange(height)
+        limits = (
+            {"q0": (low, random.randrange(low, height + 1)), "q1": (0, 0)} if trial % 2 else {"q2": (height, height)}
+        )
+        ways = WAYS if height == 2 else {value: (value, "*") for value in "abcd"}
+        size = random.randrange(1, 4)
+        asked = {"k": 2, "knows": size, "limits": limits, "recoding": recoding, "seed": trial, "keep_order": True}
+        tree = {"hierarchies": dict.fromkeys(names, shoal.Hierarchy.from_rows(TREE))} if height == 2 else {}
+        table = pl.DataFrame(rows, schema=names, orient="row")
+        shown = shoal.anonymize(table, quasi_identifiers=names, **asked, **tree).data.rows()
+        assert is_safe(shown, dict.fromkeys(combinations(range(3), size), 2))
+        for row, cells in zip(rows, shown, strict=True):
+            if set(cells) == {"*"}:
+                suppressed += 1
+                continue
+            for value, cell, name in zip(row, cells, names, strict=True):
+                assert cell in allowed_cells(ways[value], limits.get(name, (0, height)), stars_from=height)
+    assert suppressed
 
 
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
-    from shoal.table import Table
+    from shoal.table import Column, Table
 
 __all__ = ["HEURISTIC", "SetSuppression", "number_columns"]
 
@@ -65,6 +65,8 @@ class SetSuppression(Algorithm):
 
     quick: bool = False
     """Whether a first result is enough, for comparisons."""
+    kept: frozenset[str] = frozenset()
+    """Columns that are starred in whole rows only, besides those that the limits of a request keep."""
     name: ClassVar[str] = "column-sets"
     """Name of the algorithm in certificates."""
 
@@ -73,6 +75,17 @@ class SetSuppression(Algorithm):
 
     def group_rows(self, problem: Problem) -> Partition:
         """Find the stars; rows that publish the same cells are a group. See `Algorithm.partition`."""
+        limits = problem.preferences.limits if problem.recoding == "suppression" else {}
+        columns = problem.table.quasi_identifiers
+        hidden = np.array([limits.get(column.name, (0, 1))[0] == 1 for column in columns])
+        # Columns that may only show stars are equal in all rows.
+        seen = tuple(_hide(column) if stars else column for column, stars in zip(columns, hidden, strict=True))
+        found = self._star(replace(problem, table=replace(problem.table, quasi_identifiers=seen)))
+        assert found.least is not None
+        return replace(found, least=np.where(hidden, np.int32(STAR_LEVEL), found.least))
+
+    def _star(self, problem: Problem) -> Partition:
+        """Star cells of columns that may show values."""
         table = problem.table
         sets = number_columns(problem)
         # Rows of a class are alike for k-anonymity, and may differ for other models.
@@ -82,11 +95,18 @@ class SetSuppression(Algorithm):
             cells, of_row, details = _copy_cells(table), None, {}
         if of_row is None or not all_exact(cells, sets):
             details["general_rounds"] = cover_failing_rows(cells, sets)
-        # The program counts stars, without weights.
-        plain = of_row is not None and not self.quick and not problem.preferences.weights
+        _star_whole_rows(cells, sets, self._find_kept(problem))
+        # The program counts stars, without weights or limits.
+        plain = of_row is not None and not self.quick and not problem.preferences and not self.kept
         if of_row is not None and plain and is_small(table.rows, sets):
             return _improve_exactly(problem, sets, cells.stars[of_row], details, self.name)
         return _group_equal_cells(cells, of_row, Guarantee(promise=HEURISTIC), details)
+
+    def _find_kept(self, problem: Problem) -> NDArray[np.bool_]:
+        """Flag the columns that are starred in whole rows only."""
+        limits = problem.preferences.limits if problem.recoding == "suppression" else {}
+        names = [column.name for column in problem.table.quasi_identifiers]
+        return np.array([name in self.kept or limits.get(name, (0, 1))[1] == 0 for name in names])
 
     def _star_alike(
         self, problem: Problem, sets: Sequence[KnownSet]
@@ -97,6 +117,8 @@ class SetSuppression(Algorithm):
         weights = problem.preferences.weights
         losses = np.array([float(weights.get(column.name, 1)) for column in table.quasi_identifiers])
         losses /= losses.mean()
+        # A star in a kept column takes the whole row.
+        losses[self._find_kept(problem)] += losses.sum()
         together = []
         if table.rows * len(sets) <= MAX_WORK_TO_START:
             together = [_protect_together(problem, sets)]
@@ -116,6 +138,22 @@ class SetSuppression(Algorithm):
             cells, sets, [one[rows] for one in starts], rng, problem.progress, self.name, losses=losses, share=_SHARE
         )
         return cells, of_row, {**found, "stars_of_classes": int(classes.stars.sum(axis=1) @ classes.counts)}
+
+
+def _hide(column: Column) -> Column:
+    """Replace all values of a column by one."""
+    return replace(column, codes=np.zeros_like(column.codes), dictionary=column.dictionary.head(1), numbers=None)
+
+
+def _star_whole_rows(cells: Cells, sets: Sequence[KnownSet], kept: NDArray[np.bool_]) -> None:
+    """Star all cells of the rows with a star in a kept column, and what the others then need, until nothing changes."""
+    while True:
+        stars = cells.stars
+        rows = stars[:, kept].any(axis=1) & ~stars.all(axis=1)
+        if not rows.any():
+            return
+        cells.codes[rows] = cells.sizes
+        cover_failing_rows(cells, sets)
 
 
 def _protect_together(problem: Problem, sets: Sequence[KnownSet]) -> NDArray[np.bool_]:

@@ -102,8 +102,8 @@ class SetGeneralization(Algorithm):
             "levels": task.levels_of(node),
         }
         promise = HEURISTIC
-        # Other models remove groups greedily, which proves nothing, and weights change what a loss is.
-        if all(one.k is not None for one in judge.sets) and not problem.preferences.weights:
+        # Other models remove groups greedily, which proves nothing; the fact is about all levels and plain losses.
+        if all(one.k is not None for one in judge.sets) and not problem.preferences:
             facts |= {"bound_of_whole_records": task.value(best.bound), "bound_is_reached": best.proven}
             promise = Fact("sets_by_levels", found=facts["value"], bound=facts["bound_of_whole_records"])
         return _group(task.lattice, node, stars, problem.table, Guarantee(promise=promise), facts)
@@ -199,11 +199,18 @@ def _select(cells: Cells, rows: NDArray[np.int64]) -> Cells:
 
 def _star_cells(problem: Problem, task: Task, node: Node, until: float) -> tuple[Node, NDArray[np.bool_], int]:
     """Star single cells at the levels of a node, and go to lower levels as long as that loses less."""
-    quick = SetSuppression(quick=True)
+    # Columns that may not become stars are starred in whole rows only.
+    limits = problem.preferences.limits
+    heights = {
+        column.name: one.height for column, one in zip(problem.table.quasi_identifiers, problem.levels, strict=True)
+    }
+    kept = frozenset(name for name, (_, high) in limits.items() if high < heights[name])
+    quick, thorough = SetSuppression(quick=True, kept=kept), SetSuppression(kept=kept)
+    unlimited = replace(problem.preferences, limits={})
 
     def at(place: Node, suppression: SetSuppression) -> tuple[int, NDArray[np.bool_]]:
         raised = replace(problem, table=_raise(problem.table, task.lattice, place), recoding="suppression")
-        found = suppression.group_rows(replace(raised, hierarchies={}, progress=silent))
+        found = suppression.group_rows(replace(raised, hierarchies={}, preferences=unlimited, progress=silent))
         assert found.least is not None
         stars = (found.least > 0)[found.groups]
         return _loss(task, place, stars, problem.table), stars
@@ -216,7 +223,7 @@ def _star_cells(problem: Problem, task: Task, node: Node, until: float) -> tuple
         if not tried or min(tried)[0] >= lost:
             break
         lost, node = min(tried)
-    lost, stars = at(node, SetSuppression())
+    lost, stars = at(node, thorough)
     return node, stars, lost
 
 
