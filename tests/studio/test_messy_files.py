@@ -64,6 +64,18 @@ def test_a_dropped_file_that_is_read_wrongly_is_kept_and_read_in_another_way(bro
     assert "120 records" in re.sub("<[^>]+>|\\?", "", page.text).replace("  ", " ")
 
 
+def test_a_title_alone_in_its_line_gives_one_column_and_a_hint(browser, home, messy):
+    messy.write_text(messy.read_text().replace("Ward 7, quarterly report", "Ward 7"))
+    browser.enter()
+    hint = "Only one column was read."
+    # Empty lines are missing values of one column, and everything else is text of it.
+    page = browser.send("/open", {"path": "messy.csv"}).text
+    assert hint in page
+    page = browser.send("/sheet", {"header_row": "3", "of": of(browser, "/sheet")}).text
+    assert hint not in page
+    assert "names of columns in row 3" in page
+
+
 def test_codes_and_spellings_to_a_release(browser, messy, home):
     page = open_messy(browser).text
     assert "among its numbers or dates <strong><bdi>k.A.</bdi></strong>" in page
