@@ -9,7 +9,8 @@ import pytest
 from shoal import Ledger
 
 LEDGER = "releases.db"
-START = {"ledger": LEDGER, "name": "admissions", "identifier": "0", "m": "2"}
+START = {"ledger": LEDGER, "name": "admissions", "identifier": "0", "m": "2", "place": "beside"}
+PUBLISH = {"series": "admissions", "do": "publish"}
 
 
 @pytest.fixture
@@ -29,7 +30,11 @@ def test_a_series_is_started_published_checked_and_taken_back(started, home):
     rows = (home / "patients.csv").read_text().splitlines()
     (home / "q2.csv").write_text("\n".join([*rows[:101], *(row.replace("Zyzzyva", "New", 1) for row in rows[101:])]))
     started.send("/open", {"path": "q2.csv"})
-    page = started.send("/series", {"series": "admissions", "do": "publish", "folder": "q2"}).text
+    # The new people look like those who left: a warning, and a way on.
+    page = started.send("/series", {**PUBLISH, "folder": "q2"}).text
+    assert "20 of 20 new people have the quasi-identifiers of somebody who is known" in page
+    assert not (home / "q2").exists()
+    page = started.send("/series", {**PUBLISH, "folder": "q2", "anyway": "on"}).text
     assert "20 new, 20 gone" in page
     page = started.send("/series", {"series": "admissions", "do": "verify"}).text
     assert "Nothing is wrong: 2 of 2 releases were looked at again." in page
@@ -85,3 +90,99 @@ def test_a_series_needs_a_table_with_its_columns(browser):
     assert "Open a table" in browser.look("/series").text
     assert browser.send("/series/start", START).status_code == 422
     assert browser.send("/series", {"series": "x", "do": "verify"}).status_code == 422
+
+
+def test_four_quarters_with_a_correction_a_deletion_and_a_wrong_file(browser, home, tmp_path):
+    """A registry: the key in another place, the same file twice, two people erased, and a file taken back."""
+    rows = (home / "patients.csv").read_text().splitlines()
+    browser.decided()
+    refused = browser.send("/series/start", {**START, "place": ""})
+    assert (refused.status_code, "Choose where the key of the new ledger is kept" in refused.text) == (422, True)
+    for key in ("", "vault.txt", "no such folder/k.key"):
+        assert browser.send("/series/start", {**START, "place": "elsewhere", "key": key}).status_code == 422
+    assert not (home / LEDGER).exists()
+    vault = tmp_path / "vault"
+    vault.mkdir(mode=0o700)
+    page = browser.send("/series/start", {**START, "place": "elsewhere", "key": str(vault / "r.key")}).text
+    assert "is started" in page
+    assert not list(home.glob("*.key"))
+    assert str(vault / "r.key") in page, "the equivalents have it"
+    assert 'value="admissions-1"' in page
+
+    def table(name, lines):
+        (home / name).write_text("\n".join([rows[0], *lines]) + "\n")
+        browser.send("/open", {"path": name})
+
+    # The first quarter, and by mistake once more.
+    browser.send("/series", {**PUBLISH, "folder": "admissions-1"})
+    page = browser.send("/series", {**PUBLISH, "folder": "admissions-2"}).text
+    assert "is it the same file?" in page
+    assert "the form “Take the last release back”" in page
+    assert not (home / "admissions-2").exists()
+    # The second quarter has a corrected value: whose it is, is for the publisher alone.
+    person, other = rows[1].split(",")[0], rows[2].split(",")[0]
+    corrected = f"{rows[1].rpartition(',')[0]},{rows[3].rpartition(',')[2]}"
+    assert corrected != rows[1]
+    table("q2.csv", [corrected, *rows[2:111]])
+    page = browser.send("/series", {**PUBLISH, "folder": "admissions-2"}).text
+    assert "1 of 110 people who were published before have another sensitive value now" in page
+    assert "the form “Erase people”" in page
+    assert re.search(rf"<summary>Show 1 ids, .*<bdi>{person}</bdi>", page)
+    erase = {"series": "admissions", "do": "erase", "ids": f"{person}\r\n", "sure": "yes"}
+    assert browser.send("/series", {**erase, "sure": ""}).status_code == 422
+    page = browser.send("/series", {**erase, "ids": "unknown\n"}).text
+    assert "does not know 1 of 1 people" in page
+    assert ">unknown\n</textarea>" in page, "what was typed is there"
+    assert "has 1 erased people in all" in browser.send("/series", erase).text
+    table("q2b.csv", rows[2:111])
+    browser.send("/series", {**PUBLISH, "folder": "admissions-2"})
+    check_the_last_quarters(browser, home, table, vault / "r.key", other)
+
+
+def check_the_last_quarters(browser, home, table, key, other):
+    """The third and fourth quarter: a deletion, and a wrong file."""
+    rows = (home / "patients.csv").read_text().splitlines()
+    erase = {"series": "admissions", "do": "erase", "ids": other, "sure": "yes"}
+    # The third quarter: somebody wants to be deleted, and the file still has them.
+    assert "has 2 erased people" in browser.send("/series", erase).text
+    table("q3.csv", rows[2:116])
+    page = browser.send("/series", {**PUBLISH, "folder": "admissions-3"}).text
+    assert "1 of 114 people were erased from the series" in page
+    assert f"<bdi>{other}</bdi>" in page
+    table("q3b.csv", rows[3:116])
+    page = browser.send("/series", {**PUBLISH, "folder": "admissions-3"}).text
+    assert "Release 3 of" in page
+    # The fourth quarter: a wrong file, taken back.
+    table("wrong.csv", rows[3:60])
+    assert "Release 4 of" in browser.send("/series", {**PUBLISH, "folder": "admissions-4"}).text
+    page = browser.send("/series", {"series": "admissions", "do": "rollback", "unpublished": "yes"}).text
+    assert 'value="admissions-5"' in page, "folders have the numbers of their releases"
+    table("q4.csv", rows[3:])
+    page = browser.send("/series", {**PUBLISH, "folder": "admissions-5"}).text
+    assert "Release 5 of" in page
+    # The table and the reports of each release are one click away.
+    for number in (1, 2, 3, 5):
+        for side in ("table", "public", "private"):
+            assert f'href="/earlier/admissions-{number}/{side}"' in page
+            answer = browser.client.get(f"/earlier/admissions-{number}/{side}")
+            assert answer.status_code == 200
+            assert ("attachment" in answer.headers.get("content-disposition", "")) == (side == "table")
+    assert browser.client.get("/earlier/admissions-5/salt").status_code == 404
+    page = browser.send("/series", {"series": "admissions", "do": "verify"}).text
+    assert "Nothing is wrong: 4 of 4 releases were looked at again." in page
+    # A studio that is started again asks for the key.
+    browser.studio.ledger_keys.clear()
+    page = browser.send("/series/open", {"ledger": LEDGER}).text
+    assert "its key, which is not here" in page
+    page = browser.send("/series/open", {"ledger": LEDGER, "key": str(key)}).text
+    assert "admissions-5" in page
+    with Ledger(home / LEDGER, key=key) as ledger:
+        history = ledger.series("admissions").history()
+    assert [(one.number, one.state, one.counts["erased"]) for one in history] == [
+        (1, "published", 0),
+        (2, "published", 1),
+        (3, "published", 2),
+        (4, "withdrawn", 2),
+        (5, "published", 2),
+    ]
+    assert {one.parameters["min_real"] for one in history} == {2}

@@ -149,11 +149,13 @@ class AllowedPaths:
         return [one for _, one in sorted(found, reverse=True)][:_MAX_RELEASES]
 
     def report(self, name: str, side: str) -> Path | None:
-        """Find the public or private report of a release in the start folder; None if there is none."""
+        """Find the public or private report, or the table, of a release in the start folder; None if there is none."""
         folder = next((one for one in self.folders() if one.name == name), None)
-        if folder is None or side not in ("public", "private"):
+        if folder is None or side not in ("public", "private", "table"):
             return None
-        path = (folder if side == "public" else folder.with_name(f"{name}.private")) / "report.html"
+        path = (folder.with_name(f"{name}.private") if side == "private" else folder) / "report.html"
+        if side == "table":
+            path = next((one for one in sorted(folder.glob("release.*"))), path.with_name("release.csv"))
         linked = path.is_symlink() or path.parent.is_symlink()
         return path if path.is_file() and not linked else None
 
@@ -173,6 +175,19 @@ class AllowedPaths:
         # A symbolic link could lead out of the folder.
         if path.is_symlink() or (path.exists() and not path.is_file()):
             raise UsageError("That is no ledger of this folder.")
+        return path
+
+    def ledger_key(self, given: str) -> Path:
+        """Resolve a typed path to the key of a ledger, existing or new, in any existing folder.
+
+        Raises
+        ------
+        FieldError
+            If it does not end in ".key", or its folder does not exist.
+        """
+        path = self.home / Path(given.strip()).expanduser()
+        if not given.strip().endswith(".key") or not given.isprintable() or not path.parent.is_dir():
+            raise FieldError("Name a file that ends in .key, in a folder that exists.", field="key")
         return path
 
     def ledgers(self) -> list[str]:

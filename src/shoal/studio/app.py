@@ -428,13 +428,16 @@ def _create_release_file_handler(studio: Studio) -> Handler:
 
 
 def _create_report_handler(studio: Studio) -> Handler:
-    """Create the handler that shows the report of an earlier release of the folder."""
+    """Create the handler that shows the report, or sends the table, of an earlier release of the folder."""
 
     async def handle(request: Request) -> Response:
         path = studio.paths.report(request.path_params["name"], request.path_params["side"])
         if path is None:
             return await _report_missing_page(request, None)
-        return FileResponse(path, headers={"content-security-policy": REPORT_POLICY}, media_type="text/html")
+        headers = {"content-security-policy": REPORT_POLICY}
+        if path.suffix != ".html":
+            return FileResponse(path, headers=headers, filename=path.name, media_type=_MEDIA_TYPES.get(path.suffix))
+        return FileResponse(path, headers=headers, media_type="text/html")
 
     return handle
 

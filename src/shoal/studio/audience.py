@@ -51,6 +51,9 @@ _CALLED: Mapping[str, str] = {
     "notes": "on the screen Publish, the notes",
     "signatures": "on the screen Publish, the lines for signatures",
     "language": "on the screen Publish, the language of the report",
+    "erase": "the form “Erase people”",
+    "ids": "the list below",
+    "unpublished": "the form “Take the last release back”",
     "star": "another symbol in the data than the star",
 }
 

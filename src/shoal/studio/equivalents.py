@@ -251,7 +251,9 @@ def left_out_of_series(plan: Plan) -> list[str]:
     return [*plan.identifiers, *plan.names_of("insensitive")]
 
 
-def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, output: str) -> Equivalents:
+def of_series(
+    plan: Plan, *, ledger: str, series: str, m: int, started: bool, output: str, key: str | None
+) -> Equivalents:
     """Build the equivalents of starting a series, publishing its next release, and verifying it.
 
     Raises
@@ -259,12 +261,13 @@ def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, ou
     UsageError
         If the request is invalid.
     """
-    named = (flag("ledger.series"), series)
+    named, keyed = (flag("ledger.series"), series), ((flag("ledger.key"), key),) * (key is not None)
     quasi, sensitive = plan.names_of("quasi_identifier"), plan.names_of("sensitive")
     direct = left_out_of_series(plan)
     identifier = direct[0] if direct else "ID"
     options = [
         named,
+        *keyed,
         (flag("ledger.identifier"), identifier),
         (flag("columns.quasi_identifiers"), listed_names(quasi or ["COLUMN"])),
         (flag("columns.sensitive"), listed_names(sensitive or ["COLUMN"])),
@@ -274,10 +277,11 @@ def of_series(plan: Plan, *, ledger: str, series: str, m: int, started: bool, ou
     # A series is started only once.
     commands = [] if started else [_command(["shoal", "republish", "init", ledger], options)]
     table = plan.shown or "FILE.csv"
-    publish = [named, (flag("output"), output), ("--min-real", "2")]
+    publish = [named, *keyed, (flag("output"), output), ("--min-real", "2")]
     commands.append(_command(["shoal", "republish", "publish", ledger, table], publish))
-    commands.append(_command(["shoal", "republish", "verify", ledger], [named]))
-    lines = ["import shoal", "", f"with shoal.Ledger({ledger!r}, create=True) as ledger:"]
+    commands.append(_command(["shoal", "republish", "verify", ledger], [named, *keyed]))
+    opening = repr(ledger) + (f", key={key!r}" if key is not None else "")
+    lines = ["import shoal", "", f"with shoal.Ledger({opening}, create=True) as ledger:"]
     if started:
         lines.append(f"    series = ledger.series({series!r})")
     else:

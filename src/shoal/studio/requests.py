@@ -25,6 +25,7 @@ _OTHERS = {
     "attack.targets": "--targets",
     "attack.controls": "--controls",
     "ledger.series": "--series",
+    "ledger.key": "--key",
     "ledger.identifier": "--id",
     "ledger.drop": "--drop",
     "ledger.m": "-m",

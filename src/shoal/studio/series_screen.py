@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, UsageError
@@ -14,6 +15,8 @@ from shoal.studio.state import RequestedJob, Studio, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from shoal.studio.worker import Outcome
 
 __all__ = ["act_on_series", "open_ledger", "releases_of_series", "start"]
 
@@ -59,7 +62,10 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
         sensitive=plan.names_of("sensitive"),
         quasi=plan.names_of("quasi_identifier"),
         others=plan.names_of("insensitive"),
-        folder=studio.paths.free_folder(),
+        folders={} if found is None else {one["name"]: _propose_folder(studio, one) for one in found["series"]},
+        links={} if found is None else _link_releases(studio, found),
+        keyless=[one for one in studio.paths.ledgers() if not _key_is_beside(studio, one)],
+        erasing=_rejected_ids(ordered, ended),
         m=_propose_m(plan.privacy),
         usual=_USUAL,
         home=studio.paths.home,
@@ -68,6 +74,34 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
     # The form of a failed job keeps the submitted values.
     failed = ended is not None and ended.error is not None
     return refused_page(text, ordered.sent, None) if ordered is not None and failed else text
+
+
+def _propose_folder(studio: Studio, series: Mapping[str, Any]) -> str:
+    """Propose a folder whose name has the name of the series and the number of its next release."""
+    releases = series["releases"]
+    number = releases[-1]["number"] + 1 if releases else 1
+    plain = re.sub(r"\W+", "-", series["name"]).strip("-_")[:40] or "release"
+    return studio.paths.free_folder(f"{plain}-{number}")
+
+
+def _link_releases(studio: Studio, found: Mapping[str, Any]) -> dict[str, list[str]]:
+    """List what is in the folder of each release: "table", "public" and "private" reports."""
+    folders = [Path(release["folder"]) for one in found["series"] for release in one["releases"] if release["folder"]]
+    return {
+        str(folder): [side for side in ("table", "public", "private") if studio.paths.report(folder.name, side)]
+        for folder in folders
+        if folder.parent == studio.paths.home
+    }
+
+
+def _key_is_beside(studio: Studio, ledger: str) -> bool:
+    return (studio.paths.home / f"{ledger}.key").is_file() or ledger in studio.ledger_keys
+
+
+def _rejected_ids(ordered: RequestedJob | None, ended: Outcome | None) -> str:
+    """Return the ids of a form that failed, so that they need not be typed again."""
+    failed = ordered is not None and ended is not None and ended.error is not None
+    return ordered.sent.form.get("ids", "") if ordered is not None and failed else ""
 
 
 def _propose_m(privacy: Mapping[str, str]) -> str:
@@ -81,8 +115,17 @@ def _load_ledger(studio: Studio) -> Any:
         raise UsageError("There is no such ledger in this folder any longer.")
     # The state of the file is part of the key, so a changed ledger is read again.
     stamp = path.stat()
-    arguments = {"ledger": str(path), "stamp": [stamp.st_mtime_ns, stamp.st_size]}
+    arguments = {
+        "ledger": str(path),
+        "key": _find_key(studio, studio.ledger),
+        "stamp": [stamp.st_mtime_ns, stamp.st_size],
+    }
     return studio.facts("series", f"Opening {studio.ledger}", jobs.list_series, arguments, back="/series")
+
+
+def _find_key(studio: Studio, ledger: str) -> str | None:
+    """Find the key of a ledger; None if it has the default place."""
+    return studio.ledger_keys.get(ledger)
 
 
 def open_ledger(studio: Studio, form: Mapping[str, str]) -> str:
@@ -90,6 +133,8 @@ def open_ledger(studio: Studio, form: Mapping[str, str]) -> str:
     name = form.get("ledger", "").strip()
     if not studio.paths.ledger(name).is_file():
         raise UsageError("There is no such ledger in this folder. Look at its name, or start a series.")
+    if form.get("key", "").strip():
+        studio.ledger_keys[name] = str(studio.paths.ledger_key(form["key"]))
     studio.ledger, studio.ordered = name, None
     return "/series"
 
@@ -118,8 +163,17 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
         path = studio.paths.ledger(ledger)
     except UsageError as error:
         raise FieldError(*error.args, field="ledger") from error
+    # The place of the key is decided before there is a key.
+    place = form.get("place", "")
+    if not path.exists():
+        if place not in ("beside", "elsewhere"):
+            raise FieldError("Choose where the key of the new ledger is kept.", field="place")
+        studio.ledger_keys.pop(ledger, None)
+        if place == "elsewhere":
+            studio.ledger_keys[ledger] = str(studio.paths.ledger_key(form.get("key", "")))
     arguments = {
         "ledger": str(path),
+        "key": _find_key(studio, ledger),
         "name": form.get("name", "").strip()[:_MAX_NAME_LENGTH],
         "m": int(m),
         "identifier": identifier,
@@ -134,11 +188,11 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
-    """Publish the next release of a series, verify the series, or roll its last release back."""
+    """Publish the next release of a series, verify it, erase people from it, or roll its last release back."""
     if not studio.ledger:
         raise UsageError(_CLOSED)
     ledger, series = str(studio.paths.ledger(studio.ledger)), form.get("series", "")
-    common = {"ledger": ledger, "series": series}
+    common = {"ledger": ledger, "key": _find_key(studio, studio.ledger), "series": series}
     do, sent = form.get("do", ""), SubmittedForm(path="/series", form=form)
     if do == "publish":
         plan = studio.plan
@@ -153,6 +207,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             "folder": str(folder),
             "reading": {name: one for name, one in plan.read_arguments.items() if name != "dates"},
             "missing_sensitive": "drop" if form.get("drop") else "error",
+            "strict": not form.get("anyway"),
         }
         _start_job(
             studio,
@@ -162,6 +217,11 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             sent=sent,
             folder=folder.name,
         )
+    elif do == "erase":
+        ids = [line.strip() for line in form.get("ids", "").splitlines() if line.strip()]
+        if not ids or form.get("sure") != "yes":
+            raise FieldError("Write at least one id, and say that it cannot be undone.", field="sure")
+        _start_job(studio, f"Erasing people from “{series}”", jobs.erase_people, {**common, "ids": ids}, sent=sent)
     elif do == "verify":
         _start_job(studio, f"Checking the series “{series}”", jobs.verify_series, common, sent=sent)
     elif do == "rollback":
@@ -203,7 +263,8 @@ def _build_equivalents(studio: Studio, found: Mapping[str, Any] | None) -> equiv
             series=names[0] if names else "admissions",
             m=found["series"][0]["m"] if names and found else int(_propose_m(studio.plan.privacy)),
             started=bool(names),
-            output=studio.paths.free_folder(),
+            output=_propose_folder(studio, found["series"][0]) if names and found else studio.paths.free_folder(),
+            key=studio.ledger_keys.get(studio.ledger),
         )
     except ShoalError:
         return None

@@ -127,6 +127,8 @@ class Studio:
     """The review of a published table; None until one is opened."""
     ledger: str = ""
     """File name of the open ledger; empty if none is open."""
+    ledger_keys: dict[str, str] = field(default_factory=dict)
+    """Path of the key of each ledger whose key is not beside it."""
     ordered: RequestedJob | None = None
     """The last requested job on a series."""
     values_shown: bool = False

@@ -1,7 +1,7 @@
 """Jobs that the worker process runs: calls of public functions that return plain values."""
 
 from shoal.studio.jobs.attacks import attack, intersect
-from shoal.studio.jobs.ledgers import list_series, publish_next, start_series, take_back, verify_series
+from shoal.studio.jobs.ledgers import erase_people, list_series, publish_next, start_series, take_back, verify_series
 from shoal.studio.jobs.reviews import attack_published, recount
 from shoal.studio.jobs.rows import MOST_ROWS, coarse_rows, original_rows
 from shoal.studio.jobs.tables import (
@@ -27,6 +27,7 @@ __all__ = [
     "coarse_rows",
     "compare",
     "compare_algorithms",
+    "erase_people",
     "intersect",
     "inspect_table",
     "largest_diversity",

@@ -10,10 +10,13 @@ from shoal.errors import UsageError
 if TYPE_CHECKING:
     from shoal._core.progress import Progress
 
-__all__ = ["list_series", "publish_next", "start_series", "take_back", "verify_series"]
+__all__ = ["erase_people", "list_series", "publish_next", "start_series", "take_back", "verify_series"]
+
+MOST_IDS = 1_000
+"""Most ids of people who prevent a release that a screen lists."""
 
 
-def list_series(*, ledger: str, stamp: Sequence[int], progress: Progress) -> dict[str, Any]:
+def list_series(*, ledger: str, key: str | None, stamp: Sequence[int], progress: Progress) -> dict[str, Any]:
     """List the series of a ledger with their releases.
 
     `stamp` is unused here: it makes the key of the job differ if the file has changed.
@@ -21,7 +24,7 @@ def list_series(*, ledger: str, stamp: Sequence[int], progress: Progress) -> dic
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
-    with Ledger(ledger, wait=0) as opened:
+    with Ledger(ledger, key=key, wait=0) as opened:
         found = []
         for name in opened.names:
             series = opened.series(name)
@@ -45,6 +48,7 @@ def list_series(*, ledger: str, stamp: Sequence[int], progress: Progress) -> dic
 def start_series(
     *,
     ledger: str,
+    key: str | None,
     name: str,
     m: int,
     identifier: str,
@@ -57,7 +61,7 @@ def start_series(
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
-    with Ledger(ledger, create=True) as opened:
+    with Ledger(ledger, key=key, create=True) as opened:
         series = opened.start(
             name,
             m=m,
@@ -72,15 +76,20 @@ def start_series(
 def publish_next(
     *,
     ledger: str,
+    key: str | None,
     series: str,
     source: str,
     folder: str,
     reading: Mapping[str, Any],
     missing_sensitive: str,
+    strict: bool,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Make, verify and write the next release of a series."""
+    """Make, verify and write the next release of a series; list the ids of people who prevent it."""
+    from shoal._messages import set_audience
+    from shoal.errors import PeopleError
     from shoal.republication import Ledger
+    from shoal.studio.audience import SCREENS
 
     how: Any = missing_sensitive
     if {"header_row", "replace_values"} & reading.keys():
@@ -90,11 +99,14 @@ def publish_next(
         )
     # A series takes no other options of reading.
     given = {name: value for name, value in reading.items() if name in ("delimiter", "encoding")}
-    with Ledger(ledger) as opened:
+    with Ledger(ledger, key=key) as opened, set_audience(SCREENS):
         # A group of one real person would show that person's exact quasi-identifiers.
-        made = opened.series(series).publish(
-            source, folder, missing_sensitive=how, min_real=2, progress=progress, **given
-        )
+        try:
+            made = opened.series(series).publish(
+                source, folder, missing_sensitive=how, min_real=2, strict=strict, progress=progress, **given
+            )
+        except PeopleError as error:
+            return {"said": [], "problems": [error.render(SCREENS)], "ids": sorted(error.ids)[:MOST_IDS]}
         certificate = made.certificate.to_dict()
     return {
         "said": [f"Release {made.number} of '{series}' is written.", certificate["guarantee"]["text"], *made.notes],
@@ -107,12 +119,12 @@ def publish_next(
     }
 
 
-def verify_series(*, ledger: str, series: str, progress: Progress) -> dict[str, Any]:
+def verify_series(*, ledger: str, key: str | None, series: str, progress: Progress) -> dict[str, Any]:
     """Verify a whole series: seals, hashes of files, and the guarantee of the published cells."""
     from shoal.republication import Ledger
 
     progress("verify", 0, 1)
-    with Ledger(ledger, wait=0) as opened:
+    with Ledger(ledger, key=key, wait=0) as opened:
         found = opened.series(series).verify()
     # Releases whose files were moved away cannot be checked, so the number of checked ones is reported.
     checked = sum(one.checked for one in found.releases)
@@ -123,12 +135,25 @@ def verify_series(*, ledger: str, series: str, progress: Progress) -> dict[str, 
     return {"said": messages, "problems": problems}
 
 
-def take_back(*, ledger: str, series: str, progress: Progress) -> dict[str, Any]:
+def erase_people(
+    *, ledger: str, key: str | None, series: str, ids: Sequence[str], progress: Progress
+) -> dict[str, Any]:
+    """Erase people from a series; the answer has no id."""
+    from shoal.republication import Ledger
+
+    progress("ledger", 0, 1)
+    with Ledger(ledger, key=key) as opened:
+        erased = opened.series(series).erase(ids)
+    counted = f"Erased. The series '{series}' has {erased} erased people in all; a table with one of them is refused."
+    return {"said": [counted, "Folders and backups keep what they had. Make a new backup."], "problems": []}
+
+
+def take_back(*, ledger: str, key: str | None, series: str, progress: Progress) -> dict[str, Any]:
     """Remove the last release of a series, which must not have left the institution."""
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
-    with Ledger(ledger) as opened:
+    with Ledger(ledger, key=key) as opened:
         taken = opened.series(series).rollback(unpublished=True)
     where = f" Its folders are still there; remove them: {taken.folder}" if taken.folder else ""
     return {"said": [f"Release {taken.number} of '{series}' was taken back.{where}"], "problems": []}
