@@ -51,7 +51,11 @@ def test_hostile_names_on_every_screen(browser, hostile):
         assert "&lt;img src=x&gt;\\u202e" in pages[-1].text
         pages.append(browser.send("/shape/use", {"column": column, "level": "1"}))
     assert all(re.fullmatch(r"[\w.-]+", tree.name) for tree in browser.studio.plan.trees.values())
-    pages.append(browser.send("/series/start", {"ledger": "l.db", "name": "<b>'x", "identifier": "0", "m": "2"}))
+    pages.append(
+        browser.send(
+            "/series/start", {"ledger": "l.db", "name": "<b>'x", "identifier": "0", "m": "2", "place": "beside"}
+        )
+    )
     pages.append(browser.send("/series", {"series": "<b>'x", "do": "publish", "folder": "q1"}))
     pages.append(browser.send("/publish", {"folder": "made"}))
     assert "What was asked for is met" in pages[-1].text

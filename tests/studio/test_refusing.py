@@ -221,7 +221,7 @@ def test_a_release_that_was_not_made_keeps_the_name_of_its_folder(browser):
 
 def test_a_series_that_cannot_be_started_keeps_its_form(browser, home):
     browser.decided()
-    form = {"name": "s", "m": "2", "ledger": "a.db", "identifier": "0"}
+    form = {"name": "s", "m": "2", "ledger": "a.db", "identifier": "0", "place": "beside"}
     assert browser.send("/series/start", form).status_code == 200
     text = browser.send("/series/start", {**form, "m": "3"}).text
     assert "That did not work" in text

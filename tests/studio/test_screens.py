@@ -82,7 +82,7 @@ def test_every_screen_shows_the_same_step_and_asks_for_every_number(browser):
     browser.send("/attack", {"learn": "on"})
     browser.send("/shape", {"column": "0", "do": "propose", "how": "quantiles", "parts": "4"})
     browser.send("/shape/show", {"column": "0", "show": "yes"})
-    browser.send("/series/start", {"ledger": "a.db", "name": "s", "identifier": "0", "m": "2"})
+    browser.send("/series/start", {"ledger": "a.db", "name": "s", "identifier": "0", "m": "2", "place": "beside"})
     browser.send("/series", {"series": "s", "do": "publish", "folder": "q1"})
     for path in SCREENS:
         text = browser.look(path).text

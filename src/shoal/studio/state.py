@@ -128,7 +128,7 @@ class Studio:
     ledger: str = ""
     """File name of the open ledger; empty if none is open."""
     ledger_keys: dict[str, str] = field(default_factory=dict)
-    """Path of the key of each ledger whose key is not beside it."""
+    """Path of the key of each ledger whose key is in another folder."""
     ordered: RequestedJob | None = None
     """The last requested job on a series."""
     values_shown: bool = False
