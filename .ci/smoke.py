@@ -47,6 +47,7 @@ said("inspect", "patients.csv", "--spec-out", "release.toml", "-o", "inspection.
 said("anonymize", "patients.csv", *roles, *rest, "-l", "2", "--format", "csv" if bare else "xlsx", "-o", "out")
 assert "2" in said("audit", "out/release.csv" if bare else "out/release.xlsx", *roles, "-l", "2")
 said("risk", "patients.csv", *roles)
+Path("croissant.json").write_text(said("metadata", "out", "--as", "croissant"), encoding="utf-8")
 if not bare:
     said("demo", "-o", "demo")  # its survey is of the extra `data`
     columns = ("--id", "patient_id", "--qi", "age,zip", "--sensitive", "disease")

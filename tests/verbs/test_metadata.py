@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,69 @@ def test_a_table_in_several_files_is_counted(tmp_path: Path) -> None:
     found = metadata(saved(tmp_path / "out", source, engine="stream", direct_identifiers=["id"]), "dcat")
     assert found[COUNTS[0]]["@value"] == "40"
     assert found["dcat:distribution"][0]["dct:title"].startswith("release.parquet/")
+
+
+def described(folder: Path, vocabulary: str) -> Any:
+    """Return the graph of a description, expanded by a library of its own."""
+    rdflib = pytest.importorskip("rdflib")
+    found = metadata(folder, vocabulary, url="https://example.org/visits", license="https://example.org/licence")
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # of its own parts
+        return rdflib.Graph().parse(data=json.dumps(found), format="json-ld", publicID="https://example.org/visits")
+
+
+def test_croissant_has_what_its_specification_requires(tmp_path: Path) -> None:
+    graph = described(saved(tmp_path / "out", direct_identifiers=["id"]), "croissant")
+    from rdflib import DCTERMS, RDF, SDO, Literal, Namespace
+
+    terms = Namespace("http://mlcommons.org/croissant/")
+    dataset = graph.value(predicate=RDF.type, object=SDO.Dataset)
+    assert str(graph.value(dataset, DCTERMS.conformsTo)) == "http://mlcommons.org/croissant/1.0"
+    for term in (SDO.name, SDO.description, SDO.url, SDO.license, SDO.datePublished, SDO.creator):
+        assert graph.value(dataset, term), term
+    (file,) = graph.objects(dataset, SDO.distribution)
+    assert (file, RDF.type, terms.FileObject) in graph
+    for term in (SDO.name, SDO.contentUrl, SDO.encodingFormat, SDO.sha256):
+        assert graph.value(file, term), term
+    (records,) = graph.objects(dataset, terms.recordSet)
+    (field,) = graph.objects(records, terms.field)
+    assert graph.value(field, terms.dataType) == SDO.Text
+    source = graph.value(field, terms.source)
+    assert graph.value(source, terms.fileObject) == file
+    assert str(graph.value(graph.value(source, terms.extract), terms.column)) == str(Literal("age"))
+
+
+def test_dcat_has_what_the_application_profiles_require(tmp_path: Path) -> None:
+    graph = described(saved(tmp_path / "out", person="id", link=True), "dcat")
+    from rdflib import DCAT, DCTERMS, RDF, XSD, Literal, Namespace, URIRef
+
+    spdx, health = Namespace("http://spdx.org/rdf/terms#"), Namespace("http://healthdataportal.eu/ns/health#")
+    dataset = graph.value(predicate=RDF.type, object=DCAT.Dataset)
+    assert dataset == URIRef("https://example.org/visits")
+    assert graph.value(dataset, DCTERMS.title)
+    assert graph.value(dataset, DCTERMS.description)
+    assert graph.value(dataset, DCTERMS.issued) == Literal("2025-01-02", datatype=XSD.date)
+    counts = {"numberOfRecords": 40, "numberOfUniqueIndividuals": 20}
+    for name, count in counts.items():
+        assert graph.value(dataset, health[name]) == Literal(count, datatype=XSD.nonNegativeInteger)
+    files = list(graph.objects(dataset, DCAT.distribution))
+    assert len(files) == len(json.loads((tmp_path / "out/certificate.json").read_text())["output"]["files"])
+    for file in files:
+        assert graph.value(file, DCAT.accessURL) == dataset
+        assert "iana.org" in graph.value(file, DCAT.mediaType)
+        checksum = graph.value(file, spdx.checksum)
+        assert graph.value(checksum, spdx.algorithm) == spdx.checksumAlgorithm_sha256
+        assert graph.value(checksum, spdx.checksumValue).datatype == XSD.hexBinary
+
+
+def test_prov_connects_the_files_with_an_activity_of_an_agent(tmp_path: Path) -> None:
+    graph = described(saved(tmp_path / "out", direct_identifiers=["id"]), "prov")
+    from rdflib import PROV, RDF
+
+    activity = graph.value(predicate=RDF.type, object=PROV.Activity)
+    original = graph.value(activity, PROV.used)
+    assert (graph.value(activity, PROV.wasAssociatedWith), RDF.type, PROV.SoftwareAgent) in graph
+    entities = set(graph.subjects(RDF.type, PROV.Entity))
+    assert len(entities) == 2
+    (file,) = entities - {original}
+    assert graph.value(file, PROV.wasGeneratedBy) == activity
+    assert graph.value(file, PROV.wasDerivedFrom) == original

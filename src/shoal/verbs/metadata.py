@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +22,12 @@ __all__ = ["metadata"]
 _CROISSANT_TERMS = (
     *("citeAs", "column", "extract", "field", "fileProperty", "fileObject", "fileSet", "format", "includes"),
     *("isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex", "repeated"),
-    *("replace", "separator", "source", "subField", "transform"),
+    *("equivalentProperty", "replace", "samplingRate", "separator", "source", "subField", "transform"),
 )
 """The terms of Croissant 1.0 that its context maps to names of its own."""
+_MEDIA_TYPES = "https://www.iana.org/assignments/media-types/"
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+"""A date that needs no interpretation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +125,7 @@ def _croissant(release: PublicRelease) -> dict[str, Any]:
             "@vocab": "https://schema.org/",
             "sc": "https://schema.org/",
             "cr": "http://mlcommons.org/croissant/",
+            "rai": "http://mlcommons.org/croissant/RAI/",
             "dct": "http://purl.org/dc/terms/",
             "conformsTo": "dct:conformsTo",
             "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
@@ -185,10 +190,10 @@ def _dcat(release: PublicRelease) -> dict[str, Any]:
         "dct:title": release.title,
         "dct:description": release.description,
         **({"dct:license": {"@id": release.license}} if release.license else {}),
-        **({"dct:issued": about["date"]} if about.get("date") else {}),
+        **({"dct:issued": _typed("date", about["date"])} if _DAY.fullmatch(about.get("date", "")) else {}),
         **({"dct:publisher": _organization("foaf:Agent", "foaf:name", release)} if about.get("institution") else {}),
         **{
-            f"healthdcatap:{name}": {"@type": "xsd:nonNegativeInteger", "@value": str(count)}
+            f"healthdcatap:{name}": _typed("nonNegativeInteger", str(count))
             for name, count in counts.items()
             if count is not None
         },
@@ -196,11 +201,14 @@ def _dcat(release: PublicRelease) -> dict[str, Any]:
             {
                 "@type": "dcat:Distribution",
                 "dct:title": name,
-                "dcat:mediaType": FORMATS.get(Path(name).suffix[1:], "application/octet-stream"),
+                **({"dcat:accessURL": {"@id": release.url}} if release.url else {}),
+                "dcat:mediaType": {
+                    "@id": _MEDIA_TYPES + FORMATS.get(Path(name).suffix[1:], "application/octet-stream")
+                },
                 "spdx:checksum": {
                     "@type": "spdx:Checksum",
                     "spdx:algorithm": {"@id": "spdx:checksumAlgorithm_sha256"},
-                    "spdx:checksumValue": facts["sha256"],
+                    "spdx:checksumValue": _typed("hexBinary", facts["sha256"]),
                 },
             }
             for name, facts in release.files.items()
@@ -235,6 +243,11 @@ def _prov(release: PublicRelease) -> dict[str, Any]:
     ]
     vocabularies = {"prov": "http://www.w3.org/ns/prov#", "rdfs": "http://www.w3.org/2000/01/rdf-schema#"}
     return {"@context": vocabularies, "@graph": [made, *files]}
+
+
+def _typed(kind: str, value: str) -> dict[str, str]:
+    """Return a literal with a type of XML Schema."""
+    return {"@type": f"xsd:{kind}", "@value": value}
 
 
 def _organization(kind: str, term: str, release: PublicRelease) -> dict[str, str]:
