@@ -672,7 +672,7 @@ def test_an_officer_reviews_the_release_of_somebody_else(opened, tmp_path):
     page.get_by_label("Valid until").fill("2028-01-31")
     page.get_by_label("Reviewed by").fill("A. Officer")
     opened.press("Keep the decision")
-    opened.picture("10-review", document=False)
+    opened.picture("10-review")
     opened.accessible()
     with page.expect_popup() as document:
         page.get_by_role("link", name="Open the document to print it").click()
