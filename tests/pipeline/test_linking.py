@@ -276,3 +276,13 @@ def test_values_that_linked_persons_do_not_share_raise_nothing() -> None:
 def test_linked_rows_with_a_number_of_rows_are_refused() -> None:
     with pytest.raises(ParameterError, match="Leave out link=True or rows_per_person=2"):
         shoal.Request(quasi_identifiers=["age"], person="id", link=True, rows_per_person=2, k=2)
+
+
+@pytest.mark.parametrize("algorithm", ["tds", "full-domain"])
+@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+def test_algorithms_that_choose_levels_link_rows(algorithm: str, recoding: str) -> None:
+    request: dict[str, Any] = {**ROLES, "link": True, "k": 2, "seed": 1}
+    release = shoal.anonymize(visits(3, 8), **request, algorithm=algorithm, recoding=recoding)
+    assert release.certificate.achieved["k"] >= 2
+    with pytest.raises(UnsupportedError, match="neither weights nor limits"):
+        shoal.anonymize(visits(3, 8), **request, algorithm=algorithm, recoding=recoding, weights={"age": 2})
