@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
+import shlex
 
 import pytest
+from click.testing import CliRunner
 from tests.studio.conftest import SECRET
 
 import shoal
 from shoal._core.words import percent
 from shoal.attacks import homogeneity_attack
+from shoal.cli.main import app
 
 
 @pytest.fixture
@@ -55,6 +60,27 @@ def test_a_release_is_recounted_attacked_and_decided_on(browser, published):
         assert shown in german, shown
     assert "Eine Veröffentlichung prüfen" in browser.look("/review").text
     assert "attachment" in browser.client.get("/review/document?download").headers["content-disposition"]
+
+
+@pytest.mark.parametrize("original", ["", "patients.csv"])
+def test_what_stands_beside_the_review_makes_the_same_document(browser, published, monkeypatch, original):
+    browser.send("/review", {"source": "theirs"})
+    browser.send("/review/attack", {"original": original})
+    page = browser.send("/review/decision", {"decision": "approved", "reviewed_by": "A. O'Fficer"}).text
+    shown = {name: html.unescape(text) for name, text in re.findall(r'data-same="(\w+)">(.*?)</code>', page, re.DOTALL)}
+    home = published.parent
+    monkeypatch.chdir(home)
+    for line in shown["command"].replace("\\\n", " ").splitlines():
+        told = CliRunner().invoke(app, shlex.split(line)[1:])
+        assert told.exit_code == 0, told.stderr
+    (home / "release.toml").write_text(shown["spec"])
+    told = CliRunner().invoke(app, ["audit", "theirs", "--spec", "release.toml", "-o", "of-spec.html"])
+    assert told.exit_code == 0, told.stderr
+    exec(shown["python"], {})
+    for file in ("review/report.html", "of-spec.html", "review.html"):
+        document = (home / file).read_text()
+        assert "A. O&#39;Fficer" in document, file
+        assert ("What attacks on the release found" in document) == (file != "of-spec.html"), file
 
 
 def test_one_table_without_a_certificate_needs_roles(browser, published):
