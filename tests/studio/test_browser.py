@@ -79,7 +79,11 @@ class Opened:
             root = "document.documentElement"
             self.page.wait_for_function(f"window.innerWidth === {width}")  # a busy browser takes a while to lay it out
             self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-            assert self.page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), f"{name} at {width}"
+            wide = (
+                "[...document.querySelectorAll('main *')].filter(one => one.getBoundingClientRect().right > innerWidth)"
+            )
+            cut = self.page.evaluate(f"{wide}.slice(0, 5).map(one => one.outerHTML.slice(0, 200))")
+            assert self.page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), f"{name} at {width}: {cut}"
             for scheme in ("light", "dark") if PICTURES else ():
                 self.page.emulate_media(color_scheme=scheme)
                 self.page.screenshot(path=Path(PICTURES) / f"{name}-{width}-{scheme}.png", full_page=True)
@@ -691,6 +695,46 @@ def test_an_officer_reviews_the_release_of_somebody_else(opened, tmp_path):
         sheet.screenshot(path=Path(PICTURES) / "10-document.png", full_page=True)
     sheet.close()
     assert opened.said == []
+
+
+def test_screens_in_german_with_everything_unfolded(opened):
+    """Words of another language are longer, and the persons of one table have their records in a second one."""
+    pytest.importorskip("babel")
+    (opened.home / "visits.csv").write_text("Name,Ward\nPerson 1,eyes\n")
+    page = opened.page
+    opened.press("Deutsch")
+    opened.screen("Welche Tabelle möchten Sie veröffentlichen?")
+    page.set_input_files("#file", opened.home / "hospital.csv")
+    opened.screen("Wer ist hier eine Person?")
+    _look_unfolded(opened, "de-persons")
+    opened.press("Jeder Datensatz ist eine andere Person, da bin ich sicher")
+    opened.screen("Wer könnte was wissen?")
+    _look_unfolded(opened, "de-columns")
+    opened.press("Das stimmt so: das Risiko zeigen")
+    for path, heading in (
+        ("risk", "Wie leicht werden Datensätze jetzt gefunden?"),
+        ("goal", "Für wen ist es, und wie sicher muss es sein?"),
+        ("coarser", "Spalten zuerst gröber machen"),
+        ("shape?column=0", "Wie darf Born gröber werden?"),
+        ("compare", "Was kostet mehr Schutz?"),
+    ):
+        opened.screen("Wie leicht") if path == "risk" else page.goto(f"{page.url.rpartition('/')[0]}/{path}")
+        opened.screen(heading)
+        _look_unfolded(opened, f"de-{path.partition('?')[0]}")
+    # A wrong word of a folded part is shown where it was typed.
+    page.goto(f"{page.url.rpartition('/')[0]}/goal")
+    page.locator("details.more summary").first.click()
+    page.fill("#weight-0", "viel")
+    opened.press("Diese Zahlen verwenden")
+    assert page.locator("#weight-0[aria-invalid=true]").is_visible()
+    assert page.locator("#refused").is_visible()
+
+
+def _look_unfolded(opened: Opened, name: str) -> None:
+    """Unfold all parts of a screen, and check its width and its accessibility."""
+    opened.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    opened.picture(name, document=False)
+    opened.accessible()
 
 
 def test_by_keyboard_alone(opened):

@@ -153,3 +153,4 @@ def test_the_card_that_was_taken_and_the_reasons_for_roles_are_in_the_private_re
         assert shown in own, shown
         assert shown not in (home / "made/report.html").read_text()
     assert browser.studio.plan.report == words
+    assert "columns" not in Plan().content()

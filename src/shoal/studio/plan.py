@@ -155,7 +155,7 @@ class Plan:
         columns = {key: names for role, key in _ROLE_KEYS.items() if (names := self.names_of(role))}
         quasi = self.names_of("quasi_identifier")
         # Sets and numbers of other columns are outdated. Without them all are known, which is stricter.
-        if {name for text in self.sets for name in read_set(text)[0]} == {*quasi}:
+        if self.sets and {name for text in self.sets for name in read_set(text)[0]} == {*quasi}:
             columns["qi_sets"] = [*self.sets]
         content: dict[str, Any] = {"input": self.shown if source is None else source}
         content |= self._reading
