@@ -21,6 +21,38 @@ def test_the_readme_is_short_and_its_pictures_are_there() -> None:
     assert len(re.findall(r'alt="[^"]{20,}"', text)) == 2, "pictures have a description"
 
 
+def headings(page: Path) -> set[str]:
+    """The anchors of a page: its headings as GitHub and the site name them, and named places."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    named = re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles} | set(named)
+
+
+def test_links_into_pages_lead_to_a_heading() -> None:
+    pages = [HOME / "README.md", HOME / "SECURITY.md", HOME / "CONTRIBUTING.md", *(HOME / "docs").rglob("*.md")]
+    links = [
+        (page, *link.split("#"))
+        for page in pages
+        for link in re.findall(r"\]\(((?!https?:)[^)\s]*\.md#[^)\s]+|#[^)\s]+)\)", page.read_text("utf-8"))
+    ]
+    assert len(links) > 5
+    wrong = [
+        f"{page.relative_to(HOME)}: {target}#{anchor}"
+        for page, target, anchor in links
+        if anchor not in headings(page.parent / target if target else page)
+    ]
+    assert wrong == []
+
+
+def test_who_knows_arx_finds_their_words_from_the_readme() -> None:
+    text = (HOME / "README.md").read_text("utf-8")
+    (page,) = re.findall(r"You know ARX[^\n]*\]\(([^)]+)\)", text)
+    words = (HOME / page).read_text("utf-8")
+    for word in ("Identifying", "Sensitive", "Insensitive", "Suppression limit", "Attribute weights"):
+        assert word.lower() in words.lower(), word
+
+
 @pytest.mark.parametrize("name", ["groups.svg", "groups-narrow.svg"])
 def test_the_picture_of_six_patients_is_a_release(name: str) -> None:
     picture = (HOME / "docs/_static" / name).read_text("utf-8")

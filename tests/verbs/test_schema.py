@@ -95,6 +95,23 @@ def test_spec_files_are_completed_and_checked() -> None:
         assert not validator.is_valid(wrong), wrong
 
 
+def test_the_proposal_of_inspect_is_a_spec_file_of_the_schema(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from shoal.cli.main import app
+
+    rows = [
+        f"{100 + row};{row % 28 + 1:02}.03.19{50 + row % 40};{row},5;{'k.A.' if row == 7 else 60 + row}\n"
+        for row in range(80)
+    ]
+    (tmp_path / "in.csv").write_bytes("".join(["Fallnr;Geburtsdatum;Größe;Gewicht\n", *rows]).encode("cp1252"))
+    done = CliRunner().invoke(app, ["inspect", str(tmp_path / "in.csv"), "--spec-out", str(tmp_path / "spec.toml")])
+    assert done.exit_code == 0, done.output
+    proposed = tomllib.loads((tmp_path / "spec.toml").read_text("utf-8"))
+    assert proposed["decimal"] == ","
+    strict("spec").validate(proposed)
+
+
 def test_the_command_prints_each() -> None:
     from click.testing import CliRunner
 
