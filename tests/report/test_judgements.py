@@ -85,3 +85,15 @@ def test_an_audit_shows_attacks_and_a_decision(table: Path, tmp_path: Path) -> N
     ):
         assert shown in page, shown
     assert SECRET not in page
+
+
+def test_an_audit_of_persons_says_what_is_inferred_of_a_person(tmp_path: Path) -> None:
+    visits = pl.DataFrame({"who": [*"aabbccdd"], "town": ["x"] * 8, "s": [*"uvuvwuwu"]})
+    visits.write_csv(tmp_path / "visits.csv")
+    words = ["audit", str(tmp_path / "visits.csv"), "--qi", "town", "--sensitive", "s", "--person", "who"]
+    told = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "page.html")])
+    assert told.exit_code == 0, told.stderr
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Persons are counted, identified by who." in page
+    assert "A person has a value in some record with a probability of at most" in page
+    assert "The most common value of a group" not in page

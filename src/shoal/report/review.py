@@ -123,12 +123,16 @@ def _describe_threats(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, A
     single = single or _("{share} of the records have quasi-identifiers of their own")
     linked = _("a link by all quasi-identifiers is right with a probability of at most {highest}, {average} on average")
     confidence = _find_confidence(facts)
+    # A person may have several values, so what counts is one of them in any record.
+    guessed = {
+        "records": _("the most common value of a group is right with a probability of at most {share}"),
+        "persons": _("a person has a value in some record with a probability of at most {share}"),
+        "bundles": _("a person has a value in some record with a probability of at most {share}"),
+    }[whose]
     inferred = (
         _("not bounded by the groups: no sensitive column was measured")
         if confidence is None
-        else _("the most common value of a group is right with a probability of at most {share}").format(
-            share=percent(confidence)
-        )
+        else guessed.format(share=percent(confidence))
     )
     of_groups = (
         single.format(share=percent(alone)),
