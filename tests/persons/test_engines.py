@@ -182,6 +182,29 @@ def test_other_verbs_take_persons() -> None:
     assert tuned.certificate.persons[0]["largest_share"] <= 0.2
 
 
+def test_steps_of_scikit_learn_protect_persons() -> None:
+    data = sixty()
+    step = shoal.sklearn.Anonymizer(sensitive="disease", k=5, protect_transformed=True, options={"person": "patient"})
+    made = step.fit_transform(data)
+    assert made.columns == ["age_low", "age_high", "zip", "disease"]
+    assert step.release_.certificate.persons[0]["largest_share"] <= 0.2
+    assert step.transform(data).height == 300
+    # Five records of each of fewer than five persons.
+    with pytest.raises(shoal.errors.InfeasibleError):
+        step.transform(data[:20])
+    with pytest.raises(shoal.errors.DataError, match="rows_per_person"):
+        step.set_params(options={"person": "patient", "rows_per_person": 1}).fit_transform(data)
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_what_a_release_shows_of_itself_counts_persons(link: bool) -> None:
+    release = shoal.anonymize(sixty(), **ASKED, k=5, link=link, seed=1)
+    achieved = release.certificate.achieved
+    k = achieved["linked"]["k"] if link else release.certificate.persons[0]["k"]
+    assert f" k={k}, " in repr(release)
+    assert k < achieved["k"]
+
+
 def test_plans_protect_persons(tmp_path: Path) -> None:
     made = shoal.anonymize(sixty(), **ASKED, k=5)
     made.save(tmp_path / "out")

@@ -303,7 +303,10 @@ class Release(VerifiedTable):
 
     def __repr__(self) -> str:
         achieved = self.certificate.achieved
+        # If persons have several rows, k counts persons.
+        counted = [achieved["linked"]] if "linked" in achieved else self.certificate.persons or [achieved]
+        k = min(figures["k"] for figures in counted)
         return (
             f"Release(rows={self.store.height}, columns={len(self.store.types)}, "
-            f"algorithm={self.certificate.algorithm!r}, k={achieved['k']}, stars={self.certificate.cost.stars})"
+            f"algorithm={self.certificate.algorithm!r}, k={k}, stars={self.certificate.cost.stars})"
         )

@@ -59,8 +59,8 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
         Whether the rows passed to `transform` become a release of their own that satisfies the same models. Rows of
         groups that fail are suppressed or refused (`misfits`).
     options : mapping of str to object, optional
-        Further options of `shoal.anonymize`, such as `{"recoding": "generalization", "seed": 1}`. The row order is
-        always kept.
+        Further options of `shoal.anonymize`, such as `{"recoding": "generalization", "seed": 1}`, or
+        `{"person": "patient"}` if persons have several rows. The row order is always kept.
 
     Attributes
     ----------
@@ -149,8 +149,10 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
         if known is None:
             sensitive = [self.sensitive] if isinstance(self.sensitive, str) else list(self.sensitive or ())
             others = [] if self.insensitive == "rest" else [self.insensitive, *self.insensitive]
-            dropped = (self.options or {}).get("direct_identifiers", ())
-            known = [name for name in names if name not in (*sensitive, *others, *dropped)]
+            for role in ("direct_identifiers", "person", "units"):
+                given = (self.options or {}).get(role) or ()
+                others += [given] if isinstance(given, str) else given
+            known = [name for name in names if name not in (*sensitive, *others)]
         self.release_: Release = anonymize(
             frame,
             quasi_identifiers=known,
@@ -197,7 +199,7 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
         if len(shown) != len(given):
             raise DataError(
                 f"{len(given) - len(shown)} row(s) are not published, but later steps need all rows: leave out "
-                "missing_sensitive='drop', and drop rows before the pipeline."
+                "missing_sensitive='drop' and rows_per_person, and drop rows before the pipeline."
             )
         # The output has the type and the index of the input.
         if isinstance(given, np.ndarray):
