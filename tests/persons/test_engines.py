@@ -113,7 +113,7 @@ def test_public_files_do_not_depend_on_whose_the_rows_are(models: list[Any], alg
             continue
         table = pl.DataFrame({"q": [1, 1, 2, 2, 3, 3], "s": list("xyxyxy"), "id": owners})
         found.add(table, quasi_identifiers=["q"], person="id", privacy=models, algorithm=algorithm)
-    assert found.check() > 100
+    assert found.check() > 60
 
 
 @pytest.mark.parametrize("models", [[shoal.KAnonymity(2)], [shoal.KAnonymity(2), shoal.LDiversity(2)]], ids=repr)
