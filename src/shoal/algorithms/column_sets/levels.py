@@ -105,7 +105,8 @@ class SetGeneralization(Algorithm):
         # Other models remove groups greedily, which proves nothing; the fact is about all levels and plain losses.
         if all(one.k is not None for one in judge.sets) and not problem.preferences:
             facts |= {"bound_of_whole_records": task.value(best.bound), "bound_is_reached": best.proven}
-            promise = Fact("sets_by_levels", found=facts["value"], bound=facts["bound_of_whole_records"])
+            if best.bound > 0 or best.proven:
+                promise = Fact("sets_by_levels", found=facts["value"], bound=facts["bound_of_whole_records"])
         return _group(task.lattice, node, stars, problem.table, Guarantee(promise=promise), facts)
 
 
@@ -215,7 +216,7 @@ def _star_cells(problem: Problem, task: Task, node: Node, until: float) -> tuple
         stars = (found.least > 0)[found.groups]
         return _loss(task, place, stars, problem.table), stars
 
-    # The values themselves are a start, too: then the result loses no more than suppression.
+    # The values themselves are a start, too, as in suppression.
     lost, node = min((at(place, quick)[0], place) for place in (node, task.lattice.bottom))
     while time.perf_counter() < until:
         below = [(*node[:a], node[a] - 1, *node[a + 1 :]) for a in range(len(node)) if node[a] > task.lattice.bottom[a]]
