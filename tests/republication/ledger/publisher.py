@@ -103,6 +103,8 @@ def publish(order: dict[str, Any]) -> dict[str, Any]:
     die_at(order.get("point", ""), order.get("signal", "SIGKILL"))
     try:
         ledger = shoal.Ledger(order["url"], key=order["key"], wait=order.get("wait", 30))
+        if "erase" in order:
+            return {"erased": ledger.series("admissions").erase(order["erase"])}
         made = ledger.series("admissions").publish(order["table"], order["output"])
     except shoal.errors.ShoalError as error:
         return {"error": type(error).__name__, "message": str(error)}
