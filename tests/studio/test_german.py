@@ -19,8 +19,6 @@ TEMPLATES = Path(shoal.studio.__file__).parent / "templates"
 STILL_ENGLISH = {
     *(
         "attack",
-        "publish",
-        "release",
         "series",
     ),
 }
@@ -63,10 +61,23 @@ def test_an_unknown_language_is_refused(browser: Browser) -> None:
 def test_headings_and_buttons_of_translated_screens_are_german(browser: Browser) -> None:
     browser.decided()
     browser.send("/shape", {"column": "0", "do": "propose", "how": "quantiles", "parts": "4"})
+    browser.send("/publish", {"folder": "made"})
     browser.send("/compare", {"k": "3,5", "l": ""})
     browser.send("/language", {"language": "de", "back": "open"})
     english = re.compile(r"\b(?:the|of|and|with|that|you|is|it|this|which|for)\b")
-    for path in ("/", "/persons", "/columns", "/risk", "/goal", "/coarser", "/compare", "/shape?column=0", "/history"):
+    for path in (
+        "/",
+        "/persons",
+        "/columns",
+        "/risk",
+        "/goal",
+        "/coarser",
+        "/compare",
+        "/shape?column=0",
+        "/publish",
+        "/release",
+        "/history",
+    ):
         # Explanations on request quote the English title of a reference.
         text = re.sub(r"<span popover.*?</span>", "", browser.look(path).text, flags=re.DOTALL)
         shown = re.findall(r"<(h1|h2|h3|button|dt|th|label|summary)\b[^>]*>(.*?)</\1>", text, re.DOTALL)

@@ -235,15 +235,22 @@ EXPLAINED: Mapping[str, Explained] = {
     "changed": Explained(
         title="New and gone", meaning="People who were not in the release before, and people of it who are not in this."
     ),
-    "before_values": Explained(title="Before", meaning="How many different values the column had in your table."),
-    "after_values": Explained(
-        title="After", meaning="How many different entries the column has in the release: values, ranges, sets, stars."
+    "before_values": Explained(
+        title=marked("Before"), meaning=marked("How many different values the column had in your table.")
     ),
-    "stars": Explained(title="Stars", meaning="The share of the cells of the column that are hidden altogether."),
+    "after_values": Explained(
+        title=marked("After"),
+        meaning=marked("How many different entries the column has in the release: values, ranges, sets, stars."),
+    ),
+    "stars": Explained(
+        title=marked("Stars"), meaning=marked("The share of the cells of the column that are hidden altogether.")
+    ),
     "spread": Explained(
-        title="How the values are spread",
-        meaning="The share of the records with each value, or range of values: above in your table, below as the "
-        "release tells it. A range or a set counts for its values in equal parts; of stars nothing is assumed.",
+        title=marked("How the values are spread"),
+        meaning=marked(
+            "The share of the records with each value, or range of values: above in your table, below as the release"
+            " tells it. A range or a set counts for its values in equal parts; of stars nothing is assumed."
+        ),
     ),
     "algorithm": Explained(
         title=marked("Algorithm"),
@@ -317,21 +324,26 @@ EXPLAINED: Mapping[str, Explained] = {
         ),
     ),
     "achieved": Explained(
-        title="Achieved",
-        meaning="What was counted in the published cells, by code that shares nothing with what made them. It is at "
-        "least as good as what was asked for, or there would be no release.",
+        title=marked("Achieved"),
+        meaning=marked(
+            "What was counted in the published cells, by code that shares nothing with what made them. It is at "
+            "least as good as what was asked for, or there would be no release."
+        ),
     ),
     "smallest": Explained(
-        title="Smallest group",
-        meaning="The fewest records of the published table that agree on everything that others may know.",
+        title=marked("Smallest group"),
+        meaning=marked("The fewest records of the published table that agree on everything that others may know."),
     ),
     "smallest_persons": Explained(
-        title="Smallest group, in persons",
-        meaning="The fewest persons whose published records agree on everything that others may know. This depends on "
-        "whose the records are, so that it is for you alone.",
+        title=marked("Smallest group, in persons"),
+        meaning=marked(
+            "The fewest persons whose published records agree on everything that others may know. This depends on "
+            "whose the records are, so that it is for you alone."
+        ),
     ),
     "persons_published": Explained(
-        title="Persons", meaning="The persons with a record in the release, and how many records of them it has."
+        title=marked("Persons"),
+        meaning=marked("The persons with a record in the release, and how many records of them it has."),
     ),
     "groups": Explained(
         title=marked("Groups"), meaning=marked("How many groups of records that look the same the published table has.")

@@ -212,17 +212,17 @@ PROPOSALS = (
 """The kinds of hierarchies that the studio can propose."""
 
 FILES: Mapping[str, str] = {
-    "report.html": "for the board and for readers",
-    "certificate.json": "what was asked for and achieved, for programs",
-    "report.json": "the facts of the report, for programs",
-    "plan.json": "which published form each value became, for new rows",
-    "salt.txt": "the key that shows which table it was",
+    "report.html": marked("for the board and for readers"),
+    "certificate.json": marked("what was asked for and achieved, for programs"),
+    "report.json": marked("the facts of the report, for programs"),
+    "plan.json": marked("which published form each value became, for new rows"),
+    "salt.txt": marked("the key that shows which table it was"),
 }
 """Descriptions of the files of a release, except the table."""
 
 CONCERNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
-        "What may still be learned about persons",
+        marked("What may still be learned about persons"),
         (
             *(
                 "certain_match",
@@ -237,8 +237,8 @@ CONCERNS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "values_read_alike",
         ),
     ),
-    ("What analysts lose", ("mostly_stars", "many_stars", "much_lost")),
-    ("How the table is read", ()),
+    (marked("What analysts lose"), ("mostly_stars", "many_stars", "much_lost")),
+    (marked("How the table is read"), ()),
 )
 """Groups of warnings about a release, the most serious first: title, and kinds of warnings; the last has all others."""
 
