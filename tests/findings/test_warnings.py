@@ -361,3 +361,12 @@ def test_values_within_lists(cells: str, l: int | None, code: str) -> None:
         shoal.attacks.homogeneity_attack(made).sentences()
     )
     assert code not in [one.code for one in shoal.anonymize(frame, **request).warnings]
+
+
+def test_a_column_of_numbers_with_a_code_is_to_be_replaced_before_it_is_coarsened() -> None:
+    numbers = [f"{weight},5" for weight in range(50, 99)]
+    found = how_to_coarsen(pl.Series([*numbers, "Zyzzyva"]), "weight", recoding="generalization")
+    assert english(found).startswith("replace_values={'weight': {'TEXT': None}}")
+    assert "Zyzzyva" not in repr(found)
+    few = how_to_coarsen(pl.Series([*numbers[:9], "a", "b", "c"]), "weight", recoding="generalization")
+    assert "replace" not in str(few)

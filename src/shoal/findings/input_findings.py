@@ -46,6 +46,10 @@ __all__ = [
 _ONE_EACH = frozenset(("unique number", "medical record", "social security", "health plan", "email", "account"))
 """Kinds of identifiers of which a person has one each, as `detect_identifiers` names them."""
 
+_NUMBER = r"^\s*[+-]?\d[\d.,' ]*$"
+"""The text of a number, in any written form."""
+_NUMERIC = 0.8
+"""Share of the values that are numbers if the others are exceptions."""
 _LOOKED_AT = 20_000
 """Number of rows from which the kind of a column is detected."""
 
@@ -324,6 +328,12 @@ def how_to_coarsen(values: pl.Series, name: str, *, recoding: str) -> Suggestion
     fits = suggest_coarsening(values, name)
     if fits is not None:
         return Suggestion("coarsen", shlex.quote(f"{name}={fits.words}"), python=f"coarsen={{{name!r}: {fits.python}}}")
+    # A few texts, such as a code for missing values, keep a column of numbers from being one.
+    if values.dtype == pl.String and len(values) and _NUMERIC <= (values.str.contains(_NUMBER).mean() or 0) < 1:  # type: ignore[operator]
+        asked = Suggestion(
+            "replace_values", f"{shlex.quote(name)}=TEXT:", python=f"replace_values={{{name!r}: {{'TEXT': None}}}}"
+        )
+        return Fact("replace_text", asked=asked)
     # Without a fitting coarsening only a hierarchy helps, which needs generalization.
     tree = Suggestion("hierarchies", f"{shlex.quote(name)}=FILE", python=f"hierarchies={{{name!r}: 'FILE'}}")
     if recoding == "generalization":

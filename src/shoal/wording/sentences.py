@@ -276,6 +276,7 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
     "quasi_or_drop": marked("Make one of them a quasi-identifier, or drop it."),
     "stars": marked("{share:percent} of the records show a star for '{column}'."),
     "coarsen_first": marked("Make it coarser first, and more of it can stay: {coarser}."),
+    "replace_text": marked("{asked} (most of its values are numbers, TEXT is not)"),
     "coarsen_more": marked("Make it coarser still, or drop it ({drop})."),
     "with": marked("{one} with {other}"),
     "sets": marked(
