@@ -82,6 +82,19 @@ def test_distances_count_persons(privacy: Any, t: Any, beta: Any, tmp_path: Path
     assert ("differs by at most 25%" if beta is None else "at most 1 + 1 times the share of all persons") in said
 
 
+@pytest.mark.parametrize("algorithm", ["auto", "tp", "matching"])
+def test_distances_on_several_attributes_are_served_by_algorithms_that_know_one(algorithm: str) -> None:
+    """A distance implies an l on both attributes, which such algorithms do not serve: bundles are joined instead."""
+    table = visits(1, 30, diseases="abcde").with_columns(place=pl.col("disease").reverse())
+    models = [shoal.KAnonymity(2), shoal.BetaLikeness(0.2)]
+    asked = ROLES | {"sensitive": ["disease", "place"], "privacy": models}
+    release = shoal.anonymize(table, **asked, link=True, algorithm=algorithm, seed=1)
+    names = ["pseudonym", "age", "gender", "ward"]
+    for name in ("disease", "place"):
+        rows = [(row[0], row[1:4], row[4]) for row in release.data.select(*names, name).rows()]
+        assert is_linked_safe(rows, 2, 1, 1, Fraction(1, 5))
+
+
 def test_sixty_people_with_five_visits_are_protected(tmp_path: Path) -> None:
     table = visits(3, 60, diseases="abcdefghijklmnopqrstuvwxyz")
     release = shoal.anonymize(table, **ROLES, link=True, k=5, l=2, seed=1, output=tmp_path / "out")

@@ -99,7 +99,7 @@ def group_linked_rows(
     # The rows of each unit in their positions.
     order = np.lexsort((positions, units))
     starts = np.concatenate(([0], np.cumsum(strata.lengths)[:-1]))
-    needed = _requirement(problem, strata.limits)
+    needed = _requirement(problem, strata.limits, algorithm)
     # Each stratum is a table of wide records of its own.
     for length in np.unique(strata.lengths).tolist():
         members = np.flatnonzero(strata.lengths == length)
@@ -126,13 +126,16 @@ def group_linked_rows(
     )
 
 
-def _requirement(problem: Problem, limits: ShareLimits) -> Requirement:
+def _requirement(problem: Problem, limits: ShareLimits, algorithm: Algorithm) -> Requirement:
     """State what is required of groups of wide records: k, and the l that the limits imply for each value."""
     names = problem.table.schema.sensitive
-    models: list[GroupModel] = [KAnonymity(limits.least)]
+    alone = Requirement.of([KAnonymity(limits.least)], names)
     # The largest share that any value may have bounds the shares of all.
     if names and len(limits.highest):
         highest = max(Fraction(int(top), int(bottom)) for top, bottom in limits.highest)
         if 0 < highest <= Fraction(1, 2):
-            models.append(LDiversity(highest.denominator // highest.numerator))
-    return Requirement.of(models, names)
+            implied = LDiversity(highest.denominator // highest.numerator)
+            both = Requirement.of([*alone.models, implied], names)
+            # Distances imply an l on several attributes, which not all algorithms serve: then only joining ensures it.
+            return both if algorithm.unsupported(both) is None else alone
+    return alone
