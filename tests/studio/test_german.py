@@ -52,6 +52,15 @@ def test_the_switch_changes_the_frame_and_the_first_screen(browser: Browser) -> 
     assert "Which table do you want to publish?" in english.text
 
 
+def test_the_language_of_the_browser_is_taken_until_one_is_chosen(browser: Browser) -> None:
+    browser.enter()
+    for asked, language in (("de-AT,de;q=0.9,en;q=0.8", "de"), ("fr,DE", "de"), ("en-US,de", "en"), ("fr", "en")):
+        page = browser.client.get("/", headers={"accept-language": asked}).text
+        assert f'<html lang="{language}">' in page, asked
+    browser.send("/language", {"language": "en", "back": "open"})
+    assert '<html lang="en">' in browser.client.get("/", headers={"accept-language": "de"}).text
+
+
 def test_an_unknown_language_is_refused(browser: Browser) -> None:
     browser.enter()
     assert browser.send("/language", {"language": "../xx", "back": "open"}).status_code == 422

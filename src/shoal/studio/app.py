@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -12,10 +13,11 @@ from urllib.parse import parse_qsl
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from shoal._core.language import use_language
+from shoal._core.language import languages, use_language
 from shoal.errors import ShoalError, place_of
 from shoal.studio import (
     attack_screen,
@@ -148,7 +150,7 @@ def application(studio: Studio) -> Starlette:
 
 
 class _InLanguage:
-    """ASGI middleware that answers each request in the language of the studio."""
+    """ASGI middleware that answers each request in the chosen language; until one is chosen, in the browser's."""
 
     def __init__(self, app: ASGIApp, studio: Studio) -> None:
         self._app = app
@@ -156,8 +158,16 @@ class _InLanguage:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        with use_language(self._studio.language):
+        with use_language(self._studio.language or _preferred_language(Headers(raw=scope.get("headers", [])))):
             await self._app(scope, receive, send)
+
+
+def _preferred_language(headers: Headers) -> str:
+    """Return the first language of a browser that the studio has; English, as an empty string, if it has none."""
+    # Browsers list the preferred language first; catalogues are read by Babel only.
+    asked = (one.strip()[:2].casefold() for one in headers.get("accept-language", "").split(","))
+    known = languages() if find_spec("babel") else ()
+    return next((one for one in asked if one in known), "")
 
 
 @dataclass(frozen=True, kw_only=True)
