@@ -13,6 +13,7 @@ from shoal._core.facts import Fact
 from shoal._core.progress import silent
 from shoal._core.threads import start_in_thread
 from shoal.algorithms import least_losses, loss_bound, lower_bound, lower_bound_of_sets
+from shoal.algorithms.bounds.loss import loss_of_steps
 from shoal.algorithms.linked.bound import fewest_lost_cells, fewest_stars_of_bundles
 from shoal.errors import InternalError
 from shoal.pipeline.linking import encode_values
@@ -117,4 +118,8 @@ def _compute_bounds(recoded: RecodedTable, problem: Problem, losses: Callable[[]
     # recoded together in all columns.
     if prepared.encoded.coarsened or (requirement.sets and recoding.method == "generalization"):
         return ReleaseBounds(bound, None)
-    return ReleaseBounds(bound, loss_bound(problem, bound, guarantee, found=losses), lost)
+    loss = loss_bound(problem, bound, guarantee, found=losses)
+    if bound.why == Fact("bundles"):
+        # Persons that publish their rows together lose more cells than single rows do.
+        loss = max(loss, loss_of_steps(problem, bound), key=lambda one: one.gcp)
+    return ReleaseBounds(bound, loss, lost)

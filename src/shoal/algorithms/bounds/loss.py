@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Guarantee, Problem
     from shoal.algorithms.bounds.stars import LowerBound
 
-__all__ = ["LeastLosses", "LossBound", "least_losses", "loss_bound"]
+__all__ = ["LeastLosses", "LossBound", "least_losses", "loss_bound", "loss_of_steps"]
 
 _WIDEST = 16
 """Largest number of near classes to find for each class."""
@@ -135,6 +135,21 @@ def loss_bound(
     if priced is None or priced <= least:
         return LossBound(gcp=least, why=why)
     return LossBound(gcp=priced, why=Fact("priced_cells"))
+
+
+def loss_of_steps(problem: Problem, stars: LowerBound) -> LossBound:
+    """Compute a lower bound on the loss from one on recoded cells: each loses the smallest step of any attribute.
+
+    Parameters
+    ----------
+    problem, stars
+        As for `loss_bound`.
+    """
+    table = problem.table
+    steps = LossTable.of(problem, table.classes.order[:1]).steps
+    cells = table.people * len(table.quasi_identifiers)
+    least = float(steps.min(initial=1.0)) * stars.stars
+    return LossBound(gcp=max(round_bound_down(least), 0.0) / max(cells, 1), why=stars.why)
 
 
 def _sum_of_radii(problem: Problem) -> tuple[float, bool]:
