@@ -13,17 +13,16 @@ References
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from shoal._core.facts import Fact
 from shoal._core.progress import silent
-from shoal._core.validation import Integer, RationalIn, parameter
-from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition
+from shoal._core.validation import Integer, parameter
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.column_sets.column_sets import HEURISTIC, SetSuppression, number_columns
 from shoal.algorithms.column_sets.cover import Cells, KnownSet, find_failing_rows
 from shoal.algorithms.common.compiled import populations_of
@@ -36,7 +35,6 @@ from shoal.recoding import STAR_LEVEL, rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from numbers import Real
 
     from numpy.typing import NDArray
 
@@ -46,8 +44,10 @@ if TYPE_CHECKING:
 
 __all__ = ["SetGeneralization"]
 
-_SHARE_OF_LEVELS = 2
-"""The search for levels may take one part in this many of the time."""
+_WORK_OF_LEVELS = 1_000_000_000
+"""Number of codes that the search for levels may read: ten seconds or so."""
+_WORK_OF_STARS = 300_000_000
+"""Number of codes for whose rows stars may be searched at other levels: ten seconds or so."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,9 @@ class SetGeneralization(Algorithm):
 
     Parameters
     ----------
-    time_limit : number, default 20
-        Seconds, > 0, after which the best levels so far are published.
     most_nodes : int, default 20,000
-        Nodes that may be evaluated, at least 1.
+        Nodes that may be evaluated, at least 1; fewer in large tables or for many sets, so that the search takes
+        seconds and is the same on every machine.
 
     Notes
     -----
@@ -68,9 +67,6 @@ class SetGeneralization(Algorithm):
     levels and, as long as that loses less, at lower ones.
     """
 
-    time_limit: Real | float = field(
-        default=20, metadata=parameter(RationalIn(low=Fraction(0), low_included=False), **TIME_LIMIT)
-    )
     most_nodes: int = field(default=20_000, metadata=parameter(Integer(low=1), "Nodes that may be evaluated."))
     name: ClassVar[str] = "column-sets-levels"
     """Name of the algorithm in certificates."""
@@ -82,18 +78,18 @@ class SetGeneralization(Algorithm):
 
     def group_rows(self, problem: Problem) -> Partition:
         """Find the levels and the stars. See `Algorithm.partition`."""
-        began = time.perf_counter()
-        until = began + float(self.time_limit)
         # The lattice, its classes and its costs; the sets judge the classes.
         alone = replace(problem, requirement=Requirement.of(KAnonymity(1), ()))
         task = Task.of(alone, "gcp")
         judge = _SetJudge.of(problem, task.lattice)
         task = replace(task, whole=judge)
         search = task.search(task.judge.classes, problem.table.rows)
-        share = Budget(nodes=int(self.most_nodes), until=began + (until - began) / _SHARE_OF_LEVELS)
-        best = search.run(share, self.name, problem.progress)
+        # A node takes as much work as its classes have codes, once for each set.
+        read = sum(len(one.columns) for one in judge.sets)
+        nodes = max(min(int(self.most_nodes), _WORK_OF_LEVELS // (len(task.judge.classes.sizes) * read)), 1)
+        best = search.run(Budget(nodes=nodes, until=inf), self.name, problem.progress)
         assert best.node is not None
-        node, stars, lost = _star_cells(problem, task, best.node, until)
+        node, stars, lost = _star_cells(problem, task, best.node, _WORK_OF_STARS // (problem.table.rows * read))
         facts = {
             "metric": task.cost,
             "value": task.value(lost),
@@ -198,8 +194,11 @@ def _select(cells: Cells, rows: NDArray[np.int64]) -> Cells:
     )
 
 
-def _star_cells(problem: Problem, task: Task, node: Node, until: float) -> tuple[Node, NDArray[np.bool_], int]:
-    """Star single cells at the levels of a node, and go to lower levels as long as that loses less."""
+def _star_cells(problem: Problem, task: Task, node: Node, most: int) -> tuple[Node, NDArray[np.bool_], int]:
+    """Star single cells at the levels of a node, and go to lower levels as long as that loses less.
+
+    At most `most` lower nodes are tried.
+    """
     # Columns that may not become stars are starred in whole rows only.
     limits = problem.preferences.limits
     heights = {
@@ -218,9 +217,10 @@ def _star_cells(problem: Problem, task: Task, node: Node, until: float) -> tuple
 
     # The values themselves are a start, too, as in suppression.
     lost, node = min((at(place, quick)[0], place) for place in (node, task.lattice.bottom))
-    while time.perf_counter() < until:
+    while most > 0:
         below = [(*node[:a], node[a] - 1, *node[a + 1 :]) for a in range(len(node)) if node[a] > task.lattice.bottom[a]]
-        tried = [(at(place, quick)[0], place) for place in below if time.perf_counter() < until]
+        tried = [(at(place, quick)[0], place) for place in below[:most]]
+        most -= len(tried)
         if not tried or min(tried)[0] >= lost:
             break
         lost, node = min(tried)
