@@ -299,3 +299,14 @@ def test_risks_are_of_persons_if_a_column_identifies_them() -> None:
     assert choice.confidence == persons["confidence"]["disease"]["largest"] > 0.6
     assert (found.persons, found.before.average, found.to_dict()["before"]["highest_risk"]) == (60, 0.5, 0.5)
     assert "In the 300 rows of 60 persons as they came" in found.sentences()[0]
+
+
+def test_harmless_values_are_those_of_every_level() -> None:
+    table = pl.DataFrame({"q": [1, 1, 1, 1, 2, 2, 2, 2], "s": ["ok", "ok", "ok", "flu", "ok", "ok", "flu", "gout"]})
+    asked: dict[str, Any] = {"quasi_identifiers": ["q"], "sensitive": "s", "algorithm": "tp"}
+    with pytest.raises(InfeasibleError):
+        shoal.tradeoff(table, l=[2, 3], **asked)
+    found = shoal.tradeoff(table, l=[2, 3], harmless="ok", **asked)
+    assert [one.error is None for one in found.choices] == [True, True]
+    with pytest.raises(ParameterError, match="Harmless values need"):
+        shoal.tradeoff(table, k=[2], harmless="ok", **asked)

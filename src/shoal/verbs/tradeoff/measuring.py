@@ -125,12 +125,18 @@ def tradeoff(
             models, request.schema.sensitive, request.schema.units
         )  # rejects invalid models before their parameters are read
     k, l = (request.k if k is None else k), (request.l if l is None else l)
+    if request.harmless is not None and l is not None:
+        # Every level of l takes its harmless values from this model.
+        models = (*models, LDiversity(2, harmless=request.harmless))
+        request = replace(request, harmless=None)
     levels = _levels(_numbers("k", k, Integer(low=1)), _numbers("l", l, RationalIn(low=Fraction(1))), models)
     report = progress or silent
     report("read", 0, 1)
     # Read the table once; every level uses the same rows.
     opened = open_data(data, **request.reading)
-    request = replace(request, k=None, l=None, privacy=[model for level in levels for model in level.models])
+    request = replace(
+        request, k=None, l=None, harmless=None, privacy=[model for level in levels for model in level.models]
+    )
     schema = request.resolve_columns(opened.frame.columns).schema
     if not schema.quasi_identifiers:
         raise ColumnError("Name at least one quasi-identifier: without one there is nothing to protect.")
