@@ -134,9 +134,7 @@ def tradeoff(
     report("read", 0, 1)
     # Read the table once; every level uses the same rows.
     opened = open_data(data, **request.reading)
-    request = replace(
-        request, k=None, l=None, harmless=None, privacy=[model for level in levels for model in level.models]
-    )
+    request = replace(request, k=None, l=None, privacy=[model for level in levels for model in level.models])
     schema = request.resolve_columns(opened.frame.columns).schema
     if not schema.quasi_identifiers:
         raise ColumnError("Name at least one quasi-identifier: without one there is nothing to protect.")
