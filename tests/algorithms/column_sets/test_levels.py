@@ -139,3 +139,18 @@ def test_a_column_with_a_weight_keeps_more(recoding: str) -> None:
     assert weighed.metrics.ncp["age"] < plain.metrics.ncp["age"]
     assert weighed.certificate.parameters["weights"] == {"age": 20}
     assert is_safe(weighed.data.rows(), dict.fromkeys(combinations(range(4), 2), 4))
+
+
+def test_limits_and_persons_hold_together_in_every_set() -> None:
+    """Rows outside of the limits are suppressed by the algorithm, so that no set loses rows that it needs."""
+    random, names = Random(1), ["q0", "q1", "q2"]
+    for trial in range(12):
+        rows = [[random.choice("abcd") for _ in names] + [random.randrange(40)] for _ in range(40)]
+        table = pl.DataFrame(rows, schema=[*names, "who"], orient="row")
+        limits = {"q1": (2, 2), "q2": (0, 1)}
+        release = generalized(table, names, person="who", k=3, knows=1, seed=trial, limits=limits)
+        levels = {WAYS["a"].index(cell) for cell in release.data["q0"] if cell in ("a", "ab")}
+        assert len(levels) <= 1
+        for name in names:
+            shown = release.data.with_columns(who=table["who"]).group_by(name).agg("who")["who"].to_list()
+            assert all(3 * max(map(one.count, one)) <= len(one) for one in shown)

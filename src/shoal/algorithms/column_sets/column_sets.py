@@ -19,7 +19,7 @@ import numpy as np
 
 from shoal._core.facts import Fact
 from shoal._core.progress import silent
-from shoal.algorithms.base import Algorithm, Guarantee, Partition
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.column_sets.counted import MAX_WORK_TO_START, all_exact, suppress_by_counts
 from shoal.algorithms.column_sets.cover import Cells, KnownSet, cover_failing_rows
 from shoal.algorithms.column_sets.program import find_fewest_stars, is_small
@@ -69,6 +69,8 @@ class SetSuppression(Algorithm):
     """Columns that are starred in whole rows only, besides those that the limits of a request keep."""
     name: ClassVar[str] = "column-sets"
     """Name of the algorithm in certificates."""
+    capabilities: ClassVar[Capabilities] = Capabilities(limits=True)
+    """Capabilities of the algorithm; groups of blocks would not keep the sets if some were suppressed afterwards."""
 
     def unsupported(self, requirement: Requirement) -> str | None:  # noqa: D102
         return super().unsupported(requirement) if requirement.sets else "it serves sets of quasi-identifiers only"

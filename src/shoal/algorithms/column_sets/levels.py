@@ -70,7 +70,7 @@ class SetGeneralization(Algorithm):
     most_nodes: int = field(default=20_000, metadata=parameter(Integer(low=1), "Nodes that may be evaluated."))
     name: ClassVar[str] = "column-sets-levels"
     """Name of the algorithm in certificates."""
-    capabilities: ClassVar[Capabilities] = Capabilities(hierarchical=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(hierarchical=True, limits=True)
     """Capabilities of the algorithm."""
 
     def unsupported(self, requirement: Requirement) -> str | None:  # noqa: D102
