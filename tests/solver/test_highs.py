@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import subprocess
 import sys
 from dataclasses import replace
 
@@ -267,3 +268,15 @@ def test_what_is_worse_after_a_second_solve_is_not_returned(monkeypatch):
     found = live.solve(start=np.array([1.0, 0.0]))
     assert (found.status, found.objective, found.bound, found.seconds) == ("time-limit", 3, 3, 2)
     assert found.values.tolist() == [1, 0]
+
+
+def test_the_solver_prints_nothing() -> None:
+    code = (
+        "import ctypes, numpy as np\n"
+        "from shoal.solver.highs import Program, Rows, solve\n"
+        "one = np.ones(1)\n"
+        "solve(Program(costs=one, integer=one > 0, lower=one, upper=one, rows=Rows.of([([0], 1.0, 1.0, 1.0)])))\n"
+        "ctypes.CDLL(None).fflush(None)\n"
+    )
+    called = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert called.stdout == called.stderr == ""

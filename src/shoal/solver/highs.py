@@ -247,6 +247,17 @@ def solve(
     )  # fmt: skip
 
 
+def _quiet_solver(highspy: Any) -> Any:
+    """Create a solver that prints nothing: it would print a banner when its callbacks are enabled."""
+
+    class Quiet(highspy.Highs):  # type: ignore[misc]
+        def enableCallbacks(self) -> None:  # noqa: N802
+            self.setOptionValue("output_flag", False)
+            super().enableCallbacks()
+
+    return Quiet()
+
+
 class LiveProgram:
     """A program that stays in the solver while columns and rows are added between solves.
 
@@ -261,7 +272,7 @@ class LiveProgram:
     def __init__(self, program: Program, *, threads: int | None = None) -> None:
         self._highspy = require("highspy", extra="exact", purpose="A proven optimum")
         self._program = program
-        self._solver = self._highspy.Highs()
+        self._solver = _quiet_solver(self._highspy)
         # A fixed seed makes results reproducible.
         options: dict[str, Any] = {
             "output_flag": False,
