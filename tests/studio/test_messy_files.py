@@ -98,6 +98,18 @@ def test_codes_and_spellings_to_a_release(browser, messy, home):
     assert browser.studio.plan.replaced == {"gender": "W,weiblich:w"}
 
 
+def test_all_proposed_codes_become_missing_at_once(browser, messy):
+    rows = [f"{line};{'n/a' if at % 9 == 1 else at % 50}" for at, line in enumerate(messy.read_text().splitlines()[2:])]
+    messy.write_text(HEAD + "\n".join([rows[0].rpartition(";")[0] + ";income", *rows[1:]]) + "\n")
+    page = open_messy(browser).text
+    assert "Among the numbers or dates of 2 columns there are codes" in page
+    assert "values to replace:" not in page
+    browser.send("/columns/replace", {"do": "codes", "of": of(browser, "/columns")})
+    assert browser.studio.plan.replaced == {"age": "k.A.:", "income": "n/a:"}
+    assert browser.studio.history.steps[-1][0] == "Codes of 2 column(s) mean missing"
+    assert "All of them mean missing" not in browser.look("/columns").text
+
+
 @pytest.mark.parametrize(
     ("form", "said"),
     [

@@ -88,6 +88,7 @@ def test_one_table_without_a_certificate_needs_roles(browser, published):
     table.rename(published.parent / "alone.csv")
     page = browser.send("/review", {"source": "alone.csv"}).text
     assert "There is no certificate that says it" in page
+    assert re.search(r'aria-labelledby="name-2">.*?"known" selected', page)  # zip is proposed
     assert "What was counted" not in page
     columns = (published.parent / "alone.csv").read_text().splitlines()[0].split(",")
     of = page.split('name="of" value="')[1].split('"')[0]
@@ -107,6 +108,13 @@ def test_figures_that_the_cells_do_not_have_are_named(browser, published):
     assert "The certificate states other figures than the cells have: k." in browser.send(
         "/review", {"source": "theirs"}
     ).text  # fmt: skip
+
+
+def test_tables_of_the_folder_are_offered_and_a_mistyped_name_is_said(browser, published):
+    assert 'name="source" value="patients.csv"' in browser.look("/review").text
+    for source in ("their", "patients"):
+        assert "There is no such file or folder." in browser.send("/review", {"source": source}).text
+    assert "There is no such file" in browser.send("/open", {"path": "patients"}).text
 
 
 def test_only_what_may_be_read_is_reviewed(browser, published, tmp_path):

@@ -183,6 +183,35 @@ def test_several_columns_get_a_role_at_once_and_history_takes_it_back(browser):
     assert browser.studio.history.at == 4
 
 
+def test_the_first_change_of_roles_is_named_in_history(browser):
+    browser.enter()
+    assert "What you decide is saved in the folder of the studio" in browser.look("/").text
+    page = browser.send("/open", {"path": "patients.csv"}).text
+    form = {"of": re.search('name="of" value="([^"]*)"', page).group(1), "several": "insensitive", "do": "several"}
+    assert browser.send("/columns", {**form, "from": "2", "to": "many"}).status_code == 422
+    form |= {"check-1": "on", "check-2": "on"}
+    answer = browser.client.post("/columns", data=form, headers={"origin": HERE}, follow_redirects=False)
+    assert answer.headers["location"].endswith("#several")
+    words = browser.studio.history.steps[-1][0]
+    assert words == "age: Harmless, gender: Harmless"
+    assert "Every change is saved with the project" in browser.look("/history").text
+    browser.send("/history", {"step": "1"})
+    browser.decided()
+    assert "A new folder of this name is made in" in browser.look("/publish").text
+
+
+def test_columns_that_others_may_know_are_counted_as_they_are_set(browser, home):
+    names = [f"code_{place}" for place in range(20)]
+    lines = [",".join(str((row * place) % 4) for place in range(1, 21)) for row in range(40)]
+    (home / "wide.csv").write_text("\n".join([",".join(names), *lines]) + "\n")
+    browser.enter()
+    browser.send("/open", {"path": "wide.csv"})
+    form = {"several": "quasi_identifier", "do": "several", "from": "1", "to": "20"}
+    assert "20 columns are ones that others may know" in browser.send("/columns", form).text
+    form = {"several": "sensitive", "do": "several", "from": "10", "to": "20"}
+    assert "columns are ones that others may know" not in browser.send("/columns", form).text
+
+
 def test_a_form_of_an_old_page_gives_no_column_the_role_of_another(browser, home):
     (home / "other.csv").write_text("disease,age\nx,30\ny,40\nz,50\n")
     browser.enter()
@@ -301,6 +330,10 @@ def test_the_share_of_the_population(browser):
     assert 'value="5"' in text
     assert "What does this mean: Population uniques" in text
     assert browser.studio.plan.sampling_fraction == "0.05"
+    browser.send("/risk", {"fraction": "0,5 %"})
+    assert browser.studio.plan.sampling_fraction == "0.005"
+    browser.send("/goal", {"k": "5", "t": "0,25"})
+    assert browser.studio.plan.privacy["t"] == "0.25"
     for wrong in ("0", "101", "nan", "x", "-3", "1e999999"):
         assert browser.send("/risk", {"fraction": wrong}).status_code == 422
     assert "Population uniques" not in browser.send("/risk", {"fraction": ""}).text

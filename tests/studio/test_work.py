@@ -11,6 +11,7 @@ import pytest
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError
+from shoal.studio.audience import SCREENS
 from shoal.studio.worker import _MAX_OUTCOMES, Job, Outcome, Worker
 
 SECRET = "Zyzzyva"
@@ -25,6 +26,13 @@ def doubled(*, number: int, progress: Any) -> int:
 
 def refused(*, progress: Any) -> None:
     raise DataError("Say what that means: ", Suggestion("missing_sensitive", "value"), ".")
+
+
+@pytest.mark.parametrize("parameter", ["method", "smallest", "incomplete", "cells"])
+def test_the_studio_names_options_that_it_lacks_without_python(parameter):
+    told = Suggestion(parameter, "zip=values", python="cells={'zip': 'values'}").render(SCREENS)
+    assert f"the option --{parameter} at the command line" in told
+    assert "{" not in told
 
 
 def broken(*, progress: Any) -> None:

@@ -66,10 +66,11 @@ class AllowedPaths:
             If it lies outside the allowed folders, is not a file, or does not have the name of a table.
         """
         path = self._resolve_allowed(given)
-        if not path.name.lower().endswith(READABLE):
-            raise UsageError(f"The studio opens files whose names end in {', '.join(LISTED)}.")
-        if not path.is_file():
+        # A mistyped name is more likely than a file of another kind.
+        if not path.exists():
             raise UsageError("There is no such file in this folder. Look at its name, or drop the file into the page.")
+        if not path.name.lower().endswith(READABLE) or not path.is_file():
+            raise UsageError(f"The studio opens files whose names end in {', '.join(LISTED)}.")
         return path
 
     def published(self, given: str) -> Path:
@@ -81,6 +82,8 @@ class AllowedPaths:
             If it lies outside the allowed folders, or is neither.
         """
         path = self._resolve_allowed(given)
+        if not path.exists():
+            raise UsageError("There is no such file or folder. Look at its name.")
         return path if path.is_dir() and given.strip() else self.table(given)
 
     def folder(self, given: str) -> Path:

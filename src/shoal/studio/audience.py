@@ -54,6 +54,10 @@ _CALLED: Mapping[str, str] = {
     "erase": "the form “Erase people”",
     "ids": "the list below",
     "unpublished": "the form “Take the last release back”",
+    "method": "the option --method at the command line",
+    "smallest": "the option --smallest at the command line",
+    "incomplete": "the option --incomplete at the command line",
+    "cells": "the option --cells at the command line:",
     "star": "another symbol in the data than the star",
 }
 

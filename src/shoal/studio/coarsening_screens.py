@@ -22,6 +22,7 @@ from shoal.studio.screen_inputs import (
     measure_hierarchy,
     parse_k,
     show_rows,
+    typed_decimal,
 )
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import PROPOSALS, coarsening_in_words
@@ -225,6 +226,7 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
         # A proposal replaces all earlier steps.
         step: dict[str, Any] = {"do": "propose", "how": form.get("how", "")}
         step |= {one: form[one].strip() for one in ("width", "cuts", "parts") if form.get(one, "").strip()}
+        step |= {"width": typed_decimal(step["width"])} if "width" in step else {}
         _store_steps(studio, name, (step,), f"{name}: a hierarchy was proposed")
         return f"/shape?column={place}"
     tree = studio.plan.trees.get(name)

@@ -20,6 +20,7 @@ from shoal.studio.screen_inputs import (
     explain_models,
     hash_names,
     inspect_with_roles,
+    typed_decimal,
 )
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import GOALS
@@ -151,7 +152,7 @@ def _parse_models(plan: Plan, form: Mapping[str, str]) -> dict[str, str]:
     """Parse the parameters of the models."""
     # Differential privacy replaces all other models, and has a form of its own.
     if "epsilon" in form:
-        privacy = {name: form.get(name, "").strip() for name in ("epsilon", "delta")}
+        privacy = {name: typed_decimal(form.get(name, "")) for name in ("epsilon", "delta")}
         absent = next((name for name, value in privacy.items() if not value), None)
         if absent is not None:
             raise FieldError("Both numbers are needed.", field=absent)
@@ -164,7 +165,7 @@ def _parse_models(plan: Plan, form: Mapping[str, str]) -> dict[str, str]:
         return privacy
     # Diversity and closeness need a sensitive column.
     names = ("k", "l", "t") if plan.names_of("sensitive") else ("k",)
-    privacy = {name: form[name].strip() for name in names if form.get(name, "").strip()}
+    privacy = {name: typed_decimal(form[name]) for name in names if form.get(name, "").strip()}
     if not privacy:
         raise FieldError("Ask for something: the smallest group (k), at least.", field="k")
     return privacy
@@ -214,7 +215,7 @@ def _parse_weights(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
         return {}
     check_form(form, quasi)
     for place, name in enumerate(quasi):
-        text = form.get(f"weight-{place}", weights.get(name, "")).strip()
+        text = typed_decimal(form.get(f"weight-{place}", weights.get(name, "")))
         number = number_in(text) if text else 1
         if isinstance(number, str) or not 0 < number <= 1_000:
             raise FieldError("A weight must be a number above 0 and at most 1,000.", field=f"weight-{place}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ __all__ = [
     "build_equivalents",
     "list_sheets",
     "collect_results",
+    "typed_decimal",
 ]
 
 DEMO = "visits.csv"
@@ -164,6 +166,18 @@ def select_name(form: Mapping[str, str], names: Sequence[str], *, field: str = "
     check_form(form, names)
     given = form.get(field, "")
     return names[int(given)] if given.isdecimal() and len(given) < 6 and int(given) < len(names) else None
+
+
+def typed_decimal(text: str) -> str:
+    """Write a typed number with a point if it has one comma, which separates the decimals in many languages.
+
+    Examples
+    --------
+    >>> typed_decimal(" 0,5"), typed_decimal("0.5"), typed_decimal("1,2,3")
+    ('0.5', '0.5', '1,2,3')
+    """
+    text = text.strip()
+    return text.replace(",", ".") if re.fullmatch(r"\d*,\d+", text) else text
 
 
 def explain_models(plan: Plan) -> list[str]:

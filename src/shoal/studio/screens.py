@@ -30,12 +30,13 @@ from shoal.studio.screen_inputs import (
     inspect_with_roles,
     list_sheets,
     select_name,
+    typed_decimal,
 )
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import ROLES, STEPS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from shoal.studio.projects import Project
 
@@ -206,6 +207,7 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     plan = studio.plan
     if not plan.rows:  # the question about the meaning of rows comes first
         return Waiting(path="/persons")
+    from shoal.findings.finding_kinds import MOST_QUASI
     from shoal.report.inspection_page import how_it_was_read
 
     proposed = {one["name"]: proposed_role(one, studio.plan) for one in found["columns"]}
@@ -216,13 +218,18 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     # A warning that this column identifies persons has been followed.
     followed = ("repeated_person", studio.plan.person)
     warnings = [one for one in found["warnings"] if (one["code"], one["column"]) != followed]
+    # The screen itself counts what is set now, and joins the proposals of missing codes.
+    warnings = [one for one in warnings if one["code"] not in ("many_quasi_identifiers", "missing_codes")]
     chosen, shown = {**proposed, **plan.roles}, ColumnFilter.of(query)
+    many = [*chosen.values()].count("quasi_identifier")
     return page(
         "columns.html.j2",
         studio,
         step="columns",
         found={**found, "warnings": warnings},
         roles=ROLES,
+        many=many if many > MOST_QUASI else 0,
+        coded=[one["name"] for one in found["columns"] if one["missing_codes"]],
         proposed=proposed,
         chosen=chosen,
         filter=shown,
@@ -260,6 +267,7 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     before = studio.plan
     known = [role.name for role in ROLES]
     roles, dates, lists = {}, dict(before.dates), dict(before.lists)
+    proposals = {one["name"]: proposed_role(one, before) for one in found["columns"]}
     fitting = {one["name"]: one["coarsen"] or "" for one in found["columns"]}
     coarsen = {**fitting, **before.coarsen}
     several = form.get("several") if form.get("do") == "several" else None
@@ -267,7 +275,7 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     # Read the role and the date format of each column; "several" sets the role of all checked ones.
     for place, column in enumerate(found["columns"]):
         name = column["name"]
-        proposed = proposed_role(column, before)
+        proposed = proposals[name]
         role = form.get(f"role-{place}", before.roles.get(name, proposed))
         if several in known and (f"check-{place}" in form or place in ranged):
             role = several
@@ -286,7 +294,7 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     models = before.privacy if kept else {"k": before.privacy.get("k", "5")}
     missing = any(one["missing"] and roles[one["name"]] == "sensitive" for one in found["columns"])
     studio.history.change(
-        _describe_changes(before.roles, roles),
+        _describe_changes({**proposals, **before.roles}, roles),
         roles={name: role for name, role in roles.items() if name not in redated},
         dates=dates,
         privacy=models,
@@ -296,7 +304,7 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     )
     # After a change of several roles, of a date format or of the filter, the user sees the columns again.
     if several is not None or dates != before.dates or form.get("do") == "filter":
-        return f"/columns{ColumnFilter.of(form).query}"
+        return f"/columns{ColumnFilter.of(form).query}#{'roles' if several is None else 'several'}"
     if not studio.plan.decided:
         raise UsageError(
             "No column is one that others may know. Choose that for at least one: if nobody knew anything of the "
@@ -307,8 +315,8 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
 
 def _describe_changes(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     titles = {role.name: role.title for role in ROLES} | {"person": "Identifies the person"}
-    changed = [f"{name}: {titles[role]}" for name, role in after.items() if before and before.get(name) != role]
-    if not before or not changed:
+    changed = [f"{name}: {titles[role]}" for name, role in after.items() if before.get(name) != role]
+    if not changed:
         return "Looked at the columns"
     return ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
 
@@ -319,6 +327,8 @@ def replace_values(studio: Studio, form: Mapping[str, str]) -> str:
     if isinstance(found, Waiting):
         return "/columns"
     names = [one["name"] for one in found["columns"]]
+    if form.get("do") == "codes":
+        return _replace_missing_codes(studio, {one["name"]: one["missing_codes"] for one in found["columns"]}, form)
     every = form.get("column") == ALL_COLUMNS
     column = ALL_COLUMNS if every else select_name(form, names, field="column")
     if column is None:
@@ -336,10 +346,25 @@ def replace_values(studio: Studio, form: Mapping[str, str]) -> str:
         value = new[0] if new else None
         replaced[column] = replacement_text({**given, **dict.fromkeys(old, value)})
         words = f"{_called(column)}: {len(old)} value(s) {'replaced' if new else 'mean missing'}"
+    return _store_replaced(studio, words, replaced, names if every else [column])
+
+
+def _replace_missing_codes(studio: Studio, codes: Mapping[str, Sequence[str]], form: Mapping[str, str]) -> str:
+    """Make all proposed codes of all columns missing."""
+    check_form(form, [*codes])
+    found, replaced = [name for name in codes if codes[name]], dict(studio.plan.replaced)
+    # What a column replaces already stays.
+    for name in found:
+        given = replacements_in(replaced[name]) if name in replaced else {}
+        replaced[name] = replacement_text({**given, **dict.fromkeys(codes[name])})
+    return _store_replaced(studio, f"Codes of {len(found)} column(s) mean missing", replaced, found)
+
+
+def _store_replaced(studio: Studio, words: str, replaced: Mapping[str, str], columns: Collection[str]) -> str:
     # Other values may need another role and coarsening, which are proposed again.
-    plan = studio.plan
-    kept = {} if every else {name: role for name, role in plan.roles.items() if name != column}
-    coarsen = {} if every else {name: one for name, one in plan.coarsen.items() if name != column}
+    plan, changed = studio.plan, {*columns}
+    kept = {name: role for name, role in plan.roles.items() if name not in changed}
+    coarsen = {name: one for name, one in plan.coarsen.items() if name not in changed}
     studio.history.change(words, replaced=replaced, roles=kept, coarsen=coarsen)
     return "/columns#codes"
 
@@ -408,7 +433,7 @@ def _percentage(fraction: str) -> str:
 
 def set_fraction(studio: Studio, form: Mapping[str, str]) -> str:
     """Store the sampling fraction, which is typed in percent."""
-    given = form.get("fraction", "").strip().removesuffix("%").strip()
+    given = typed_decimal(form.get("fraction", "").strip().removesuffix("%"))
     share = Decimal(given) / 100 if re.fullmatch(r"\d{1,3}(\.\d{1,12})?", given) else Decimal(0)
     if given and not 0 < share <= 1:
         raise FieldError(

@@ -244,7 +244,7 @@ def _read_knowledge(table: PublishedTable, method: str, smallest: bool | None, k
                 "Nothing is known of how the cells were made: no certificate states that they are the smallest of "
                 "their groups, or they are nodes of a hierarchy. State it with ",
                 Suggestion("smallest", True),
-                ", or name the ",
+                ", or name ",
                 Suggestion("method"),
                 ".",
             )

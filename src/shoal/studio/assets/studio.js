@@ -50,7 +50,9 @@ function working() {
       return;
     }
     if (job === null) {
-      window.location.reload();
+      // The question whether to close the studio stays open until it is answered or folded.
+      if (document.querySelector("footer details[open]")) window.setTimeout(look, 300);
+      else window.location.reload();
       return;
     }
     if (job.total > 0) {
@@ -79,7 +81,7 @@ function sliding() {
   if (!slide) return;
   slide.hidden = false;
   slide.addEventListener("input", () => { byId("fraction").value = slide.value; });
-  byId("fraction").addEventListener("input", (event) => { slide.value = event.target.value || 100; });
+  byId("fraction").addEventListener("input", (event) => { slide.value = event.target.value.replace(",", ".") || 100; });
 }
 
 function choosing() {

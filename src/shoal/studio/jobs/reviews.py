@@ -36,6 +36,7 @@ def recount(
     """
     from shoal.studio.audience import SCREENS
     from shoal.verbs.audit import audit
+    from shoal.verbs.inspect import inspect
     from shoal.verification.published_folder import read_published
 
     # Roles: those that the reviewer chose, else those of the certificate.
@@ -50,9 +51,13 @@ def recount(
         "certified": bool(release.certificate),
         "audit": None,
         "different": [],
+        "proposed": {},
     }
     if not known:
-        return found
+        # Roles are proposed as for a table that is opened; what names a person may be known, too.
+        proposed = {one.name: one.role for one in inspect(release.frame, progress=progress).columns}
+        as_published = {"insensitive": "", "sensitive": "sensitive"}
+        return {**found, "proposed": {name: as_published.get(role, "known") for name, role in proposed.items()}}
     progress("measure", 0, 1)
     # Roles that the reviewer chose need not be those of the certificate.
     chosen = None if quasi_identifiers is None else known
