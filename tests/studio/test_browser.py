@@ -915,6 +915,12 @@ def test_a_million_rows_and_a_stop(opened):
     opened.screen("What would somebody find out?")
     opened.press("Attack it")
     page.get_by_role("button", name="Stop").wait_for()
+    # The question whether to close the studio stays open if the work ends.
+    page.get_by_text("Close the studio", exact=True).click()
+    page.route("**/work", lambda asked: asked.fulfill(body="null", content_type="application/json"))
+    page.wait_for_timeout(1_000)
+    assert page.get_by_role("button", name="Close it now").is_visible()
+    page.unroute("**/work")
     page.reload()
     page.get_by_role("button", name="Stop").click()
     opened.screen("What would somebody find out?")
