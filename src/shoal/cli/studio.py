@@ -34,7 +34,7 @@ Language = Annotated[
     option(
         "--language",
         metavar="CODE",
-        help="Language of the screens: en or de; in German only some screens yet.",
+        help="Language of the screens: en or de; the screens of attacks and series are in English only.",
     ),
 ]
 Upload = Annotated[

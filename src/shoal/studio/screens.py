@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.file_formats import DELIMITED, WORKBOOKS
-from shoal._core.language import languages
+from shoal._core.language import languages, marked
 from shoal.errors import UsageError
 from shoal.request.texts import listed_name, names_in, replacement_text, replacements_in
 from shoal.studio import equivalents, jobs
@@ -317,7 +317,7 @@ def _describe_changes(before: Mapping[str, str], after: Mapping[str, str]) -> st
     titles = {role.name: role.title for role in ROLES} | {"person": "Identifies the person"}
     changed = [f"{name}: {titles[role]}" for name, role in after.items() if before.get(name) != role]
     if not changed:
-        return "Looked at the columns"
+        return marked("Looked at the columns")
     return ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "ROLES",
     "STEPS",
     "PROPOSALS",
+    "change_in_words",
     "coarsening_in_words",
     "date_form_in_words",
     "visible",
@@ -354,6 +355,18 @@ def work_in_words(step: str) -> str:
     ('verifying every cell', 'making groups', 'k = 5, l = 2')
     """
     return _WORK.get(step, step)
+
+
+def change_in_words(description: str) -> str:
+    """Describe a change of the plan in the language of the screens, if its description is fixed but for a file name.
+
+    Examples
+    --------
+    >>> change_in_words("Opened visits.csv"), change_in_words("age: Sensitive")
+    ('Opened visits.csv', 'age: Sensitive')
+    """
+    name = description.removeprefix("Opened ")
+    return _(description) if name == description else _("Opened %(name)s") % {"name": name}
 
 
 def visible(text: object) -> str:

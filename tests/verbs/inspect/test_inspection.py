@@ -122,6 +122,12 @@ def test_measured_numbers_are_for_nobody_to_know() -> None:
     assert (found["glucose"].role, found["height"].role) == ("sensitive", "quasi_identifier")
 
 
+def test_the_reason_of_a_nearly_unique_number_fits_its_role() -> None:
+    found = by_name(shoal.inspect(pl.DataFrame({"costs": [round(10 + row * 7.31, 2) for row in range(400)]})))["costs"]
+    assert found.role == "quasi_identifier"
+    assert found.why == "nearly every record has a value of its own: it must be made coarser, or be sensitive"
+
+
 @pytest.mark.parametrize(
     ("table", "code", "column"),
     [

@@ -130,7 +130,7 @@ def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleId
             return Proposal(
                 role=DIRECT, why="nearly every record has a value of its own: leave it out, or make groups of it"
             )
-        why = "nearly every record has a value of its own: a direct identifier, unless it is coarsened"
+        why = "nearly every record has a value of its own: it must be made coarser, or be sensitive"
         return Proposal(role=QUASI, why=why, coarsen=kind.coarsen)
     if known is not None:
         return Proposal(role=QUASI, why=f"{known}, which others may know; {told}", coarsen=kind.coarsen)
