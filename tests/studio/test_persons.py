@@ -98,7 +98,7 @@ def test_a_release_protects_persons(asked, visits, home, kind, monkeypatch):
     assert certificate["persons"][0]["units"] == PEOPLE
     # The figures of risk are those of persons, before and after, or of bundles.
     figures = risk_figures(certificate)[0]
-    figure = r"{} risk of a person.*?<dd[^>]*>([^<]*)<small>(?:before: ([^<]*))?</small>"
+    figure = r"{} risk of a person.*?<dd[^>]*>(?:<span[^>]*>)?([^<]*)(?:</span>)?<small>(?:before: ([^<]*))?</small>"
     for name in ("average", "highest"):
         shown = re.search(figure.format(name.capitalize()), released.text, re.DOTALL)
         before = percent(figures["before"][name]) if "before" in figures else None
