@@ -184,6 +184,10 @@ def test_a_decision_is_a_sheet_with_the_residual_risk() -> None:
     assert "Reasons" in Elements(refused).text
     with pytest.raises(ParameterError, match="must be one of approved, conditions, refused"):
         About(decision="perhaps")
+    with pytest.raises(ParameterError, match="given for the decision"):
+        About(decision="conditions")
+    with pytest.raises(ParameterError, match="a day that is not past"):
+        About(valid_until="2020-01-31")
 
 
 def test_it_says_what_the_certificate_says() -> None:

@@ -46,6 +46,10 @@ def test_a_release_is_recounted_attacked_and_decided_on(browser, published):
     words = {"conditions": "Delete <it>.", "valid_until": "2028-01-31", "reviewed_by": "A. Officer", "purpose": "Study"}
     page = browser.send("/review/decision", {"decision": "conditions", **words}).text
     assert "--decision conditions" in page
+    for wrong, field in (({"conditions": ""}, "conditions"), ({"valid_until": "2020-01-31"}, "valid_until")):
+        told = browser.send("/review/decision", {"decision": "conditions", **words, **wrong})
+        assert told.status_code == 422
+        assert 'role="alert"' in told.text.split(f'name="{field}"')[1].split("</span>")[0], field
     document = browser.client.get("/review/document")
     for shown in ("Approved with conditions", "Delete &lt;it&gt;.", "2028-01-31", "A. Officer", "Review of theirs"):
         assert shown in document.text, shown
@@ -81,6 +85,19 @@ def test_what_stands_beside_the_review_makes_the_same_document(browser, publishe
         document = (home / file).read_text()
         assert "A. O&#39;Fficer" in document, file
         assert ("What attacks on the release found" in document) == (file != "of-spec.html"), file
+
+
+def test_the_document_lists_attacks_that_failed_and_names_the_release(browser, published):
+    # Without their quasi-identifiers nobody can be attacked.
+    (published.parent / "others.csv").write_text("name,city\nAnn,Ulm\n")
+    browser.send("/review", {"source": "theirs"})
+    page = browser.send("/review/attack", {"original": "others.csv"}).text
+    assert 'class="wrong"' in page
+    browser.send("/review/decision", {"decision": "approved", "title": "My title", "institution": "The board"})
+    document = browser.client.get("/review/document").text
+    for shown in ("This attack could not run:", "My title", "Review of theirs", "Institution of the reviewer"):
+        assert shown in document, shown
+    assert "Published by" not in document
 
 
 def test_one_table_without_a_certificate_needs_roles(browser, published):

@@ -109,6 +109,12 @@ class About:
             raise ParameterError.refusing(
                 "About", "decision", f"one of {', '.join(DECISIONS)}", got=repr(self.decision)
             )
+        # A decision must be complete and still hold; a day in words is not compared.
+        if self.decision == "conditions" and not self.conditions.strip():
+            raise ParameterError.refusing("About", "conditions", "given for the decision 'conditions'")
+        last = _read_day(self.valid_until)
+        if last is not None and last < (_read_day(self.date) or dt.date.today()):
+            raise ParameterError.refusing("About", "valid_until", "a day that is not past", got=repr(self.valid_until))
         # A missing translation is reported now, not after hours of work.
         if self.language and self.language not in languages():
             known = ", ".join(languages())
@@ -124,3 +130,10 @@ class About:
     def dated(self) -> About:
         """Copy with the current date if no date is given."""
         return self if self.date else replace(self, date=dt.date.today().isoformat())
+
+
+def _read_day(text: str) -> dt.date | None:
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:
+        return None

@@ -29,6 +29,7 @@ def render_audit(
     title: str,
     about: About | None = None,
     attacks: Sequence[Mapping[str, Any]] = (),
+    failed: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Render the audit of a table as one HTML page, with numbers and sizes of failing groups, but no cell.
 
@@ -37,24 +38,37 @@ def render_audit(
     facts : mapping
         `shoal.Audit.to_dict()`.
     title : str
-        The heading.
+        The heading, which names the table; it stands below a title of `about`.
     about : About, optional
         The words of the page; with a decision, the page has a sheet for it.
     attacks : sequence of mapping
         Results of attacks on the table, as `AttackResult.to_dict()`.
+    failed : sequence of (str, str)
+        The names of attacks that could not run, with their reasons.
     """
     with use_language((about or About()).language):
-        return _render_audit(facts, title=title, about=about or About(), attacks=attacks)
+        return _render_audit(facts, title=title, about=about or About(), attacks=attacks, failed=failed)
 
 
-def _render_audit(facts: Mapping[str, Any], *, title: str, about: About, attacks: Sequence[Mapping[str, Any]]) -> str:
+def _render_audit(
+    facts: Mapping[str, Any],
+    *,
+    title: str,
+    about: About,
+    attacks: Sequence[Mapping[str, Any]],
+    failed: Sequence[tuple[str, str]],
+) -> str:
+    from shoal.attacks import ATTACKS
+
     # A model that fails for some attribute or set fails as a whole.
     failures = facts.get("failures", ())
     return template("audit.html.j2").render(
         title=about.title or title,
+        subject=title,
         facts=facts,
         about=about.dated() if about.decision else about,
         attacks=[collect_attack(one) for one in attacks],
+        failed=[(_(ATTACKS[name].title), reason) for name, reason in failed],
         **collect_review(facts, attacks),
         achieved=facts["achieved"],
         remarks=describe_audit(facts),

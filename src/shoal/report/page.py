@@ -414,6 +414,7 @@ def collect_attack(facts: Mapping[str, Any]) -> dict[str, Any]:
         "attacked": facts.get("sensitive") or (),
         "each": list_column_rates(facts),
         "values": facts.get("values") is not None,
+        "unmatched": facts.get("not_covered", 0),
         "not_measured": [(_format_columns(one["sensitive"]), one["why"]) for one in facts.get("not_measured", ())],
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.validation import number_in
@@ -347,7 +348,8 @@ def of_reviewing(review: Review, counted: Mapping[str, Any]) -> Equivalents:
         results = ", attacks=[one.to_dict() for one in found]" if attacks else ""
         lines += ["", "from pathlib import Path", "from shoal.report import render_audit", ""]
         lines.append(f"about = shoal.About({about})")
-        lines.append(f"page = render_audit(audit.to_dict(), title='Review', about=about{results})")
+        title = f"Review of {PurePath(review.shown).name}"
+        lines.append(f"page = render_audit(audit.to_dict(), title={title!r}, about=about{results})")
         lines.append("Path('review.html').write_text(page)")
     # The spec file: roles and words, for `shoal audit --spec`.
     content = {**({"columns": columns} if columns else {}), **({"report": dict(review.words)} if words else {})}

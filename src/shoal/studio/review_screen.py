@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import UsageError
+from shoal.errors import ParameterError, UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError
@@ -135,7 +135,10 @@ def decide(studio: Studio, form: Mapping[str, str]) -> str:
     words: dict[str, Any] = {name: given for name in _WORDS if (given := form.get(name, "").strip())}
     if "decision" not in words:
         raise FieldError("Choose what you decide.", field="decision")
-    About(**words)
+    try:
+        About(**words)
+    except ParameterError as error:
+        raise FieldError(*error.args, field=error.parameter) from error
     studio.review = replace(own, words=words)
     return "/review"
 
@@ -160,5 +163,9 @@ def document_of(studio: Studio) -> str | None:
     # The document is written in the language of the screens.
     words: dict[str, Any] = {**own.words, "language": studio.language}
     return render_audit(
-        counted["audit"], title=f"Review of {name}", about=About(**words), attacks=_list_results(tested)
+        counted["audit"],
+        title=f"Review of {name}",
+        about=About(**words),
+        attacks=_list_results(tested),
+        failed=[(one["name"], one["error"]) for one in tested or () if one["error"]],
     )
