@@ -310,7 +310,9 @@ def history(
         return
     # One block per series, one line per release.
     for name, one in found.items():
-        terminal.say("", plain(f"{name} (m = {one.m})"), lines_of([_line(release) for release in releases[name]]))
+        # A later release may have the folder of a withdrawn one.
+        used = {one.folder for each in releases.values() for one in each if one.state != "withdrawn"} | {None}
+        terminal.say("", plain(f"{name} (m = {one.m})"), lines_of([_line(release, used) for release in releases[name]]))
         if not releases[name]:
             terminal.say("  no release yet")
     terminal.say("")
@@ -418,7 +420,7 @@ def erase(
         terminal.result({"series": chosen.name, "erased": erased})
         return
     terminal.say(
-        plain(f"Erased. The series '{chosen.name}' has {erased} erased people in all."),
+        plain(f"Erased. People erased from the series '{chosen.name}' in all: {erased}."),
         "Published folders, private folders and backups of the ledger still have what they had. Make a new backup.",
     )
 
@@ -521,7 +523,7 @@ def _writing_ids(terminal: Terminal, path: Path | None) -> Iterator[None]:
                     file.writelines(f"{one}\n" for one in error.ids)
             except OSError as problem:
                 raise OutputError(f"The ids cannot be written to '{path}': {problem.strerror}.") from error
-            terminal.note(f"{len(error.ids)} id(s) are written to '{path}'. Remove it when you are done.")
+            terminal.note(f"The file '{path}' has the ids ({len(error.ids)}). Remove it when you are done.")
         raise
 
 
@@ -568,14 +570,14 @@ def _summary(made: Publication) -> Iterator[tuple[str, str]]:
     yield "time", f"{made.certificate.seconds['total']:.2f} s"
 
 
-def _line(release: RecordedRelease) -> tuple[str, str]:
+def _line(release: RecordedRelease, used: set[str | None]) -> tuple[str, str]:
     from shoal.report.sentences import number
 
     if release.state == "lost":
         return str(release.number), "lost: it was published, but its persons are missing from the ledger"
     where = f", {release.folder}" if release.folder else ""
     if release.state == "withdrawn":
-        stays = f"; its folder still exists: {release.folder}" if release.folder else ""
+        stays = f"; its folder still exists: {release.folder}" if release.folder not in used else ""
         return str(release.number), plain(f"withdrawn: its number is not given again{stays}")
     return (
         str(release.number),

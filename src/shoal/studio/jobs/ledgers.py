@@ -144,16 +144,19 @@ def erase_people(
     progress("ledger", 0, 1)
     with Ledger(ledger, key=key) as opened:
         erased = opened.series(series).erase(ids)
-    counted = f"Erased. The series '{series}' has {erased} erased people in all; a table with one of them is refused."
+    counted = f"Erased. People erased from '{series}' in all: {erased}; a table with one of them is refused."
     return {"said": [counted, "Folders and backups keep what they had. Make a new backup."], "problems": []}
 
 
 def take_back(*, ledger: str, key: str | None, series: str, progress: Progress) -> dict[str, Any]:
     """Remove the last release of a series, which must not have left the institution."""
+    from shoal.io.folder import private_folder
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
     with Ledger(ledger, key=key) as opened:
         taken = opened.series(series).rollback(unpublished=True)
-    where = f" Its folders are still there; remove them: {taken.folder}" if taken.folder else ""
+    where = ""
+    if taken.folder:
+        where = f" Its folders are still there; remove them: {taken.folder} and {private_folder(taken.folder)}"
     return {"said": [f"Release {taken.number} of '{series}' was taken back.{where}"], "problems": []}
