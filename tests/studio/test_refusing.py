@@ -250,6 +250,10 @@ def test_a_dropped_workbook_offers_its_sheets_and_each_opens(browser, home):
     assert browser.client.post("/open/dropped?name=book.xlsx", content=content, headers=headers).status_code == 200
     answer = browser.look("/columns")
     assert "Which sheet is the table?" in answer.text
+    assert 'href="/" aria-current="step"' in answer.text
+    assert "61 rows, 3 columns" in answer.text
+    assert 'id="header_row"' in answer.text
+    assert 'value="" placeholder="1"' in answer.text
     assert [name in answer.text for name in ("Cover", "Patients &lt;2025&gt;", "Notes")] == [True] * 3
     of = re.search('name="of" value="([^"]*)"', answer.text).group(1)
     for place in ("0", "2"):
@@ -267,6 +271,31 @@ def test_a_dropped_workbook_offers_its_sheets_and_each_opens(browser, home):
     for wrong in ("7", "x", ""):
         assert browser.send("/sheet", {"of": of, "sheet": wrong}).status_code == 422
     assert browser.studio.plan.reading == {"sheet": "Patients <2025>"}
+
+
+def test_the_row_of_the_names_is_guessed_below_a_title(browser, home):
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(str(home / "titled.xlsx")) as book:
+        book.add_worksheet("Cover").write_string(0, 0, "Hospital")
+        for name in ("2024", "2025"):
+            sheet = book.add_worksheet(name)
+            sheet.write_string(0, 0, "Ward 7")
+            for row, values in enumerate([("age", "disease"), *((20 + at % 9, f"d{at % 4}") for at in range(30))]):
+                for place, value in enumerate(values):
+                    sheet.write(row + 2, place, value)
+    browser.enter()
+    text = browser.send("/open", {"path": "titled.xlsx"}).text
+    assert 'value="3" placeholder="1"' in text
+    assert text.count("33 rows, 2 columns") == text.count("row 3 looks like the names") == 2
+    with xlsxwriter.Workbook(str(home / "mixed.xlsx")) as book:
+        for name, top in (("2024", 1), ("2025", 0)):
+            sheet = book.add_worksheet(name)
+            sheet.write_string(0, 0, "Ward 7")
+            sheet.write_row(top, 0, ["age", "disease"])
+            sheet.write_row(top + 1, 0, [30, "flu"])
+    text = browser.send("/open", {"path": "mixed.xlsx"}).text
+    assert 'value="" placeholder="1"' in text, "no row fits both"
 
 
 def test_both_of_two_tables_of_a_workbook_open(browser, home):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from shoal._messages import Part
 
-__all__ = ["read_workbook", "sheet_names", "write_workbook"]
+__all__ = ["describe_sheets", "read_workbook", "sheet_names", "write_workbook"]
 
 _SHEET = "release"
 _LOOKED_AT = 20
@@ -123,6 +123,33 @@ def sheet_names(path: str | Path) -> list[str]:
     source = Path(path)
     with _quiet(), _explaining(f"'{source.name}'"):
         return list(fastexcel.read_excel(source.read_bytes()).sheet_names)
+
+
+def describe_sheets(path: str | Path) -> list[tuple[int, int, int | None]]:
+    """Count the rows and columns of each sheet, and guess the row of the column names.
+
+    Returns
+    -------
+    list of tuple
+        Rows, columns, and the row of the names from 1; None if there is none, or fewer than two columns.
+    """
+    fastexcel = _reader_library()
+    source, found = Path(path), list[tuple[int, int, int | None]]()
+    with _quiet(), _explaining(f"'{source.name}'"):
+        reader = fastexcel.read_excel(source.read_bytes())
+        for name in reader.sheet_names:
+            # A chart or an empty sheet has no rows.
+            try:
+                sheet = reader.load_sheet(name, header_row=None, skip_rows=0, n_rows=_LOOKED_AT, dtypes="string")
+            except fastexcel.FastExcelError:
+                found.append((0, 0, None))
+                continue
+            # A complete first row is taken for the names, as reading does.
+            rows = sheet.to_polars().rows()
+            complete = bool(rows) and all(one is not None and one.strip() for one in rows[0])
+            guess = 0 if complete and sheet.width > 1 else find_header_row(rows)
+            found.append((sheet.total_height, sheet.width, None if guess is None else guess + 1))
+    return found
 
 
 def _reader_library() -> Any:

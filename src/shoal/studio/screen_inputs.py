@@ -25,6 +25,7 @@ __all__ = [
     "DEMO",
     "MAX_NODES",
     "check_form",
+    "describe_sheets",
     "inspect_with_roles",
     "measure_hierarchy",
     "parse_k",
@@ -73,6 +74,13 @@ def list_sheets(studio: Studio, step: str) -> Any:
     if not plan.source.lower().endswith(WORKBOOKS) or "://" in plan.source:
         return []
     return studio.facts(step, f"Opening {plan.shown}", jobs.sheets, {"source": plan.source}, back="/")
+
+
+def describe_sheets(studio: Studio, step: str) -> Any:
+    """Describe the sheets of the open workbook, or return a `Waiting`."""
+    return studio.facts(
+        step, f"Opening {studio.plan.shown}", jobs.describe_sheets, {"source": studio.plan.source}, back="/"
+    )
 
 
 def inspect_with_roles(studio: Studio, step: str) -> Any:

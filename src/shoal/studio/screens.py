@@ -25,6 +25,7 @@ from shoal.studio.screen_inputs import (
     DEMO,
     build_equivalents,
     check_form,
+    describe_sheets,
     hash_names,
     inspect_table,
     inspect_with_roles,
@@ -173,11 +174,18 @@ def sheets(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     found = list_sheets(studio, "columns")
     if isinstance(found, Waiting):
         return found
+    shapes = describe_sheets(studio, "columns") if found else []
+    if isinstance(shapes, Waiting):
+        return shapes
+    # One row for all sheets is proposed only if it fits each of them.
+    guessed = {header_row for _, _, header_row in shapes if header_row is not None}
     return page(
         "sheets.html.j2",
         studio,
-        step="columns",
+        step="sheet",
         sheets=found,
+        shapes=shapes,
+        guess=max(guessed) if len(guessed) == 1 and guessed != {1} else "",
         of=hash_names(found),
         equivalents=equivalents.of_inspecting(plan, output=studio.paths.free_folder()),
     )
@@ -473,7 +481,7 @@ def choose_language(studio: Studio, form: Mapping[str, str]) -> str:
 
 def _known_screen(name: str) -> str:
     """Return the path of a screen; only known ones, so that a form cannot redirect to another site."""
-    return f"/{name}" if name in [one for one, _ in STEPS[1:]] + ["series", "history", "review"] else "/"
+    return f"/{name}" if name in [one for one, _ in STEPS[1:]] + ["series", "history", "review", "sheet"] else "/"
 
 
 def spec_text(studio: Studio) -> str:

@@ -19,6 +19,7 @@ __all__ = [
     "check_goal",
     "compare",
     "compare_algorithms",
+    "describe_sheets",
     "inspect_table",
     "largest_diversity",
     "measure_risk",
@@ -70,6 +71,14 @@ def sheets(*, source: str, progress: Progress) -> list[str]:
 
     progress("read", 0, 1)
     return sheet_names(source)
+
+
+def describe_sheets(*, source: str, progress: Progress) -> list[tuple[int, int, int | None]]:
+    """Count the rows and columns of each sheet of a workbook, and guess the row of its column names."""
+    from shoal.io import workbooks
+
+    progress("read", 0, 1)
+    return workbooks.describe_sheets(source)
 
 
 def measure_risk(
