@@ -17,6 +17,7 @@ from shoal.findings.input_findings import (
 )
 from shoal.findings.release_findings import (
     alike_warnings,
+    columns_together,
     insensitive_warnings,
     published_warnings,
     uncounted_persons,
@@ -26,6 +27,7 @@ __all__ = [
     "WARNINGS",
     "Remark",
     "alike_warnings",
+    "columns_together",
     "columns_of_units",
     "exact_ends",
     "how_to_coarsen",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from shoal.table import Schema
 
-__all__ = ["alike_warnings", "insensitive_warnings", "published_warnings", "uncounted_persons"]
+__all__ = ["alike_warnings", "columns_together", "insensitive_warnings", "published_warnings", "uncounted_persons"]
 
 _NUMBER = r"^[+-]?(\d[\d.,' ]*|[.,]\d+)([eE][+-]?\d+)?%?$"
 """A number with a sign, which is not a formula."""
@@ -265,6 +265,24 @@ def _as_they_came(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> Itera
         own=lambda names: _own(frame, names, each),
         distinct=lambda name: _plain(frame.get_column(name)).n_unique(),
     )
+
+
+def columns_together(frame: pl.DataFrame, names: Sequence[str]) -> Iterator[Remark]:
+    """Yield the warning that columns outside the protection make records unique by all of their values together.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The published table, with a row for each record.
+    names : sequence of str
+        The columns that are published as they are.
+    """
+    # Exact: rows are compared by their cells, in groups of one.
+    cells = pl.DataFrame([_plain(frame.get_column(name)).alias(str(at)) for at, name in enumerate(names)])
+    unique = int(cells.is_unique().sum()) if names else 0
+    if unique:
+        found = Fact("own_together", count=len(names), records=unique)
+        yield Remark(code="near_unique_insensitive", column=None, found=found, advice=None)
 
 
 def insensitive_warnings(values: pl.DataFrame) -> Iterator[Remark]:

@@ -273,6 +273,10 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "{share:percent} of the records have a pair of values of '{column}' and '{other}' of their own, and both are "
         "published as they are: whoever knows them of a person finds the record."
     ),
+    "own_together": marked(
+        "Columns that are published as they are, outside the protection: {count}. Records that these columns alone, "
+        "all together, make unique: {records:number}. Whoever knows them of a person finds the record."
+    ),
     "quasi_or_drop": marked("Make one of them a quasi-identifier, or drop it."),
     "stars": marked("{share:percent} of the records show a star for '{column}'."),
     "coarsen_first": marked("Make it coarser first, and more of it can stay: {coarser}."),
