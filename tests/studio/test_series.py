@@ -34,8 +34,16 @@ def test_a_series_is_started_published_checked_and_taken_back(started, home):
     page = started.send("/series", {**PUBLISH, "folder": "q2"}).text
     assert "20 of 20 new people have the quasi-identifiers of somebody who is known" in page
     assert not (home / "q2").exists()
+    assert page.count("Nothing was published") == 1
+    assert "<h2>Publish in spite of this?</h2>" in page
+    assert "tick “publish in spite of warnings”" in page
+    assert "take back" not in page.lower().partition("publish in spite of this?")[2].partition("</section>")[0]
+    assert 'name="folder" value="q2"' in page, "what was typed is there"
     page = started.send("/series", {**PUBLISH, "folder": "q2", "anyway": "on"}).text
     assert "20 new, 20 gone" in page
+    assert "may leave this machine" not in page, "that is decided after the warning"
+    assert page.index("20 of 20 new people") < page.index("Release 2 of &#39;admissions&#39; is written.")
+    assert "✓ Release 2" not in page
     page = started.send("/series", {"series": "admissions", "do": "verify"}).text
     assert "Nothing is wrong: 2 of 2 releases were looked at again." in page
     with Ledger(home / LEDGER) as ledger:
@@ -120,7 +128,7 @@ def test_four_quarters_with_a_correction_a_deletion_and_a_wrong_file(browser, ho
     browser.send("/series", {**PUBLISH, "folder": "admissions-1"})
     page = browser.send("/series", {**PUBLISH, "folder": "admissions-2"}).text
     assert "is it the same file?" in page
-    assert "the form “Take the last release back”" in page
+    assert "publish the right one." in page, "there is no release to take back"
     assert not (home / "admissions-2").exists()
     # The second quarter has a corrected value: whose it is, is for the publisher alone.
     person, other = rows[1].split(",")[0], rows[2].split(",")[0]

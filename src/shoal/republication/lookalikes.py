@@ -25,22 +25,18 @@ __all__ = ["describe_doubtful_ids"]
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Odd multiplier that spreads small codes over 64 bits."""
-_OTHER_IDS = Phrase(
+_OTHER_IDS = (
     "If they are the same people under other ids (coded anew, or written in another way), a release together with the "
-    "earlier ones may betray them: publish with the earlier ids, and take back a release that was made, before anybody "
-    "outside sees it, with ",
-    TAKE_BACK,
-    ".",
+    "earlier ones may betray them: publish with the earlier ids"
 )
 """Advice that ends the warnings about other ids."""
 
 
-_SAME_TABLE = Phrase(
-    "If so, publish the right one, and take back a release that was made, before anybody outside sees it, with ",
-    TAKE_BACK,
-    ".",
-)
+_SAME_TABLE = "If so, publish the right one"
 """Advice that ends the warning about a repeated table."""
+
+_AFTERWARDS = Phrase(", and take back a release that was made, before anybody outside sees it, with ", TAKE_BACK)
+"""Advice that follows if the release is made in spite of a warning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +58,9 @@ class Lookalikes:
         return self.alike > self.by_chance + 2 * math.sqrt(self.by_chance)
 
 
-def describe_doubtful_ids(linked: LinkedTable, frame: pl.DataFrame, columns: SeriesColumns) -> Iterator[str]:
+def describe_doubtful_ids(
+    linked: LinkedTable, frame: pl.DataFrame, columns: SeriesColumns, *, made: bool
+) -> Iterator[str]:
     """Yield warnings about ids that may not be those of persons; they contain counts and names of columns, never cells.
 
     Parameters
@@ -73,13 +71,16 @@ def describe_doubtful_ids(linked: LinkedTable, frame: pl.DataFrame, columns: Ser
         All rows and columns of the input.
     columns : SeriesColumns
         The role of every column.
+    made : bool
+        Whether the release is made in spite of the warnings, so that it can be taken back.
     """
-    yield from _describe_repeated_table(linked)
-    yield from _describe_lookalikes(linked)
+    end = f"{phrase(_AFTERWARDS)}." if made else "."
+    yield from _describe_repeated_table(linked, end)
+    yield from _describe_lookalikes(linked, end)
     yield from _describe_repeated_persons(frame[linked.rows], columns)
 
 
-def _describe_repeated_table(linked: LinkedTable) -> Iterator[str]:
+def _describe_repeated_table(linked: LinkedTable, end: str) -> Iterator[str]:
     """Yield a warning if the table is probably that of the last release."""
     records, known = linked.memory.persons.records, linked.known
     # The sensitive values of known people were compared before.
@@ -87,10 +88,10 @@ def _describe_repeated_table(linked: LinkedTable) -> Iterator[str]:
         return
     same = records["quasi_identifiers"][known] == linked.quasi_identifiers
     if same.all() and not records["gone"][known].any():
-        yield f"The table has the people and the values of the last release: is it the same file? {phrase(_SAME_TABLE)}"
+        yield f"The table has the people and the values of the last release: is it the same file? {_SAME_TABLE}{end}"
 
 
-def _describe_lookalikes(linked: LinkedTable) -> Iterator[str]:
+def _describe_lookalikes(linked: LinkedTable, end: str) -> Iterator[str]:
     """Yield warnings about people who are probably not new."""
     found = find_lookalikes(linked)
     # Two ids of this table in different spellings.
@@ -103,13 +104,13 @@ def _describe_lookalikes(linked: LinkedTable) -> Iterator[str]:
     # A table without any known id was probably coded with new ids.
     if len(linked.memory.persons) and found.new == len(linked.known):
         taken = f"Nobody of the release was in an earlier one: all {found.new:,} people are taken for new."
-        yield f"{taken} {phrase(_OTHER_IDS)}"
+        yield f"{taken} {_OTHER_IDS}{end}"
     # More matches with absent people than chance explains.
     if found.suspicious:
         chance = f", more than the {found.by_chance:,.1f} that chance explains" if found.by_chance else ""
         yield (
             f"{found.alike:,} of {found.new:,} new people have the quasi-identifiers of somebody who is known and "
-            f"absent from the table, and a sensitive value that fits{chance}. {phrase(_OTHER_IDS)}"
+            f"absent from the table, and a sensitive value that fits{chance}. {_OTHER_IDS}{end}"
         )
 
 

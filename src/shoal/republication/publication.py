@@ -198,6 +198,8 @@ class Publication(Unpicklable):
     """Private: numbers of people who were kept, new, returned, left, and so on."""
     notes: tuple[str, ...] = ()
     """Private: notes for the publisher, as sentences."""
+    warnings: tuple[str, ...] = ()
+    """Private: the notes that are warnings, which `strict` refuses."""
     salt: str = ""
     """Private: the key of the certificate's input hash, as hexadecimal digits; an argument of `shoal.provenance`."""
     source_format: str = "csv"

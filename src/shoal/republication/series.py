@@ -193,12 +193,9 @@ class Series(Unpicklable):
                 refuse_unknown_releases(series, Path(output).expanduser().resolve())
             with clock.step("link"):
                 linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
-                warnings = tuple(describe_doubtful_ids(linked, opened.frame, self.columns))
+                warnings = tuple(describe_doubtful_ids(linked, opened.frame, self.columns, made=not strict))
                 if strict and warnings:
-                    raise WarnedError(
-                        f"The release has {len(warnings)} warning(s), and none was to be accepted. Nothing was "
-                        f"published. {' '.join(warnings)}"
-                    )
+                    raise WarnedError("No warning was to be accepted, and nothing was published. ", " ".join(warnings))
                 if overlap == "error":
                     check_overlap(store, series, linked.select_ids(opened.frame, self.columns.identifier))
             # The record of the release; the counts follow when it is made.
@@ -214,7 +211,7 @@ class Series(Unpicklable):
                 parameters={"counterfeits": series.counterfeits, **options},
             )
             publication, release, pieces = self._make_release(linked, release, opened, clock, series)
-            publication = replace(publication, notes=(*recovered, *warnings, *publication.notes))
+            publication = replace(publication, notes=(*recovered, *warnings, *publication.notes), warnings=warnings)
             # In memory: note the intent, then record the release, each in a transaction of its own.
             if output is None:
                 with store.database.open_for_writing() as connection:

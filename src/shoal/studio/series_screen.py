@@ -72,7 +72,7 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
         equivalents=_build_equivalents(studio, found),
     )
     # The form of a failed job keeps the submitted values.
-    failed = ended is not None and ended.error is not None
+    failed = ended is not None and (ended.error is not None or "asked" in ended.facts)
     return refused_page(text, ordered.sent, None) if ordered is not None and failed else text
 
 

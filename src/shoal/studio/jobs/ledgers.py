@@ -87,7 +87,7 @@ def publish_next(
 ) -> dict[str, Any]:
     """Make, verify and write the next release of a series; list the ids of people who prevent it."""
     from shoal._messages import set_audience
-    from shoal.errors import PeopleError
+    from shoal.errors import PeopleError, WarnedError
     from shoal.republication import Ledger
     from shoal.studio.audience import SCREENS
 
@@ -105,12 +105,16 @@ def publish_next(
             made = opened.series(series).publish(
                 source, folder, missing_sensitive=how, min_real=2, strict=strict, progress=progress, **given
             )
+        except WarnedError as error:
+            # The publisher decides whether the warnings are accepted.
+            return {"said": [], "problems": [], "asked": str(error.args[1])}
         except PeopleError as error:
             return {"said": [], "problems": [error.render(SCREENS)], "ids": sorted(error.ids)[:MOST_IDS]}
         certificate = made.certificate.to_dict()
+    others = [one for one in made.notes if one not in made.warnings]
     return {
-        "said": [f"Release {made.number} of '{series}' is written.", certificate["guarantee"]["text"], *made.notes],
-        "problems": [],
+        "said": [f"Release {made.number} of '{series}' is written.", certificate["guarantee"]["text"], *others],
+        "problems": list(made.warnings),
         "counts": dict(made.counts),
         "people": made.frame.height - certificate["cost"]["counterfeits"],
         "counterfeits": certificate["cost"]["counterfeits"],
