@@ -936,9 +936,10 @@ def fit(patterns, names):
 
 def test_linked_rows_are_measured_beside_their_neighbours(benchmarks, settings):
     part = benchmarks.linked.measure(settings)
-    (rows,) = (figure["rows"] for figure in part.figures.values())
+    rows, *_ = (figure["rows"] for figure in part.figures.values())
     assert [row[0].rpartition("= ")[2] for row in rows] == ["3", "5", "11"] * 2
-    for _, lost, least, stars, bound, gap, left_out, fewest, one_row, whole_persons, one_cell, _ in rows:
+    for _, lost, least, stars, bound, gap, left_out, fewest, unlinked, one_row, whole_persons, one_cell, _ in rows:
+        assert 0 < unlinked <= lost
         assert stars >= bound > 0
         assert gap == stars / bound
         assert 0 < least <= lost

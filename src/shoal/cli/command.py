@@ -282,7 +282,7 @@ def takes(*names: str) -> Callable[[Callable[..., None]], Command]:
     >>> @takes("reading", "spec", "json")
     ... def look(terminal, words): "Look at a table."
     >>> [one.name for one in look.whole]
-    ['delimiter', 'encoding', 'sheet', 'spec', 'json']
+    ['delimiter', 'encoding', 'sheet', 'header_row', 'spec', 'json']
     """
 
     def made(function: Callable[..., None]) -> Command:

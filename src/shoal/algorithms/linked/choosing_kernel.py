@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal.algorithms.common.whole_kernel import NO, YES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,12 +78,12 @@ def choose_rows(members, rows, most, stays):
         while changed:
             changed = False
             for unit in members:
-                if _visit(unit, rows, most, stays, counts, distances, False):
+                if _visit(unit, rows, most, stays, counts, distances, NO):
                     changed = True
         # Pass the excess on, one step nearer to room.
         changed = False
         for unit in members:
-            if _visit(unit, rows, most, stays, counts, distances, True):
+            if _visit(unit, rows, most, stays, counts, distances, YES):
                 changed = True
         if not changed:
             return False
