@@ -326,9 +326,8 @@ def publish(
         certificate = release.save(Path(folder), about=About(**content.get("report", {}))).to_dict()
     recoding, metrics = release.metrics.recoding, release.metrics
     # Counted in the written table; pseudonyms of linked records are unique by design.
-    written = read_published(folder)
-    names = [name for name in written.columns("insensitive") if name in written.frame.columns]
-    outside = () if certificate["achieved"].get("linked") else columns_together(written.frame, names)
+    names = () if release.schema.linked else release.schema.insensitive
+    outside = columns_together(read_published(folder).frame, names) if names else ()
     return {
         "certificate": certificate,
         "columns": [
