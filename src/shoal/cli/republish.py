@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from shoal._core.private_files import write_private_text
 from shoal.cli import options
 from shoal.cli.command import Group, argument, option
 from shoal.cli.console import PathLine, Terminal, folder_lines, lines_of, path_line, plain
@@ -517,10 +517,7 @@ def _writing_ids(terminal: Terminal, path: Path | None) -> Iterator[None]:
     except PeopleError as error:
         if path is not None:
             try:
-                with os.fdopen(
-                    os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-                ) as file:
-                    file.writelines(f"{one}\n" for one in error.ids)
+                write_private_text(path, "".join(f"{one}\n" for one in error.ids), new=True)
             except OSError as problem:
                 raise OutputError(f"The ids cannot be written to '{path}': {problem.strerror}.") from error
             terminal.note(f"The file '{path}' has the ids ({len(error.ids)}). Remove it when you are done.")

@@ -35,6 +35,13 @@ STANDARD_INPUT = "-"
 """The name of standard input in place of a file."""
 
 _ENDINGS = {"text": DELIMITED, "binary": (*PARQUET, *ARROW), "workbook": WORKBOOKS, "stat": tuple(STAT_FILES)}
+_SERVED = {
+    "delimiter": "delimited text",
+    "encoding": "delimited text",
+    "sheet": "workbooks",
+    "header_row": "delimited text and workbooks",
+}
+"""The kinds of sources that each option is for."""
 _TAB_NAMES = ("tab", "\\t")
 _MAX_SOURCE_LENGTH = 4096
 
@@ -120,8 +127,7 @@ def read_table(
     # Databases and standard input first, because their names are not paths.
     database = database_source(source)
     if database is not None:
-        _refuse_options(text, "delimited text")
-        _refuse_options(others, "workbooks")
+        _refuse_options(text | others)
         return _check_not_empty(OpenedTable(frame=read_database(database)), "The result of the query")
     if source == STANDARD_INPUT:
         content = unpack(sys.stdin.buffer.read(), "standard input")
@@ -135,16 +141,14 @@ def read_table(
     kind = next(kind for kind, endings in _ENDINGS.items() if path.name.lower().endswith(endings))
     with _name_file_in_errors(path):
         if kind == "stat":
-            _refuse_options(text, "delimited text")
-            _refuse_options(others, "workbooks")
+            _refuse_options(text | others)
             frame, codebook = read_stat_file(path)
             ending = path.suffix.lower()
             return _check_not_empty(
                 OpenedTable(frame=frame, format=RELEASED.get(ending, ending[1:]), codebook=codebook), f"'{path.name}'"
             )
         if kind == "binary":  # which Polars reads without holding the file in memory
-            _refuse_options(text, "delimited text")
-            _refuse_options(others, "workbooks")
+            _refuse_options(text | others)
             return _check_not_empty(
                 OpenedTable(frame=_read_binary(path, path.name), format="parquet"), f"'{path.name}'"
             )
@@ -184,15 +188,15 @@ def _parse_content(
 ) -> OpenedTable:
     # Options that do not apply to the kind of source are errors, not ignored.
     if kind != "text":
-        _refuse_options(text, "delimited text")
+        _refuse_options(text)
     # An .ods archive begins with its media type, uncompressed; .xlsx has none there.
     if kind == "workbook":
         frame, found = read_workbook(content, label, sheet=sheet, header_row=header_row)
         ods = b"opendocument.spreadsheet" in content[:200]
         return OpenedTable(frame=frame, format="ods" if ods else "xlsx", sheet=found)
-    _refuse_options({"sheet": sheet}, "workbooks")
+    _refuse_options({"sheet": sheet})
     if kind == "binary":
-        _refuse_options({"header_row": header_row}, "delimited text and workbooks")
+        _refuse_options({"header_row": header_row})
         return _check_not_empty(OpenedTable(frame=_read_binary(content, label), format="parquet"), label)
     parsed = read_delimited(
         content,
@@ -211,11 +215,11 @@ def _check_not_empty(table: OpenedTable, label: str) -> OpenedTable:
     return table
 
 
-def _refuse_options(options: Mapping[str, Any], what: str) -> None:
-    """Raise an error if one of the options, which are for `what` only, is given."""
+def _refuse_options(options: Mapping[str, Any]) -> None:
+    """Raise an error if one of the options, which are for other kinds of sources, is given."""
     for name, value in options.items():
         if value is not None:
-            raise ParameterError(Subject("read", name), f" is for {what} only.")
+            raise ParameterError(Subject("read", name), f" is for {_SERVED[name]} only.")
 
 
 def _parse_delimiter(delimiter: str | None) -> str | None:

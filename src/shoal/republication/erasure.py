@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shoal.errors import DataError, ParameterError
 from shoal.republication.ledger import journal
-from shoal.republication.ledger.memory import (
-    Memory,
-    compute_digest,
-    decrypt_pieces,
-    encrypt_pieces,
-    read_memory,
-    rewrite_pieces,
-)
+from shoal.republication.ledger.memory import Memory, read_memory, rewrite_memories
 from shoal.republication.linkage import hash_spellings, to_identity_text
 
 if TYPE_CHECKING:
@@ -78,16 +70,12 @@ def erase_people(connection: sa.Connection, series: RecordedSeries, ids: pl.Seri
     spellings = hash_spellings(ids, people, keys)
     memory = read_memory(connection, series, keys, after=series.latest)
     _check_known(memory, people, spellings)
-    releases, written = [], None
-    for release in series.releases:
-        # The memory before the latest release forgets them, too, because a rollback returns to it.
-        pieces = decrypt_pieces(connection, series, release, keys)
-        if pieces:
-            after = Memory.from_pieces(pieces).erase(people.ids, spellings, release.number)
-            written = encrypt_pieces(after.to_pieces(), release.number, keys)
-            release = replace(release, memory_digest=compute_digest(written, keys))  # noqa: PLW2901
-            rewrite_pieces(connection, series, release.number, written)
-        releases.append(release)
+
+    def erase(pieces: list[bytes], number: int) -> list[bytes]:
+        return Memory.from_pieces(pieces).erase(people.ids, spellings, number).to_pieces()
+
+    # The memory before the latest release forgets them, too, because a rollback returns to it.
+    releases, written = rewrite_memories(connection, series, keys, keys, erase)
     # The digests of the memories are sealed in the records, and each seal covers the one before.
     after_series = series.with_releases(releases, keys)
     journal.advance(connection, series, after_series, keys)

@@ -168,8 +168,7 @@ def _start_plan(studio: Studio, plan: Plan) -> str:
 def sheets(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Render how a file is read: the sheet of a workbook, the row of the names, and how text is written."""
     plan = studio.plan
-    # Other files and databases are read in one way only.
-    if "://" in plan.source or not plan.source.lower().endswith((*WORKBOOKS, *DELIMITED)):
+    if not _can_be_read_otherwise(plan):
         return Waiting(path="/columns" if plan.source else "/")
     found = list_sheets(studio, "columns")
     if isinstance(found, Waiting):
@@ -189,6 +188,11 @@ def sheets(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         of=hash_names(found),
         equivalents=equivalents.of_inspecting(plan, output=studio.paths.free_folder()),
     )
+
+
+def _can_be_read_otherwise(plan: Plan) -> bool:
+    """Check whether there are options of reading the table: other files and databases are read in one way only."""
+    return plan.source.lower().endswith((*WORKBOOKS, *DELIMITED)) and "://" not in plan.source
 
 
 def choose_sheet(studio: Studio, form: Mapping[str, str]) -> str:
@@ -250,7 +254,7 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         checked=query.get("check") == "all",
         of=hash_names([one["name"] for one in found["columns"]]),
         read=how_it_was_read(found),
-        readable=plan.source.lower().endswith((*WORKBOOKS, *DELIMITED)) and "://" not in plan.source,
+        readable=_can_be_read_otherwise(plan),
         replaced={name: replacements_in(text) for name, text in plan.replaced.items()},
         every=ALL_COLUMNS,
         places={one["name"]: place for place, one in enumerate(found["columns"])},
@@ -350,9 +354,7 @@ def replace_values(studio: Studio, form: Mapping[str, str]) -> str:
         if not old or len(new) > 1:
             wrong = "Type the values to replace." if not old else "Type one value, or none if they mean missing."
             raise FieldError(wrong, field="new" if old else "old")
-        given = replacements_in(replaced[column]) if column in replaced else {}
-        value = new[0] if new else None
-        replaced[column] = replacement_text({**given, **dict.fromkeys(old, value)})
+        replaced[column] = _extend(replaced.get(column), old, new[0] if new else None)
         words = f"{_called(column)}: {len(old)} value(s) {'replaced' if new else 'mean missing'}"
     return _store_replaced(studio, words, replaced, names if every else [column])
 
@@ -361,11 +363,15 @@ def _replace_missing_codes(studio: Studio, codes: Mapping[str, Sequence[str]], f
     """Make all proposed codes of all columns missing."""
     check_form(form, [*codes])
     found, replaced = [name for name in codes if codes[name]], dict(studio.plan.replaced)
-    # What a column replaces already stays.
     for name in found:
-        given = replacements_in(replaced[name]) if name in replaced else {}
-        replaced[name] = replacement_text({**given, **dict.fromkeys(codes[name])})
+        replaced[name] = _extend(replaced.get(name), codes[name], None)
     return _store_replaced(studio, f"Codes of {len(found)} column(s) mean missing", replaced, found)
+
+
+def _extend(replaced: str | None, old: Sequence[str], new: str | None) -> str:
+    """Add replacements of values to those that a column has already."""
+    given = {} if replaced is None else replacements_in(replaced)
+    return replacement_text({**given, **dict.fromkeys(old, new)})
 
 
 def _store_replaced(studio: Studio, words: str, replaced: Mapping[str, str], columns: Collection[str]) -> str:

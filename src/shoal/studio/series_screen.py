@@ -117,15 +117,10 @@ def _load_ledger(studio: Studio) -> Any:
     stamp = path.stat()
     arguments = {
         "ledger": str(path),
-        "key": _find_key(studio, studio.ledger),
+        "key": studio.ledger_keys.get(studio.ledger),
         "stamp": [stamp.st_mtime_ns, stamp.st_size],
     }
     return studio.facts("series", f"Opening {studio.ledger}", jobs.list_series, arguments, back="/series")
-
-
-def _find_key(studio: Studio, ledger: str) -> str | None:
-    """Find the key of a ledger; None if it has the default place."""
-    return studio.ledger_keys.get(ledger)
 
 
 def open_ledger(studio: Studio, form: Mapping[str, str]) -> str:
@@ -173,7 +168,7 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
             studio.ledger_keys[ledger] = str(studio.paths.ledger_key(form.get("key", "")))
     arguments = {
         "ledger": str(path),
-        "key": _find_key(studio, ledger),
+        "key": studio.ledger_keys.get(ledger),
         "name": form.get("name", "").strip()[:_MAX_NAME_LENGTH],
         "m": int(m),
         "identifier": identifier,
@@ -192,7 +187,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
     if not studio.ledger:
         raise UsageError(_CLOSED)
     ledger, series = str(studio.paths.ledger(studio.ledger)), form.get("series", "")
-    common = {"ledger": ledger, "key": _find_key(studio, studio.ledger), "series": series}
+    common = {"ledger": ledger, "key": studio.ledger_keys.get(studio.ledger), "series": series}
     do, sent = form.get("do", ""), SubmittedForm(path="/series", form=form)
     if do == "publish":
         plan = studio.plan

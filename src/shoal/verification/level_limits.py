@@ -60,11 +60,12 @@ def check_level_limits(
     kept = shown.filter(~pl.all_horizontal(pl.all().eq_missing(pl.lit(star))))
     for name, (low, high) in limits.items():
         tree = trees.get(name)
+        by_level = [] if tree is None else [set(names) for names in tree.labels]
         for text in kept.get_column(name).unique().to_list():
             if tree is None:
                 levels = _levels_without_tree(text, values[name], star)
             else:
-                levels = _levels_of_name(text, tree, star, low)
+                levels = _levels_of_name(text, by_level, star, low)
             if not any(low <= level <= high for level in levels):
                 raise ReleaseUnsafeError(
                     f"The release has cells of '{name}' outside of the limits of its levels. Nothing was published. "
@@ -79,10 +80,9 @@ def _levels_without_tree(text: str | None, values: Collection[str], star: str) -
     return (1,) if generalized else (0,)
 
 
-def _levels_of_name(text: str | None, tree: Tree, star: str, low: int) -> Collection[int]:
+def _levels_of_name(text: str | None, by_level: Sequence[Collection[str]], star: str, low: int) -> Collection[int]:
     """Return the levels with a node of a name; the only node of a level is a star, and a missing value is in all."""
-    height = len(tree.labels) - 1
-    by_level = [set(names) for names in tree.labels]
+    height = len(by_level) - 1
     if text is None and "" not in by_level[0]:
         return range(height)
     if text == star:

@@ -14,6 +14,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import cycle
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -172,18 +173,13 @@ def _remove_failing(
     """Remove accepted classes until every group of the others is acceptable in every set."""
     settled = 0
     # A set is checked again if any row was removed since.
-    for one in _cycle(sets):
+    for one in cycle(sets):
         if settled == len(sets):
             return
         kept = np.flatnonzero(verdict[unit] == ACCEPTED)
         failing = kept[find_failing_rows(_select(cells, kept), one)] if len(kept) else kept
         verdict[unit[failing]] = removed
         settled = 1 if len(failing) else settled + 1
-
-
-def _cycle(sets: Sequence[KnownSet]) -> Any:
-    while sets:
-        yield from sets
 
 
 def _select(cells: Cells, rows: NDArray[np.int64]) -> Cells:

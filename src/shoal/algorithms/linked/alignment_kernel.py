@@ -95,7 +95,7 @@ def align_rows(rows, starts, losses, templates, scratch):
 
 @inlined
 def _unit_at(i, template):
-    """Return which unit joins as number i: the template changes places with the first one."""
+    """Find the unit that joins as number i: the template changes places with the first one."""
     return template if i == 0 else 0 if i == template else i
 
 

@@ -25,7 +25,7 @@ from shoal.republication.ledger.tables import MEMORY
 from shoal.republication.m_invariance.signatures import Signatures
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,7 +39,7 @@ __all__ = [
     "encrypt_pieces",
     "is_kept",
     "read_memory",
-    "rewrite_pieces",
+    "rewrite_memories",
     "write_pieces",
 ]
 
@@ -164,12 +164,50 @@ def write_pieces(connection: sa.Connection, series: RecordedSeries, number: int,
     )
 
 
-def rewrite_pieces(connection: sa.Connection, series: RecordedSeries, number: int, pieces: Sequence[bytes]) -> None:
+def _rewrite_pieces(connection: sa.Connection, series: RecordedSeries, number: int, pieces: Sequence[bytes]) -> None:
     """Replace the pieces of the memory after a release by at most as many others."""
     own = (MEMORY.c.series == series.id, MEMORY.c.release == number)
     for place, piece in enumerate(pieces):
         connection.execute(MEMORY.update().where(*own, MEMORY.c.part == place).values(content=piece))
     connection.execute(MEMORY.delete().where(*own, MEMORY.c.part >= len(pieces)))
+
+
+def rewrite_memories(
+    connection: sa.Connection,
+    series: RecordedSeries,
+    old: SeriesKeys,
+    new: SeriesKeys,
+    change: Callable[[list[bytes], int], list[bytes]] = lambda pieces, _: pieces,
+) -> tuple[list[RecordedRelease], list[bytes] | None]:
+    """Encrypt every kept memory of a series once more.
+
+    Parameters
+    ----------
+    connection : Connection
+        A writing transaction.
+    series : RecordedSeries
+        The series; only its last two releases have a memory.
+    old, new : SeriesKeys
+        The keys to read and to write with.
+    change : callable
+        Changes the pieces of the memory after a release, by its number.
+
+    Returns
+    -------
+    releases : list of RecordedRelease
+        The releases with the digests of their new memories, not yet sealed.
+    pieces : list of bytes or None
+        The last memory, encrypted; None if there is none.
+    """
+    releases, written = [], None
+    for release in series.releases:
+        pieces = decrypt_pieces(connection, series, release, old)
+        if pieces:
+            written = encrypt_pieces(change(pieces, release.number), release.number, new)
+            release = replace(release, memory_digest=compute_digest(written, new))  # noqa: PLW2901
+            _rewrite_pieces(connection, series, release.number, written)
+        releases.append(release)
+    return releases, written
 
 
 def read_memory(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shoal.errors import InternalError, LedgerError
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.anchor import Anchor, read_heads
 from shoal.republication.ledger.keys import LedgerKey, get_pending_path
-from shoal.republication.ledger.memory import compute_digest, decrypt_pieces, encrypt_pieces, rewrite_pieces
+from shoal.republication.ledger.memory import rewrite_memories
 from shoal.republication.ledger.records import list_series
 from shoal.republication.ledger.store import read_facts, write_facts
 
@@ -79,13 +78,5 @@ def _renew(connection: sa.Connection, store: Store, name: str, secrets: Secrets)
     if series is None:
         raise InternalError("a series vanished while its ledger was locked")
     old, new = store.derive_keys(series), secrets.derive_series_keys(series.uid)
-    releases = []
-    for release in series.releases:
-        # Only the last two releases have a memory.
-        pieces = decrypt_pieces(connection, series, release, old)
-        if pieces:
-            renewed = encrypt_pieces(pieces, release.number, new)
-            release = replace(release, memory_digest=compute_digest(renewed, new))  # noqa: PLW2901
-            rewrite_pieces(connection, series, release.number, renewed)
-        releases.append(release)
+    releases, _ = rewrite_memories(connection, series, old, new)
     journal.advance(connection, series, series.with_releases(releases, new), new)

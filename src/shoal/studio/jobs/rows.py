@@ -51,8 +51,8 @@ def original_rows(
     # The cells are those of the file, with replaced values, before dates and numbers are parsed.
     progress("read", 0, 1)
     frame = open_table({"data": source, "rows": rows, "key": key, **reading, "decimal": None}).frame
-    some = _texts(frame[list(numbers)].select([name for name in columns if name in frame.columns]))
     places = [name for name in columns if name in frame.columns]
+    some = _texts(frame[list(numbers)].select(places))
     return [[row[places.index(name)] if name in places else None for name in columns] for row in some]
 
 
