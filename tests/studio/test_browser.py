@@ -63,6 +63,8 @@ class Opened:
 
     def screen(self, heading: str) -> None:
         self.page.get_by_role("heading", name=heading, level=1).wait_for(timeout=PATIENCE)
+        # Its script runs when the whole page has arrived: a file that is chosen before is not noticed.
+        self.page.wait_for_load_state("domcontentloaded")
 
     def press(self, name: str) -> None:
         self.page.get_by_role("button", name=name, exact=True).click()
