@@ -64,7 +64,7 @@ def asked(privacy: Any = MODELS["k"], **options: Any) -> dict[str, Any]:
 def streamed(frame: pl.DataFrame, **options: Any) -> Release:
     made = shoal.anonymize(frame.lazy(), engine="stream", **asked(**options))
     assert isinstance(made.store, StreamedRows)
-    assert made.store.beside is not None
+    assert made.store.attached is not None
     return made
 
 

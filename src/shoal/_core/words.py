@@ -11,7 +11,10 @@ from shoal._core.language import marked, numeral, percentage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["factor", "listed", "number", "percent", "quote_columns"]
+__all__ = ["ALL_COLUMNS", "factor", "listed", "number", "percent", "quote_columns"]
+
+ALL_COLUMNS = "*"
+"""The name that stands for all columns in replacements; those of a column itself take precedence."""
 
 
 def number(value: object) -> str:

@@ -141,7 +141,7 @@ def _groups_of(failure: Failure) -> str:
 
 
 def _noun(facts: Mapping[str, Any]) -> str:
-    """Return what figures of risk count."""
+    """Name the unit that figures of risk count."""
     return "records" if facts.get("unique_persons") is None else "persons"
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from shoal.errors import DataError, InternalError, ReleaseUnsafeError
 from shoal.findings import insensitive_warnings
 from shoal.pipeline.input_hash import compute_input_hash, encode_raw
-from shoal.release.streamed_rows import Beside, StreamedRows
+from shoal.release.streamed_rows import AttachedColumns, StreamedRows
 from shoal.table.cells_kernel import order_of_cells, shuffle_parts
 from shoal.table.compressed import entries_of_rows
 from shoal.table.counts import windows
@@ -124,14 +124,14 @@ def with_values(
         remarks = (*public, *insensitive_warnings(shown), *private)
     said = {**release.certificate.input, "insensitive": list(names), "sha256": digest}
     certificate = replace(release.certificate, input=said, warnings=remarks, seconds=clock.seconds())
-    store = replace(store, beside=Beside(values=values, places=places))
+    store = replace(store, attached=AttachedColumns(values=values, places=places))
     return replace(release, store=store, schema=schema, certificate=certificate)
 
 
 def _untrue() -> ReleaseUnsafeError:
     return ReleaseUnsafeError(
         "The rows of the release do not have the insensitive values of the rows of the table that they stand for. "
-        "Nothing was published. If the table was not changed meanwhile, this is a bug in shoal: please report it."
+        "Nothing was published. If the table was not changed in the meantime, this is a bug in shoal: please report it."
     )
 
 
@@ -204,7 +204,7 @@ def _hash(
     """Compute the salted hash of the input, identical to that of the in-memory engine."""
     opened = whole.opened
 
-    def beside(cells: NDArray[np.integer]) -> dict[str, Callable[[], Iterator[pl.Series]]]:
+    def extra_columns(cells: NDArray[np.integer]) -> dict[str, Callable[[], Iterator[pl.Series]]]:
         passed = _starts(np.diff(starts)[cells])[:-1]
 
         def pieces(name: str) -> Iterator[pl.Series]:
@@ -216,7 +216,9 @@ def _hash(
         return {name: partial(pieces, name) for name in values.columns}
 
     encoded = encode_raw(opened.raw_frame, whole.request.schema, opened.counts)
-    return compute_input_hash(opened.raw_frame, encoded, release.salt, counts=opened.counts, extra_columns=beside)[0]
+    return compute_input_hash(
+        opened.raw_frame, encoded, release.salt, counts=opened.counts, extra_columns=extra_columns
+    )[0]
 
 
 def _drawn(

@@ -239,7 +239,7 @@ def repeated_person(persons: Sequence[PersonEvidence]) -> Iterator[Remark]:
 
 
 def _count_persons(column: str | None) -> Fact:
-    """Return what can be done about persons with several records, who are named by a column or by none."""
+    """Advise on persons with several records, who are named by a column or by none."""
     if column is None:
         return Fact("one_record_each")
     # A plan is applied to rows as it is: only the release that it comes from can name persons.

@@ -34,7 +34,7 @@ class LinkedRows:
         return replace(self, persons=self.persons[rows], positions=self.positions[rows])
 
     def to_dict(self) -> dict[str, int]:
-        """Return what a certificate states about the persons and rows of the input."""
+        """Serialize the numbers of persons and rows of the input as in a certificate."""
         return {
             "persons": len(self.strata.lengths),
             "rows_left_out": self.rows - int(self.strata.lengths.sum()),

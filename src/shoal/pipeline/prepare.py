@@ -248,20 +248,14 @@ def prepare(opened: OpenedData, request: Request, clock: Clock) -> PreparedTable
             frame, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
             request = fix_levels(frame, opened.publishable_counts[rows], request, sampling)
             opened = sample_rows(opened, rows, sampling.threshold)
-        encoded, rows = _encode_publishable_rows(opened, request, clock)
-        # The rest is encoded again below, so that no value is left that only the others have.
-        opened = keep_large_classes(encoded, opened, rows, request)
-    encoded, rows = _encode_publishable_rows(opened, request, clock)
+            # Only the rows that stay are encoded, so that no value is left that only the others have.
+            drawn, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+            opened = keep_large_classes(drawn, opened, rows, request)
+    # Coarsen and encode the rows that may be published.
+    frame, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+    encoded = encode_table(frame, opened.publishable_counts[rows], request, clock, units=opened.units_of(rows))
     with clock.step("encode"):
         return validate_and_shuffle(encoded, request, opened, rows)
-
-
-def _encode_publishable_rows(
-    opened: OpenedData, request: Request, clock: Clock
-) -> tuple[EncodedTable, NDArray[np.int32]]:
-    """Coarsen and encode the rows that may be published; return them and their indices."""
-    frame, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
-    return encode_table(frame, opened.publishable_counts[rows], request, clock, units=opened.units_of(rows)), rows
 
 
 def validate_and_shuffle(

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.models import DifferentialPrivacy
-    from shoal.pipeline.encoded import EncodedTable
     from shoal.pipeline.input import OpenedData
     from shoal.request.request import Request
 
@@ -123,17 +122,17 @@ def draw_counts(counts: NDArray[np.int64], threshold: int) -> NDArray[np.int64]:
 
 
 def keep_large_classes(
-    encoded: EncodedTable, opened: OpenedData, rows: NDArray[np.int32], request: Request
+    frame: pl.DataFrame, opened: OpenedData, rows: NDArray[np.int32], request: Request
 ) -> OpenedData:
     """Leave out the rows of classes that are smaller than the request allows, as if they had not been drawn.
 
     Parameters
     ----------
-    encoded : EncodedTable
-        The encoded rows.
+    frame : polars.DataFrame
+        The rows that were drawn.
     opened : OpenedData
     rows : int32 array
-        Index in the input of each encoded row.
+        Index in the input of each of these rows.
     request : Request
 
     Raises
@@ -142,7 +141,8 @@ def keep_large_classes(
         If no class is large enough.
     """
     # Sizes of classes of all published columns, after coarsening.
-    classes = encoded.table.classes
+    coarse = coarsen_columns(frame, request.coarsenings, request.schema.quasi_identifiers).frame
+    classes = replace(encode(coarse, request.schema), counts=opened.publishable_counts[rows]).classes
     stays = rows[classes.class_sizes[classes.of_rows] >= request.requirement.k]
     if not len(stays):
         raise InfeasibleError(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shoal.release.row_store import Files, WrittenCheck
     from shoal.table import Table
 
-__all__ = ["Beside", "StreamedRows", "verify_counts"]
+__all__ = ["AttachedColumns", "StreamedRows", "verify_counts"]
 
 _FILE_ROWS = 1 << 20
 """Number of rows of each file except the last one."""
@@ -33,7 +33,7 @@ _PREVIEW_ROWS = 100
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Beside(Unpicklable):
+class AttachedColumns(Unpicklable):
     """Insensitive columns with a value for each published row."""
 
     values: pl.DataFrame
@@ -59,7 +59,7 @@ class StreamedRows(Unpicklable):
     """Number of published copies of each row of `distinct`."""
     rows: NDArray[np.int32]
     table_rows: NDArray[np.int32]
-    beside: Beside | None = None
+    attached: AttachedColumns | None = None
     """Insensitive columns; None if there are none."""
 
     @property
@@ -78,7 +78,7 @@ class StreamedRows(Unpicklable):
         return self._types(self.distinct)
 
     def _types(self, frame: pl.DataFrame) -> dict[str, Any]:
-        more = {} if self.beside is None else without_categories(self.beside.values.head(0)).schema
+        more = {} if self.attached is None else without_categories(self.attached.values.head(0)).schema
         return {**frame.schema, **more}
 
     def data(self, published: pl.DataFrame, text: Sequence[str], restore: Callable[[pl.DataFrame], Any]) -> Any:
@@ -108,17 +108,17 @@ class StreamedRows(Unpicklable):
         import polars as pl
 
         # Without insensitive columns a batch is determined by the counts.
-        if self.beside is None:
+        if self.attached is None:
             shown = shown if columns is None else shown[list(columns)]
             for cells, times in windows(self.counts, size):
                 yield repeat_rows(shown[cells], times)
             return
-        names = [*shown.columns, *self.beside.values.columns] if columns is None else list(columns)
+        names = [*shown.columns, *self.attached.values.columns] if columns is None else list(columns)
         # Insensitive values differ between equal rows, so they are taken by position.
         first = 0
         for cells, times in windows(self.counts, size):
             batch = repeat_rows(shown[cells], times)
-            values = without_categories(self.beside.slice(first, batch.height))
+            values = without_categories(self.attached.slice(first, batch.height))
             first += batch.height
             yield pl.DataFrame([values[name] if name in values.columns else batch[name] for name in names])
 
@@ -149,7 +149,7 @@ class StreamedRows(Unpicklable):
         def write(numbered: tuple[int, tuple[slice, NDArray[np.int64]]]) -> tuple[str, dict[str, Any]]:
             number, (cells, times) = numbered
             part, rows = path / f"part-{number:05d}.parquet", int(times.sum())
-            values = None if self.beside is None else self.beside.slice(number * _FILE_ROWS, rows)
+            values = None if self.attached is None else self.attached.slice(number * _FILE_ROWS, rows)
             write_repeated(shown[cells], times, part, values)
             return f"{path.name}/{part.name}", {"sha256": sha256_of(part), "rows": rows}
 
@@ -162,10 +162,10 @@ class StreamedRows(Unpicklable):
         verify_counts(
             path, names=list(self.types), shown=shown, published=self.distinct, counts=self.counts, check=check
         )
-        if self.beside is not None:
-            self._verify_beside(path, shown, self.beside)
+        if self.attached is not None:
+            self._verify_attached(path, shown, self.attached)
 
-    def _verify_beside(self, path: Path, shown: pl.DataFrame, beside: Beside) -> None:
+    def _verify_attached(self, path: Path, shown: pl.DataFrame, attached: AttachedColumns) -> None:
         """Check the insensitive columns of each written row against the release."""
         scanned, many = _scan(path, list(self.types)), shown.width
         types = scanned.collect_schema()
@@ -173,7 +173,7 @@ class StreamedRows(Unpicklable):
         # Checksums of whole rows are compared, because the rows do not fit into memory.
         same = all(types[name] == kind for name, kind in expected_types.items() if name not in shown.columns)
         sums = RowSums()
-        expected = sums.of_cells(without_categories(shown), self.counts, beside.values, beside.places)
+        expected = sums.of_cells(without_categories(shown), self.counts, attached.values, attached.places)
         pieces = ((piece[:, :many], piece[:, many:]) for piece in iterate_batches(scanned))
         if not same or sums.of_rows(pieces) != expected:
             raise ReleaseUnsafeError(

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.validation import validate_declared
+from shoal._core.words import ALL_COLUMNS
 from shoal._messages import Suggestion
 from shoal.algorithms import PREFERENCES, Preferences, choose
 from shoal.errors import ColumnError, ParameterError, UsageError
@@ -19,7 +20,7 @@ from shoal.request.request_fields import RequestFields, fields_in
 from shoal.request.sampling import check_sampling, samples
 from shoal.request.texts import read_set, set_texts
 from shoal.request.words import Words
-from shoal.table import ALL_COLUMNS, PSEUDONYM, roles
+from shoal.table import PSEUDONYM, roles
 
 if TYPE_CHECKING:
     from os import PathLike

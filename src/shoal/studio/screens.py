@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.file_formats import DELIMITED, WORKBOOKS
 from shoal._core.language import languages, marked
+from shoal._core.words import ALL_COLUMNS
 from shoal.errors import UsageError
 from shoal.request.texts import listed_name, names_in, replacement_text, replacements_in
 from shoal.studio import equivalents, jobs
@@ -62,8 +63,6 @@ __all__ = [
 ]
 
 _READING = ("sheet", "header_row", "delimiter", "encoding", "decimal")
-ALL_COLUMNS = "*"
-"""Stands for all columns in replacements, as in spec files."""
 _SPECIAL = 3
 """Maximum number of columns of a special unique."""
 _FEW_COLUMNS, _FEW_ROWS = 12, 100_000

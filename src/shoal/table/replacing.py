@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from shoal._core.words import ALL_COLUMNS
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 
-__all__ = ["ALL_COLUMNS", "count_replaced", "replace_values"]
+__all__ = ["count_replaced", "replace_values"]
 
-ALL_COLUMNS = "*"
-"""The name that stands for all columns; the replacements of a column itself take precedence."""
 _TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 

@@ -23,7 +23,6 @@ from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.column_sets.counted import MAX_WORK_TO_START, all_exact, suppress_by_counts
 from shoal.algorithms.column_sets.cover import Cells, KnownSet, cover_failing_rows
 from shoal.algorithms.column_sets.program import find_fewest_stars, is_small
-from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.m_approximation import MApproximation
 from shoal.models import KAnonymity, Requirement
 from shoal.recoding import STAR_LEVEL, group_extents, rank
@@ -240,14 +239,11 @@ def _copy_cells(table: Table, rows: NDArray[np.int64] | None = None, of_row: NDA
     """Copy the quasi-identifiers of all rows, or of one row of each unit of rows."""
     columns = table.quasi_identifiers
     codes = np.column_stack([column.codes.astype(np.int32) for column in columns])
-    values = tuple(column.codes.astype(np.int32) for column in table.sensitive)
-    return Cells(
-        codes=np.asfortranarray(codes if rows is None else codes[rows]),
-        sizes=np.array([column.size for column in columns], dtype=np.int64),
-        counts=table.multiplicities if of_row is None else rows_by_code(of_row, int(of_row.max()) + 1, table.counts),
-        values=values or (np.zeros(table.rows, dtype=np.int32),),
-        populations=populations_of(table),
-    )
+    sizes = np.array([column.size for column in columns], dtype=np.int64)
+    cells = Cells.of_rows(table, np.asfortranarray(codes if rows is None else codes[rows]), sizes)
+    if of_row is None:
+        return cells
+    return replace(cells, counts=rows_by_code(of_row, int(of_row.max()) + 1, table.counts))
 
 
 def _group_equal_cells(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.algorithms.common.compiled import populations_of
 from shoal.models.base import GroupCounts
 from shoal.recoding import rank
 from shoal.table.counts import rows_by_code
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.models import Population, Requirement
+    from shoal.table import Table
 
 __all__ = ["Cells", "KnownSet", "cover_failing_rows", "enlarge_stars"]
 
@@ -40,6 +42,18 @@ class Cells:
     """Codes of the attributes that models count, one array for each; they are read only if a model needs them."""
     populations: tuple[Population, ...]
     """The values of these attributes in the whole table."""
+
+    @classmethod
+    def of_rows(cls, table: Table, codes: NDArray[np.int32], sizes: NDArray[np.int64]) -> Cells:
+        """Take cells for the rows of a table, with its counts and sensitive values."""
+        return cls(
+            codes=codes,
+            sizes=sizes,
+            counts=table.multiplicities,
+            values=tuple(column.codes.astype(np.int32) for column in table.sensitive)
+            or (np.zeros(table.rows, dtype=np.int32),),
+            populations=populations_of(table),
+        )
 
     @property
     def stars(self) -> NDArray[np.bool_]:

@@ -26,7 +26,6 @@ from shoal._core.validation import Integer, parameter
 from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.column_sets.column_sets import HEURISTIC, SetSuppression, number_columns
 from shoal.algorithms.column_sets.cover import Cells, KnownSet, find_failing_rows
-from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.full_domain.full_domain import Task
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, REFUSED
 from shoal.algorithms.full_domain.lattice_search import Budget
@@ -156,15 +155,7 @@ class _SetJudge(WholeRelease):
         number, count = rank(list(columns), len(classes.codes) + table.rows)
         class_of = np.empty(count, dtype=np.int64)
         class_of[number[: len(classes.codes)]] = np.arange(len(classes.codes))
-        cells = Cells(
-            codes=codes,
-            sizes=sizes,
-            counts=table.multiplicities,
-            values=tuple(column.codes.astype(np.int32) for column in table.sensitive)
-            or (np.zeros(table.rows, dtype=np.int32),),
-            populations=populations_of(table),
-        )
-        return cells, class_of[number[len(classes.codes) :]]
+        return Cells.of_rows(table, codes, sizes), class_of[number[len(classes.codes) :]]
 
 
 def _remove_failing(

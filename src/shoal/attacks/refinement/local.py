@@ -71,7 +71,7 @@ class LocalColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class LocalBounds:
-    """What is certain of one group."""
+    """Bounds of the rows of one group."""
 
     least: tuple[dict[frozenset[int], int], ...]
     """For each column, the smallest number of rows of each child node."""
