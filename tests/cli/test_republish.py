@@ -57,7 +57,7 @@ def test_strictness_refuses_known_people_under_other_ids(
     coded.write_text(quarters[1].read_text().replace(f"{SECRET}-25,", f"{SECRET}-9925,"))
     found = shoal("republish", "publish", ledger, coded, "-o", tmp_path / "out2", "--strict")
     assert found.code == 1
-    assert "1 of 21 new people have the quasi-identifiers of somebody who is known" in " ".join(found.err.split())
+    assert "1 of 21 new people has the quasi-identifiers of somebody who is known" in " ".join(found.err.split())
     assert SECRET not in found.err
     assert not (tmp_path / "out2").exists()
     found = shoal("republish", "publish", ledger, coded, "-o", tmp_path / "out2")
@@ -309,7 +309,9 @@ def test_people_who_prevent_a_release_are_listed_privately(
     lines[1] = f"{lines[1].rpartition(',')[0]},{SECRET}-corrected"
     quarters[1].write_text("\n".join(lines) + "\n")
     found = shoal(*words)
-    assert (found.code, "1 of 40 people who were published before" in " ".join(found.err.split())) == (2, True)
+    assert (found.code, "1 of 40 people who were published before has" in " ".join(found.err.split())) == (2, True)
+    assert "--refused" not in found.err, "the file is there already"
+    assert "--refused FILE" in shoal(*words[:-2]).err
     assert "erase them with 'shoal republish erase'" in " ".join(found.err.split())
     assert SECRET not in found.err + found.out
     assert (tmp_path / "ids.txt").read_text() == f"{SECRET}-20\n"

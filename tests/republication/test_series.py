@@ -197,7 +197,7 @@ class TestChanges:
         series = place.series()
         series.publish(patients(range(60)))
         table = patients(range(60), disease=lambda one: f"{SECRET}-flu" if one == 3 else patients([one])["disease"][0])
-        with pytest.raises(DataError, match="1 of 60 people who were published before have") as raised:
+        with pytest.raises(DataError, match="1 of 60 people who were published before has") as raised:
             series.publish(table)
         assert SECRET not in str(raised.value)
         assert "no changed value" in str(raised.value)

@@ -136,7 +136,7 @@ def test_four_quarters_with_a_correction_a_deletion_and_a_wrong_file(browser, ho
     assert corrected != rows[1]
     table("q2.csv", [corrected, *rows[2:111]])
     page = browser.send("/series", {**PUBLISH, "folder": "admissions-2"}).text
-    assert "1 of 110 people who were published before have another sensitive value now" in page
+    assert "1 of 110 people who were published before has another sensitive value now" in page
     assert "the form “Erase people”" in page
     assert re.search(rf"<summary>Show 1 id, which is .*<bdi>{person}</bdi>", page)
     erase = {"series": "admissions", "do": "erase", "ids": f"{person}\r\n", "sure": "yes"}
@@ -158,7 +158,7 @@ def check_the_last_quarters(browser, home, table, key, other):
     assert "in all: 2;" in browser.send("/series", erase).text
     table("q3.csv", rows[2:116])
     page = browser.send("/series", {**PUBLISH, "folder": "admissions-3"}).text
-    assert "1 of 114 people were erased from the series" in page
+    assert "1 of 114 people was erased from the series" in page
     assert f"<bdi>{other}</bdi>" in page
     table("q3b.csv", rows[3:116])
     page = browser.send("/series", {**PUBLISH, "folder": "admissions-3"}).text

@@ -515,12 +515,16 @@ def _writing_ids(terminal: Terminal, path: Path | None) -> Iterator[None]:
     try:
         yield
     except PeopleError as error:
+        from shoal.republication.ledger.advice import LIST_IDS
+
         if path is not None:
             try:
                 write_private_text(path, "".join(f"{one}\n" for one in error.ids), new=True)
             except OSError as problem:
                 raise OutputError(f"The ids cannot be written to '{path}': {problem.strerror}.") from error
             terminal.note(f"The file '{path}' has the ids ({len(error.ids)}). Remove it when you are done.")
+            # The ids are written, so the advice on how to get them is left out.
+            error.args = tuple(part for part in error.args if part is not LIST_IDS)
         raise
 
 

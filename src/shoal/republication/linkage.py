@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._messages import Phrase, Suggestion
+from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, PeopleError, near_matches
 from shoal.pipeline.prepare import find_missing_rows
-from shoal.republication.ledger.advice import DROP, ERASE, IDS
+from shoal.republication.ledger.advice import DROP, ERASE, LIST_IDS
 from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.persons import RECORD
 from shoal.republication.ledger.records import to_canonical_json
@@ -42,12 +42,6 @@ NO_ROWS_HINT = (
     "with the same signature as before."
 )
 """Advice that is added to the error for a table without rows."""
-_LIST_IDS = Phrase(
-    " Their ids, for you alone: ",
-    IDS,
-    ".",
-)
-"""Where the ids of an error are found."""
 _NameIds = Callable[["NDArray[np.bool_]"], list[str]]
 """Function that selects the ids of rows."""
 _ALIKE = (
@@ -381,10 +375,10 @@ def _check_not_erased(erased: NDArray[np.bool_], name_ids: _NameIds) -> None:
     count = int(erased.sum())
     if count:
         raise PeopleError(
-            f"{count} of {len(erased)} people were erased from the series, and must not return: they would get another "
-            "set of values, and the releases together could betray them. Leave their rows out of the table, and see "
-            "that later tables do not have them either.",
-            _LIST_IDS,
+            f"{count} of {len(erased)} people {'was' if count == 1 else 'were'} erased from the series, and must not "
+            "return: they would get another set of values, and the releases together could betray them. Leave their "
+            "rows out of the table, and see that later tables do not have them either.",
+            LIST_IDS,
             ids=name_ids(erased),
         )
 
@@ -400,13 +394,14 @@ def _check_spellings(
     absent = memory.persons.records["spelling"][find_absent_people(known, memory)]
     respelled = new & np.isin(spellings, absent)
     if respelled.any():
+        count = int(respelled.sum())
+        known_as = "is known under an id that is" if count == 1 else "are known under ids that are"
         raise PeopleError(
-            f"{int(respelled.sum())} of {int(new.sum())} new people are known under ids that are written in another "
-            "way (blanks, leading zeros, upper and lower case, Unicode forms, a decimal point, signs, dates). Taken "
-            "for new ones, they would get another set of values, and the releases together would betray them. Write "
-            "the ids as in the earlier releases; in pandas, read them as text (dtype=str). If they are other people, "
-            "let their ids differ in more than that.",
-            _LIST_IDS,
+            f"{count} of {int(new.sum())} new people {known_as} written in another way (blanks, leading zeros, upper "
+            "and lower case, Unicode forms, a decimal point, signs, dates). Taken for new ones, they would get another "
+            "set of values, and the releases together would betray them. Write the ids as in the earlier releases; in "
+            "pandas, read them as text (dtype=str). If they are other people, let their ids differ in more than that.",
+            LIST_IDS,
             ids=name_ids(respelled),
         )
 
@@ -452,14 +447,14 @@ def _check_unchanged(changed: NDArray[np.bool_], old: int, name_ids: _NameIds) -
         else ""
     )
     raise PeopleError(
-        f"{count} of {old} people who were published before have another sensitive value now.{hint} A series can "
-        "publish no changed value: their signature would give the change away. If the first value was right at its "
-        "time, give these people that value. If it was wrong, do not publish it again: leave them out of this and all "
-        "later releases, and erase them with ",
+        f"{count} of {old} people who were published before {'has' if count == 1 else 'have'} another sensitive value "
+        f"now.{hint} A series can publish no changed value: their signature would give the change away. If the first "
+        "value was right at its time, give them that value. If it was wrong, do not publish it again: leave them out "
+        "of this and all later releases, and erase them with ",
         ERASE,
         ". Who knows that they still belong to the table may then guess that a value was corrected; not which, unless "
         "some values are corrected more often than others.",
-        _LIST_IDS,
+        LIST_IDS,
         ids=name_ids(changed),
     )
 

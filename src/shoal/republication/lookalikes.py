@@ -109,8 +109,9 @@ def _describe_lookalikes(linked: LinkedTable, end: str) -> Iterator[str]:
     if found.suspicious:
         chance = f", more than the {found.by_chance:,.1f} that chance explains" if found.by_chance else ""
         yield (
-            f"{found.alike:,} of {found.new:,} new people have the quasi-identifiers of somebody who is known and "
-            f"absent from the table, and a sensitive value that fits{chance}. {_OTHER_IDS}{end}"
+            f"{found.alike:,} of {found.new:,} new people {'has' if found.alike == 1 else 'have'} the "
+            "quasi-identifiers of somebody who is known and absent from the table, and a sensitive value that fits"
+            f"{chance}. {_OTHER_IDS}{end}"
         )
 
 

@@ -75,12 +75,13 @@ def check_overlap(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
             shared = same | np.isin(hash_spellings(ids, pseudonyms, keys), held)
             if shared.any():
                 # The message reports counts and the name of the series, never ids.
+                count = int(shared.sum())
                 how = "" if same.any() else ", with ids that are written in another way"
                 raise PeopleError(
-                    f"{int(shared.sum())} of {len(ids)} people are in the series '{name}' of this ledger, too{how}. "
-                    f"{_MEANING} Nothing was published. Publish them in one of the two. Only if nobody outside "
-                    "sees the releases of one, or the two protect columns that have nothing to do with each other, "
-                    "allow it: ",
+                    f"{count} of {len(ids)} people {'is' if count == 1 else 'are'} in the series '{name}' of this "
+                    f"ledger, too{how}. {_MEANING} Nothing was published. Publish them in one of the two. Only if "
+                    "nobody outside sees the releases of one, or the two protect columns that have nothing to do with "
+                    "each other, allow it: ",
                     Suggestion("overlap", "allow"),
                     ".",
                     ids=ids.to_numpy()[shared],

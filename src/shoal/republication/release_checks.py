@@ -36,8 +36,9 @@ def check_latest(series: RecordedSeries, memory: Memory) -> None:
         )
     if series.before(last.number) is None and len(memory.erased):
         raise LedgerError(
-            f"The series '{series.name}' has no earlier release, and {len(memory.erased)} people were erased from it: "
-            "without this release the ledger would forget that they must not return. Start another series."
+            f"The series '{series.name}' has no earlier release, and people were erased from it "
+            f"({len(memory.erased)}): without this release the ledger would forget that they must not return. Start "
+            "another series."
         )
 
 
@@ -93,10 +94,10 @@ def merge_files(
 def describe_counts(counts: Mapping[str, int]) -> Iterator[str]:
     """Yield notes for the publisher about a release, as sentences."""
     sentences = (
-        ("missing_sensitive", "{} row(s) are left out because they miss a sensitive value."),
-        ("changed_quasi_identifiers", "{} people have other quasi-identifiers than the last time they were published."),
-        ("returned", "{} people return after a gap; they keep the signature that they had."),
+        ("missing_sensitive", "{} row is", "{} rows are", "left out because of a missing sensitive value."),
+        ("changed_quasi_identifiers", "{} person has", "{} people have", "other quasi-identifiers than before."),
+        ("returned", "{} person returns", "{} people return", "after a gap, with the same signature as before."),
     )
-    for name, sentence in sentences:
+    for name, one, many, rest in sentences:
         if counts[name]:
-            yield sentence.format(f"{counts[name]:,}")
+            yield f"{(one if counts[name] == 1 else many).format(f'{counts[name]:,}')} {rest}"

@@ -523,7 +523,7 @@ def test_a_kill_while_people_are_erased(publishers: Publishers, patients: Any, p
     series = publishers.place.open(create=False).series("admissions")
     assert series.verify().problems == ()
     if new:
-        with pytest.raises(PeopleError, match="1 of 60 people were erased") as caught:
+        with pytest.raises(PeopleError, match="1 of 60 people was erased") as caught:
             series.publish(patients(range(60)))
         assert list(caught.value.ids) == person
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal._messages import Suggestion
+from shoal._messages import Phrase, Suggestion
 
 __all__ = [
     "ACCEPT",
@@ -10,8 +10,8 @@ __all__ = [
     "CREATE",
     "DROP",
     "ERASE",
-    "IDS",
     "KEY",
+    "LIST_IDS",
     "NEW_KEY",
     "RECOVER",
     "RISK",
@@ -29,10 +29,14 @@ DROP = Suggestion("direct_identifiers", python="direct_identifiers", command="sh
 """Name columns of a series that are never published."""
 ERASE = Suggestion("erase", python="Series.erase", command="'shoal republish erase'")
 """Take people out of a series for good."""
-IDS = Suggestion("ids", python="the 'ids' attribute of this error", command="shoal republish publish --refused FILE")
-"""List the ids of people who prevent a release."""
 KEY = Suggestion("key", command="--key")
 """Name the file of the key."""
+LIST_IDS = Phrase(
+    " Their ids, for you alone: ",
+    Suggestion("ids", python="the 'ids' attribute of this error", command="shoal republish publish --refused FILE"),
+    ".",
+)
+"""Find the ids of people who prevent a release, as the end of an error."""
 NEW_KEY = Suggestion("key_file", command="--new-key")
 """Name the file of a new key."""
 RECOVER = Suggestion("recover", python="Ledger.recover()", command="'shoal republish recover'")
