@@ -18,7 +18,7 @@ from shoal._messages import PYTHON
 from shoal.cli.main import app
 from shoal.cli.voice import Flags
 from shoal.errors import WarnedError
-from shoal.findings import WARNINGS, how_to_coarsen, published_warnings
+from shoal.findings import WARNINGS, how_to_coarsen, identifying_warnings, published_warnings
 from shoal.table import Schema
 from shoal.wording import english, sentences
 
@@ -68,6 +68,12 @@ CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = 
     (
         *("near_unique_insensitive", "hour"),
         {"hour": [row // 5 for row in range(ROWS)], "ward": [row % 5 for row in range(ROWS)]},
+        {"insensitive": ["hour", "ward"]},
+        *("a quasi-identifier", "or drop it"),
+    ),
+    (
+        *("near_unique_insensitive", None),
+        {"hour": [row // 8 for row in range(ROWS)], "ward": [*[0] * 38, 1, 2]},
         {"insensitive": ["hour", "ward"]},
         *("a quasi-identifier", "or drop it"),
     ),
@@ -324,13 +330,15 @@ def test_shares_are_their_definitions(data: st.DataObject) -> None:
     values = st.none() | st.integers(0, 6)
     table = {name: data.draw(st.lists(values, min_size=rows, max_size=rows)) for name in "ab"}
     frame = pl.DataFrame({"q": ["x"] * rows, **table}, schema_overrides={"a": pl.Int64, "b": pl.Int64})
-    found = published_warnings(
-        frame,
-        Schema(quasi_identifiers=("q",), insensitive=("a", "b")),
-        achieved={"k": rows, "groups": 1},
-        star="*",
-        coarse=(),
-        coarser=lambda name: name,
+    found = list(
+        published_warnings(
+            frame,
+            Schema(quasi_identifiers=("q",), insensitive=("a", "b")),
+            achieved={"k": rows, "groups": 1},
+            star="*",
+            coarse=(),
+            coarser=lambda name: name,
+        )
     )
     alone = {name: Counter(column) for name, column in table.items()}
     own = {
@@ -341,9 +349,22 @@ def test_shares_are_their_definitions(data: st.DataObject) -> None:
     pairs = list(zip(table["a"], table["b"], strict=True))
     together = sum(pairs.count(pair) == 1 for pair in pairs if pair != (None, None)) / rows
     distinct = len(alone["a"]) * len(alone["b"])
+    warned = [own[name] for name in expected]
     if not expected and together >= 0.5 and distinct >= 0.5 * rows:
-        expected = ["a"]
-    assert [one.column for one in found] == expected
+        expected, warned = ["a"], [together]
+    # All columns together are a warning if they make more records unique than the others state.
+    assert [one.column for one in found] == [*expected, *[None] * (together > max(warned, default=0))]
+    outside = shoal.audit(frame, quasi_identifiers=["q"]).warnings
+    assert [(one.column, one.found) for one in outside] == [(one.column, one.found) for one in found]
+    # Rows with multiplicities stand for as many records.
+    cells = frame.group_by("a", "b").len()
+    assert list(identifying_warnings(cells, ["a", "b"], cells["len"].cast(pl.Int64))) == found
+
+
+def test_the_guide_has_the_catalogue() -> None:
+    guide = (Path(__file__).parents[2] / "docs/guide/warnings.md").read_text("utf-8")
+    assert "\n".join(f"| `{one.code}` | {one.when} | {one.why} |" for one in WARNINGS.values()) in guide
+    assert ", ".join(f"`{one.code}`" for one in WARNINGS.values() if one.public) in guide
 
 
 @pytest.mark.parametrize(

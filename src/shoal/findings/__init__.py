@@ -17,7 +17,7 @@ from shoal.findings.input_findings import (
 )
 from shoal.findings.release_findings import (
     alike_warnings,
-    columns_together,
+    identifying_warnings,
     insensitive_warnings,
     published_warnings,
     uncounted_persons,
@@ -27,10 +27,10 @@ __all__ = [
     "WARNINGS",
     "Remark",
     "alike_warnings",
-    "columns_together",
     "columns_of_units",
     "exact_ends",
     "how_to_coarsen",
+    "identifying_warnings",
     "insensitive_warnings",
     "is_one_each",
     "looks_one_each",

@@ -73,11 +73,11 @@ _RELEASE, _INSPECT, _BOTH = ("release",), ("inspect",), ("inspect", "release")
 WARNINGS: Mapping[str, WarningKind] = _listed(
     WarningKind(
         code="near_unique_insensitive",
-        title="A column that is published as it is finds people",
+        title="Columns that are published as they are find people",
         when=f"{percent(OWN_VALUE)} of the records or more have a value of an insensitive column that nobody shares, "
-        "or a pair of values of two of them.",
-        why="Nothing hides the record of somebody whose value is known, whatever the groups look like.",
-        by=_RELEASE,
+        "or a pair of values of two of them; or all insensitive columns together make any record unique.",
+        why="Nothing hides the record of somebody whose values are known, whatever the groups look like.",
+        by=("release", "audit"),
         public=True,
     ),
     WarningKind(

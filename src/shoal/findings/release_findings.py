@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,13 @@ if TYPE_CHECKING:
 
     from shoal.table import Schema
 
-__all__ = ["alike_warnings", "columns_together", "insensitive_warnings", "published_warnings", "uncounted_persons"]
+__all__ = [
+    "alike_warnings",
+    "identifying_warnings",
+    "insensitive_warnings",
+    "published_warnings",
+    "uncounted_persons",
+]
 
 _NUMBER = r"^[+-]?(\d[\d.,' ]*|[.,]\d+)([eE][+-]?\d+)?%?$"
 """A number with a sign, which is not a formula."""
@@ -249,7 +255,8 @@ def _known(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> dict[str, fl
 def _as_they_came(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> Iterator[Remark]:
     """Yield the warnings about unchanged columns that identify persons."""
     # Sensitive columns together, insensitive columns one by one, because their remedies differ.
-    own = {name: _own(frame, [name], each) for name in schema.sensitive}
+    rows = max(int(each.sum()), 1)
+    own = {name: _count_own(_plain(frame.get_column(name)).to_frame(), each)[0] / rows for name in schema.sensitive}
     own = {name: share for name, share in own.items() if share >= OWN_VALUE}
     if own:
         (name, share), *others = own.items()
@@ -259,30 +266,65 @@ def _as_they_came(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> Itera
             found=_of_columns("own_values_of_several", own) if others else Fact("own_values", share=share, column=name),
             advice=Fact("round_or_drop", drop=drop_columns([*own])),
         )
-    yield from _identifying_columns(
-        [name for name in schema.insensitive if name != schema.pseudonym],  # pseudonyms are random numbers
-        int(each.sum()),
-        own=lambda names: _own(frame, names, each),
-        distinct=lambda name: _plain(frame.get_column(name)).n_unique(),
-    )
+    # Pseudonyms are random numbers.
+    yield from identifying_warnings(frame, [name for name in schema.insensitive if name != schema.pseudonym], each)
 
 
-def columns_together(frame: pl.DataFrame, names: Sequence[str]) -> Iterator[Remark]:
-    """Yield the warning that columns outside the protection make records unique by all of their values together.
+def identifying_warnings(frame: pl.DataFrame, names: Sequence[str], times: pl.Series | None = None) -> Iterator[Remark]:
+    """Yield the warnings about columns outside the protection that identify persons.
+
+    Columns are judged one by one, in pairs, and all together.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        The published table, with a row for each record.
+        The published table, or a part of its columns, in any order of the rows.
     names : sequence of str
-        The columns that are published as they are.
+        The columns outside the protection.
+    times : polars.Series, optional
+        Multiplicity of each row; 1 by default.
     """
-    # Exact: rows are compared by their cells, in groups of one.
-    cells = pl.DataFrame([_plain(frame.get_column(name)).alias(str(at)) for at, name in enumerate(names)])
-    unique = int(cells.is_unique().sum()) if names else 0
-    if unique:
-        found = Fact("own_together", count=len(names), records=unique)
-        yield Remark(code="near_unique_insensitive", column=None, found=found, advice=None)
+    rows = frame.height if times is None else int(times.sum())
+
+    @cache
+    def counted(*some: str) -> tuple[int, int]:
+        # Columns are renamed to numbers, because names may be patterns for Polars.
+        cells = [_plain(frame.get_column(name)).alias(str(at)) for at, name in enumerate(some)]
+        return _count_own(pl.DataFrame(cells), times)
+
+    # One by one: the remedy of such a column is its own.
+    most = 0
+    others = []
+    for name in names:
+        own = counted(name)[0]
+        if own < OWN_VALUE * max(rows, 1):
+            others.append(name)
+            continue
+        most = max(most, own)
+        yield Remark(
+            code="near_unique_insensitive",
+            column=name,
+            found=Fact("own_values", share=own / rows, column=name),
+            advice=Fact("drop_or_quasi", drop=drop_columns([name])),
+        )
+    # Pairs of the others; each column is in one warning at most.
+    for own, pair in _pairs(others, rows, counted):
+        most = max(most, own)
+        yield Remark(
+            code="near_unique_insensitive",
+            column=pair[0],
+            found=Fact("own_pairs", share=own / rows, column=pair[0], other=pair[1]),
+            advice=Fact("quasi_or_drop"),
+        )
+    # All together, if they make more records unique than the warnings before state.
+    own = counted(*names)[0] if names else 0
+    if own > most:
+        yield Remark(
+            code="near_unique_insensitive",
+            column=None,
+            found=Fact("own_together", count=len(names), records=own),
+            advice=Fact("quasi_or_drop"),
+        )
 
 
 def insensitive_warnings(values: pl.DataFrame) -> Iterator[Remark]:
@@ -298,95 +340,51 @@ def insensitive_warnings(values: pl.DataFrame) -> Iterator[Remark]:
     Remark
         The warnings that `published_warnings` raises for these columns.
     """
-
-    @cache
-    def counted(names: tuple[str, ...]) -> tuple[int, int]:
-        """Count the rows with unique values, and the distinct values."""
-        # Hashes of 64 bits are sorted, because that needs less memory than grouping the values.
-        plain = pl.DataFrame([_plain(values.get_column(name)).alias(str(at)) for at, name in enumerate(names)])
-        # Missing values are not unique values, but count as one distinct value.
-        missing = plain.select(pl.all_horizontal(pl.all().is_null())).to_series()
-        hashes = plain.hash_rows(0)
-        empty = int(missing.sum())
-        found = (hashes.filter(~missing) if empty else hashes).sort().to_numpy()
-        new = np.ones(len(found) + 1, dtype=np.bool_)
-        new[1:-1] = found[1:] != found[:-1]
-        return int((new[:-1] & new[1:]).sum()), int(new[:-1].sum()) + bool(empty)
-
-    rows = values.height
-    yield from _identifying_columns(
-        values.columns,
-        rows,
-        own=lambda names: counted(tuple(names))[0] / max(rows, 1),
-        distinct=lambda name: counted((name,))[1],
-    )
-
+    yield from identifying_warnings(values, values.columns)
     # Here every row is a record.
-    each = pl.repeat(1, rows, dtype=pl.Int64, eager=True)
+    each = pl.repeat(1, values.height, dtype=pl.Int64, eager=True)
     for name in values.columns:
         yield from _formulas(values.get_column(name), each)
 
 
-def _identifying_columns(
-    names: Sequence[str], rows: int, *, own: Callable[[Sequence[str]], float], distinct: Callable[[str], int]
-) -> Iterator[Remark]:
-    """Yield the warnings about insensitive columns that identify persons.
+def _pairs(
+    names: Sequence[str], rows: int, counted: Callable[..., tuple[int, int]]
+) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yield pairs of columns that identify persons, with their unique records; each column is in one pair at most."""
+    values = {name: counted(name)[1] for name in names} if len(names) > 1 else {}
+    # A pair with too few combinations cannot have enough unique ones.
+    many = [pair for pair in combinations(values, 2) if values[pair[0]] * values[pair[1]] >= OWN_VALUE * rows]
+    many.sort(key=lambda pair: -values[pair[0]] * values[pair[1]])
+    # The pair with the most unique records represents both of its columns.
+    found = [(counted(*pair)[0], pair) for pair in many[:_PAIRS]]
+    named: set[str] = set()
+    for own, pair in sorted(found, key=lambda one: -one[0]):
+        if own >= OWN_VALUE * rows and not named & {*pair}:
+            named |= {*pair}
+            yield own, pair
 
-    Parameters
-    ----------
-    names : sequence of str
-    rows : int
-    own : callable
-        Function that returns the share of the rows with unique values in one column or two.
-    distinct : callable
-        Function that returns the number of distinct values of a column.
+
+def _count_own(plain: pl.DataFrame, times: pl.Series | None) -> tuple[int, int]:
+    """Count the records with unique values, and the distinct values.
+
+    Missing values are not unique values, but count as one distinct value.
     """
-    shares = {name: own([name]) for name in names}
-    for name, share in shares.items():
-        if share >= OWN_VALUE:
-            yield Remark(
-                code="near_unique_insensitive",
-                column=name,
-                found=Fact("own_values", share=share, column=name),
-                advice=Fact("drop_or_quasi", drop=drop_columns([name])),
-            )
-    yield from _pairs([name for name, share in shares.items() if share < OWN_VALUE], rows, own, distinct)
+    # Hashes of 64 bits are sorted, because that needs less memory than grouping the values.
+    missing = plain.select(pl.all_horizontal(pl.all().is_null())).to_series()
+    hashes = plain.hash_rows(0)
+    empty = bool(missing.any())
+    # A row with a multiplicity above 1 is not unique: it counts as two.
+    twice = hashes.filter(~missing & (times > 1)) if times is not None and times.max() != 1 else None
+    found = hashes.filter(~missing) if empty else hashes
+    found = (found if twice is None else found.append(twice)).sort().to_numpy()
+    new = np.ones(len(found) + 1, dtype=np.bool_)
+    new[1:-1] = found[1:] != found[:-1]
+    return int((new[:-1] & new[1:]).sum()), int(new[:-1].sum()) + empty
 
 
 def _of_columns(code: str, shares: Mapping[str, float]) -> Fact:
     """Make a fact about several columns with their shares of the records."""
     return Fact(code, count=len(shares), columns=tuple(shares.items()))
-
-
-def _pairs(
-    names: Sequence[str], rows: int, own: Callable[[Sequence[str]], float], distinct: Callable[[str], int]
-) -> Iterator[Remark]:
-    """Yield the warnings about pairs of columns that identify persons; each column is in one pair at most."""
-    values = {name: distinct(name) for name in names} if len(names) > 1 else {}
-    # A pair with too few combinations cannot have enough unique ones.
-    many = [pair for pair in combinations(values, 2) if values[pair[0]] * values[pair[1]] >= OWN_VALUE * rows]
-    many.sort(key=lambda pair: -values[pair[0]] * values[pair[1]])
-    # The pair with the largest share represents both of its columns.
-    found = [(own(pair), pair) for pair in many[:_PAIRS]]
-    named: set[str] = set()
-    for share, (one, other) in sorted(found, key=lambda pair: -pair[0]):
-        if share < OWN_VALUE or {one, other} & named:
-            continue
-        named |= {one, other}
-        yield Remark(
-            code="near_unique_insensitive",
-            column=one,
-            found=Fact("own_pairs", share=share, column=one, other=other),
-            advice=Fact("quasi_or_drop"),
-        )
-
-
-def _own(frame: pl.DataFrame, names: Iterable[str], each: pl.Series) -> float:
-    """Compute the share of the records with unique values in given columns; missing values are not unique."""
-    cells = pl.DataFrame([_plain(frame.get_column(name)).alias(str(at)) for at, name in enumerate(names)])
-    # A row with multiplicity above 1 is not unique.
-    present = ~cells.select(pl.all_horizontal(pl.all().is_null())).to_series()
-    return int((cells.is_unique() & present & (each == 1)).sum()) / max(int(each.sum()), 1)
 
 
 def _plain(column: pl.Series) -> pl.Series:

@@ -16,7 +16,7 @@ from shoal._messages import Suggestion
 from shoal.disclosure_risk import Reidentification, make_people_counter, measure_persons, reidentification
 from shoal.engines import chosen_engine, count_and_place_cells, persons_in_pieces
 from shoal.errors import ColumnError, DataError, ParameterError, UnsupportedError
-from shoal.findings import alike_warnings, persons_beside, repeated_person, sure_of_persons
+from shoal.findings import alike_warnings, identifying_warnings, persons_beside, repeated_person, sure_of_persons
 from shoal.metrics import published_star_counts
 from shoal.models import KAnonymity, Requirement, collect_models
 from shoal.pipeline.input import AssessedTable, convert_text, open_assessed, open_data, open_population
@@ -89,8 +89,9 @@ class Audit:
     persons: tuple[dict[str, Any], ...] = ()
     """The figures of each kind of unit, in the form of a certificate's "persons"."""
     warnings: tuple[Remark, ...] = field(default=(), compare=False)
-    """Warnings about columns with different values that look alike, and about a column that identifies persons with
-    several records (groups count records)."""
+    """Warnings about columns without a role that identify persons (not if the table is read in batches), about columns
+    with different values that look alike, and about a column that identifies persons with several records (groups
+    count records)."""
 
     @property
     def violations(self) -> tuple[str, ...]:
@@ -241,6 +242,7 @@ def audit(
         source = by.open(data, delimiter=delimiter, encoding=encoding, header_row=header_row)
         _check_roles(schema, source.columns)
         opened, places = count_and_place_cells(source, schema, by.budget)
+        outside: Sequence[Remark] = ()  # only the cells of columns with a role are read
         persons = [one for one in persons_in_pieces(source, opened, schema) if _is_beside(one, schema)]
     else:
         opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet, header_row=header_row)
@@ -249,6 +251,8 @@ def audit(
             raise DataError("The table has no rows: there is nothing to audit.")
         _check_roles(schema, opened.frame.columns)
         persons = list(persons_beside(opened.frame, schema.published))
+        others = [name for name in opened.frame.columns if name not in {*schema.published, *schema.unit_columns}]
+        outside = [replace(one, advice=None) for one in identifying_warnings(opened.frame, others)]
     if any(one is not None for one in (privacy, k, l, t, harmless)):
         privacy = collect_models(privacy, k=k, l=l, t=t, harmless=harmless)
     requirement = None
@@ -270,7 +274,7 @@ def audit(
         found = measure_sets(frame, schema.quasi_identifiers, asked, times=opened.counts, units=owners)
         judged_rows = replace(judged_rows, achieved=replace(judged_rows.achieved, sets=found))
     repeated = repeated_person(() if schema.units else persons)
-    return replace(judged_rows, warnings=(*_alike(frame, opened.counts), *repeated, *judged_rows.warnings))
+    return replace(judged_rows, warnings=(*outside, *_alike(frame, opened.counts), *repeated, *judged_rows.warnings))
 
 
 def _judge(

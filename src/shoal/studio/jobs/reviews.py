@@ -34,7 +34,6 @@ def recount(
     progress : callable
         Called with (step, done, total).
     """
-    from shoal.findings import columns_together
     from shoal.studio.audience import SCREENS
     from shoal.verbs.audit import audit
     from shoal.verbs.inspect import inspect
@@ -64,10 +63,7 @@ def recount(
     chosen = None if quasi_identifiers is None else known
     judged = audit(source, quasi_identifiers=chosen, sensitive=linked or None)
     facts = judged.to_dict()
-    # Pseudonyms of linked records are unique by design.
-    others = [name for name in release.frame.columns if name not in {*known, *linked}]
-    outside = () if facts["achieved"].get("linked") else columns_together(release.frame, others)
-    warnings = [{**one.to_dict(), "text": one.render(SCREENS)} for one in (*judged.warnings, *outside)]
+    warnings = [{**one.to_dict(), "text": one.render(SCREENS)} for one in judged.warnings]
     stated = release.certificate.get("achieved") or {} if quasi_identifiers is None else {}
     different = [name for name, value in facts["achieved"].items() if name in stated and stated[name] != value]
     return {**found, "audit": {**facts, "warnings": warnings}, "different": different}

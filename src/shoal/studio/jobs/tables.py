@@ -313,11 +313,9 @@ def publish(
 ) -> dict[str, Any]:
     """Make, verify and write a release; return its full certificate and the loss of each column."""
     from shoal._messages import set_audience
-    from shoal.findings import columns_together
     from shoal.report import About, distributions
     from shoal.studio.audience import SCREENS
     from shoal.verbs.anonymize import anonymize
-    from shoal.verification.published_folder import read_published
 
     # `save` verifies the written files once more before they appear.
     release = anonymize(progress=progress, **arguments_in(content))
@@ -325,9 +323,6 @@ def publish(
     with set_audience(SCREENS):  # advice in the report and the certificate names screens instead of parameters
         certificate = release.save(Path(folder), about=About(**content.get("report", {}))).to_dict()
     recoding, metrics = release.metrics.recoding, release.metrics
-    # Counted in the written table; pseudonyms of linked records are unique by design.
-    names = () if release.schema.linked else release.schema.insensitive
-    outside = columns_together(read_published(folder).frame, names) if names else ()
     return {
         "certificate": certificate,
         "columns": [
@@ -351,10 +346,7 @@ def publish(
         ],
         "loss": dict(metrics.ncp),
         "sample": sample_release(release),
-        "warnings": [
-            {"code": one.code, "column": one.column, "text": one.render(SCREENS)}
-            for one in (*release.warnings, *outside)
-        ],
+        "warnings": [{"code": one.code, "column": one.column, "text": one.render(SCREENS)} for one in release.warnings],
         "files": sorted(one.name for one in Path(folder).iterdir()),
         "private": sorted(one.name for one in Path(f"{folder}.private").iterdir()),
     }
