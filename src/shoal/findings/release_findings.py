@@ -376,9 +376,9 @@ def _count_own(plain: pl.DataFrame, times: pl.Series | None) -> tuple[int, int]:
     # A row with a multiplicity above 1 is not unique: it counts as two.
     twice = hashes.filter(~missing & (times > 1)) if times is not None and times.max() != 1 else None
     found = hashes.filter(~missing) if empty else hashes
-    found = (found if twice is None else found.append(twice)).sort().to_numpy()
-    new = np.ones(len(found) + 1, dtype=np.bool_)
-    new[1:-1] = found[1:] != found[:-1]
+    ordered = (found if twice is None else found.append(twice)).sort().to_numpy()
+    new = np.ones(len(ordered) + 1, dtype=np.bool_)
+    new[1:-1] = ordered[1:] != ordered[:-1]
     return int((new[:-1] & new[1:]).sum()), int(new[:-1].sum()) + empty
 
 
