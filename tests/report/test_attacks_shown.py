@@ -126,5 +126,5 @@ def test_attacks_on_the_public_table_are_shown_with_what_they_are_compared_with(
         facts = json.loads(text(folder / "result.json"))
         assert f"{facts['attempts']:,} attempts" in shown
         assert "The adversary knows" not in shown
-        assert compared in shown if facts["rate"] is not None else "Not measured" in shown
+        assert compared in shown if facts["rate"] is not None else "could not be measured" in shown
         assert compared in text(folder / "report.html") or facts["rate"] is None

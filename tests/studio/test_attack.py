@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import polars as pl
 import pytest
 from tests.studio.conftest import FILES
@@ -14,6 +16,7 @@ from shoal.attacks import (
     refinement_attack,
     singling_out_attack,
 )
+from shoal.report import describe_attack
 from shoal.studio.screen_inputs import hash_names
 
 QUASI = ["age", "gender", "zip"]
@@ -36,6 +39,7 @@ def test_a_written_release_is_attacked_as_at_the_command_line(browser, home):
     refined, singled = refinement_attack(home / "made"), singling_out_attack(home / "made", people)
     assert refined.rate is None, "its column is coarse: nothing is said of how often"
     for found in (linked, alike, refined, singled):
+        assert describe_attack(found.to_dict())[0] in html.unescape(page)
         if found.rate is None:
             assert "Not measured" in " ".join(found.sentences())
             continue

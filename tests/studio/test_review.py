@@ -15,6 +15,7 @@ import shoal
 from shoal._core.words import percent
 from shoal.attacks import homogeneity_attack
 from shoal.cli.main import app
+from shoal.report import describe_attack
 
 
 @pytest.fixture
@@ -42,6 +43,8 @@ def test_a_release_is_recounted_attacked_and_decided_on(browser, published):
     page = browser.send("/review/attack", {"original": "patients.csv"}).text
     found = homogeneity_attack(published, targets=shoal.io.read(published.parent / "patients.csv"))
     assert found.sentences()[0].replace("'", "&#39;") in page
+    plain = describe_attack(found.to_dict())[0]
+    assert plain in html.unescape(page)
     assert "Attack “Linking”: right in" in page
     words = {"conditions": "Delete <it>.", "valid_until": "2028-01-31", "reviewed_by": "A. Officer", "purpose": "Study"}
     page = browser.send("/review/decision", {"decision": "conditions", **words}).text
@@ -55,6 +58,7 @@ def test_a_release_is_recounted_attacked_and_decided_on(browser, published):
         assert shown in document.text, shown
     assert "Signature of the reviewer" in document.text
     assert "What attacks on the release found" in document.text
+    assert plain in html.unescape(document.text), "the same sentence everywhere"
     assert SECRET not in document.text
     assert "default-src 'none'" in document.headers["content-security-policy"]
     browser.studio.language = "de"

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from shoal._core.words import listed, number, percent
+from shoal.attacks.attack_words import count_people, name_known_columns, name_value
 
 __all__ = ["ATTACKS", "Attack", "describe_columns", "render_documentation"]
 
@@ -43,10 +44,6 @@ class Attack:
     """Formats the figures of a release as sentences."""
 
 
-def _count_people(count: float) -> str:
-    return f"{number(count)} {'person' if count == 1 else 'people'}"
-
-
 def _count_records(count: float) -> str:
     return f"{number(count)} {'record' if count == 1 else 'records'}"
 
@@ -57,31 +54,8 @@ def _number_or_none(count: float) -> str:
 
 def _introduce_attempts(facts: Facts) -> str:
     if facts.get("of") == "persons":
-        return f"Of {_count_people(facts['attempts'])} in the release"
+        return f"Of {count_people(facts['attempts'])} in the release"
     return f"Of {_count_records(facts['attempts'])} in the release"
-
-
-def _name_value(facts: Facts) -> str:
-    """Name the attacked value: that of a column, or the combination of several."""
-    # Long lists of columns are replaced by their number.
-    columns = facts.get("sensitive") or ()
-    if not columns:
-        return "the sensitive value"
-    if len(columns) == 1:
-        return f"the value of '{columns[0]}'"
-    if len(columns) > _MAX_COLUMNS_NAMED:
-        return f"the combination of the values of {len(columns)} sensitive columns"
-    return f"the combination of the values of {listed([repr(name) for name in columns])}"
-
-
-def _name_known_columns(facts: Facts) -> str:
-    """Name the quasi-identifiers that the adversary knows, or their number if there are many."""
-    columns = facts["quasi_identifiers"]
-    return listed(columns) if len(columns) <= _MAX_COLUMNS_NAMED else f"the {len(columns)} quasi-identifiers"
-
-
-_MAX_COLUMNS_NAMED = 4
-"""Largest number of columns that a sentence names."""
 
 
 def _format_interval(facts: Facts) -> str:
@@ -124,8 +98,7 @@ def describe_columns(facts: Facts) -> list[str]:
         # Linking reports values besides links: the worst of them is in its own sentence already.
         each = [one for one in facts.get("values_of_each") or () if one != facts["values"]]
         lines = [
-            f"For {_number_or_none(one['successes'])} of {_count_people(one['attempts'])}, {_name_value(one)} is "
-            f"certain."
+            f"For {_number_or_none(one['successes'])} of {count_people(one['attempts'])}, {name_value(one)} is certain."
             for one in each
         ]
     else:
@@ -135,7 +108,7 @@ def describe_columns(facts: Facts) -> list[str]:
         compared = "from the release alone" if facts["attack"] == "minimality" else "guessing"
         lines = [
             f"{right} {_number_or_none(one['successes'])} of {number(one['attempts'])} {_format_interval(one)} if "
-            f"{_name_value(one)} is "
+            f"{name_value(one)} is "
             f"attacked; {compared}, for {percent(one['baseline']['rate'])}."
             for one in others
         ]
@@ -143,14 +116,18 @@ def describe_columns(facts: Facts) -> list[str]:
             lines.insert(0, "That is the worst of the sensitive columns: each was attacked alone, then all together.")
     # Columns that an attack cannot be run on are listed with the reason.
     unmeasured = [
-        f"Not measured: {_name_value(one)}, because of this: {one['why']}" for one in facts.get("not_measured") or ()
+        f"Not measured: {name_value(one)}, because of this: {one['why']}" for one in facts.get("not_measured") or ()
     ]
     if facts.get("lists"):
         unmeasured.append(
             "Each list of values was attacked as one value: a value that all lists of a group have was not attacked, "
             "and is certain."
         )
-    if facts.get("several_records"):
+    if facts.get("several_records") and facts.get("of") == "persons":
+        unmeasured.append(
+            "Each record of a person was attacked: what all of them tell together was not, and may be certain."
+        )
+    elif facts.get("several_records"):
         unmeasured.append(
             "Each record is taken for another person, but persons have several records in this release: what all "
             "records of a person tell together was not attacked, and may be certain."
@@ -167,9 +144,9 @@ def _describe_homogeneity(facts: Facts) -> list[str]:
     if facts.get("of") == "persons":
         why = "too few of the records that may be the person's have another one for all of the person's"
     sentence = (
-        f"{_introduce_attempts(facts)}, {_name_value(facts)} is certain for {_number_or_none(facts['successes'])} "
+        f"{_introduce_attempts(facts)}, {name_value(facts)} is certain for {_number_or_none(facts['successes'])} "
         f"{_format_interval(facts)} to somebody who "
-        f"knows {_name_known_columns(facts)} of a person: {why}."
+        f"knows {name_known_columns(facts)} of a person: {why}."
     )
     return [sentence, _describe_guessing(facts), *_describe_misfits(facts)]
 
@@ -177,9 +154,9 @@ def _describe_homogeneity(facts: Facts) -> list[str]:
 def _describe_background(facts: Facts) -> list[str]:
     excluded = f"{number(facts['j'])} value{'' if facts['j'] == 1 else 's'}"
     sentence = (
-        f"{_introduce_attempts(facts)}, {_name_value(facts)} is certain for {_number_or_none(facts['successes'])} "
+        f"{_introduce_attempts(facts)}, {name_value(facts)} is certain for {_number_or_none(facts['successes'])} "
         f"{_format_interval(facts)} to somebody who "
-        f"knows {_name_known_columns(facts)} of a person and can exclude {excluded}, in the worst case just the "
+        f"knows {name_known_columns(facts)} of a person and can exclude {excluded}, in the worst case just the "
         f"right ones"
     )
     # Values excluded at random are not counted for persons with several records.
@@ -191,7 +168,7 @@ def _describe_background(facts: Facts) -> list[str]:
 def _describe_skewness(facts: Facts) -> list[str]:
     return [
         (
-            f"{_introduce_attempts(facts)}, taking for {_name_value(facts)} the most common one of the records that "
+            f"{_introduce_attempts(facts)}, taking for {name_value(facts)} the most common one of the records that "
             f"may be a person's is "
             f"right for {_number_or_none(facts['successes'])} {_format_interval(facts)}."
         ),
@@ -210,8 +187,8 @@ def _describe_skewness(facts: Facts) -> list[str]:
 def _describe_similarity(facts: Facts) -> list[str]:
     sentence = (
         f"{_introduce_attempts(facts)}, it is certain for {_number_or_none(facts['successes'])} "
-        f"{_format_interval(facts)} roughly what {_name_value(facts)} is "
-        f"({facts['similar']}), to somebody who knows {_name_known_columns(facts)} of a person."
+        f"{_format_interval(facts)} roughly what {name_value(facts)} is "
+        f"({facts['similar']}), to somebody who knows {name_known_columns(facts)} of a person."
     )
     return [
         sentence,
@@ -228,7 +205,7 @@ def _describe_linking(facts: Facts) -> list[str]:
         (
             f"Of {number(facts['attempts'])} {things} of the release, {_number_or_none(facts['successes'])} "
             f"{_format_interval(facts)} are "
-            f"linked {right} by somebody who knows {_name_known_columns(facts)} of {_count_people(facts['people'])}."
+            f"linked {right} by somebody who knows {name_known_columns(facts)} of {count_people(facts['people'])}."
         ),
         (
             f"Picking one of the people whom each row may be about is expected to be right for "
@@ -240,8 +217,8 @@ def _describe_linking(facts: Facts) -> list[str]:
     values = facts["values"]
     if values is not None and values["rate"] is not None:
         lines.append(
-            f"For {_number_or_none(values['successes'])} of {_count_people(values['attempts'])}, "
-            f"{_name_value(values)} is certain: all rows "
+            f"For {_number_or_none(values['successes'])} of {count_people(values['attempts'])}, "
+            f"{name_value(values)} is certain: all rows "
             "that may be theirs have the same."
         )
     # The rate among people who are not in the release shows how much of the success is chance.
@@ -259,7 +236,7 @@ def _describe_inference(facts: Facts) -> list[str]:
     return [
         (
             f"{_introduce_attempts(facts)}, a {facts['classifier']} that learned from it is right about "
-            f"{_name_value(facts)} for "
+            f"{name_value(facts)} for "
             f"{_number_or_none(facts['successes'])} {_format_interval(facts)}."
         ),
         _describe_guessing(facts),
@@ -274,7 +251,7 @@ def _describe_minimality(facts: Facts) -> list[str]:
     }[facts["method"]]
     lines = [
         (
-            f"{_introduce_attempts(facts)}, {_name_value(facts)} is believed with more than 1 / {facts['l']} for "
+            f"{_introduce_attempts(facts)}, {name_value(facts)} is believed with more than 1 / {facts['l']} for "
             f"{_number_or_none(facts['successes'])} {_format_interval(facts)} by somebody who knows who is in it and "
             f"{how}; the largest "
             f"belief is {percent(facts['largest_belief'])}."
@@ -333,12 +310,12 @@ def _describe_refinement(facts: Facts) -> list[str]:
 
 
 def _describe_singling_out(facts: Facts) -> list[str]:
-    people, by_chance = _count_people(facts["people"]), facts["baseline"]["rate"] * facts["attempts"]
+    people, by_chance = count_people(facts["people"]), facts["baseline"]["rate"] * facts["attempts"]
     lines = [
         (
             f"Of {number(facts['attempts'])} predicates from the public table, {_number_or_none(facts['successes'])} "
             f"{_format_interval(facts)} are true of exactly one of {people}, although of a random person only with a "
-            f"probability of at most 1 in {number(round(1 / facts['weight']))}: {_count_people(facts['singled_out'])} "
+            f"probability of at most 1 in {number(round(1 / facts['weight']))}: {count_people(facts['singled_out'])} "
             "are singled out."
         ),
         f"Of random predicates of equal weight, {number(round(by_chance, 1))} would.",
@@ -373,7 +350,7 @@ def _describe_unmeasured_columns(facts: Facts) -> list[str]:
 def _describe_contradicted(facts: Facts) -> list[str]:
     count = facts.get("contradicted", 0)
     return (
-        [f"Not measured for {_count_people(count)}: no value is left, so the tables disagree about them."]
+        [f"Not measured for {count_people(count)}: no value is left, so the tables disagree about them."]
         if count
         else []
     )
@@ -384,7 +361,7 @@ def _describe_intersection(facts: Facts) -> list[str]:
         return ["Not measured: none of these people fits a row of a release."]
     return [
         (
-            f"Of {_count_people(facts['people'])} in {number(facts['releases'])} releases, {_name_value(facts)} is "
+            f"Of {count_people(facts['people'])} in {number(facts['releases'])} releases, {name_value(facts)} is "
             f"certain for "
             f"{_number_or_none(facts['vulnerable'])} to somebody who knows who is in which release."
         ),

@@ -2,6 +2,7 @@
 
 from shoal.report.about import DECISIONS, About
 from shoal.report.again import attack_result, render_again
+from shoal.report.attack_sentences import describe_attack
 from shoal.report.audit_remarks import describe_audit
 from shoal.report.cost_sentences import gap_sentence
 from shoal.report.distributions import Distribution, distributions, find_unchanged_groups
@@ -39,6 +40,7 @@ __all__ = [
     "achieved_for",
     "attack_result",
     "collect_review",
+    "describe_attack",
     "describe_audit",
     "distributions",
     "facts_in",

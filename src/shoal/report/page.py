@@ -13,6 +13,7 @@ from shoal.errors import OutputError
 from shoal.findings import WARNINGS
 from shoal.metrics import METRICS
 from shoal.report import sentences
+from shoal.report.attack_sentences import describe_attack
 from shoal.report.cost_sentences import counted, gap_sentence
 from shoal.report.person_risk import PERSON_OUTCOMES, bundle_sentence, describe_persons, risk_figures
 from shoal.report.review import collect_review
@@ -408,6 +409,7 @@ def collect_attack(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "title": _(attack.title),
         "meaning": _(attack.meaning),
+        "plain": describe_attack(facts),
         "columns": facts["quasi_identifiers"],
         "attempts": facts["attempts"],
         "rates": list_rates(facts),

@@ -147,6 +147,8 @@ def _describe_threats(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, A
         if one["rate"] is not None:
             rate, baseline = percent(one["rate"]), percent(one["baseline"]["rate"] or 0)
             tested[one["attack"]].append(result.format(title=titles[one["attack"]], rate=rate, baseline=baseline))
+        else:
+            tested[one["attack"]].append(_("attack “{title}”: not measured").format(title=titles[one["attack"]]))
     # Each risk has the figure of the groups first, then the results of its attacks.
     return [
         Threat(

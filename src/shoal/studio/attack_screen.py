@@ -42,6 +42,7 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         return done
     found, together = done
     from shoal.attacks import ATTACKS
+    from shoal.report import describe_attack
 
     return page(
         "attack.html.j2",
@@ -50,6 +51,7 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         found=found,
         together=together,
         known=ATTACKS,
+        describe=describe_attack,
         named=plan.identifiers,
         of=hash_names(plan.identifiers),
         sensitive=plan.names_of("sensitive"),

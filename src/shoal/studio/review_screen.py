@@ -34,7 +34,7 @@ def review(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     counted, tested = found
     own, facts = studio.review, None if counted is None else counted["audit"]
     from shoal.attacks import ATTACKS
-    from shoal.report import DECISIONS, collect_review, describe_audit
+    from shoal.report import DECISIONS, collect_review, describe_attack, describe_audit
 
     return page(
         "review.html.j2",
@@ -47,6 +47,7 @@ def review(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         summary=None if facts is None else collect_review(facts, _list_results(tested)),
         tested=tested,
         known=ATTACKS,
+        describe=describe_attack,
         decisions=DECISIONS,
         of=hash_names([] if counted is None else counted["columns"]),
         releases=[one.name for one in studio.paths.releases()],

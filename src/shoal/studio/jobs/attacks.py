@@ -151,7 +151,7 @@ def intersect(
         progress=progress,
     )
     facts = found.to_dict()
-    return {"facts": facts, "sentences": _sentences(facts)}
+    return {"name": "intersection", "error": None, "facts": facts, "sentences": _sentences(facts)}
 
 
 def _hold_out(people: pl.DataFrame, person: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
