@@ -56,6 +56,8 @@ def test_a_series_is_started_published_checked_and_taken_back(started, home):
     assert f"{home / 'q2'} and {home / 'q2.private'}" in page
     assert 'href="/earlier/q1/table"' in page
     assert 'href="/earlier/q2/' not in page, "a withdrawn release is not shown as a good one"
+    assert "taken back</span>" in page
+    assert "Take the last release back" not in page, "it was taken back"
     with Ledger(home / LEDGER) as ledger:
         assert [one.state for one in ledger.series("admissions").history()] == ["published", "withdrawn"]
     (home / "q1/certificate.json").write_text("{}")
@@ -150,6 +152,48 @@ def test_four_quarters_with_a_correction_a_deletion_and_a_wrong_file(browser, ho
     check_the_last_quarters(browser, home, table, vault / "r.key", other)
 
 
+def assert_key_is_asked(browser, home, key):
+    """A studio that is started again asks for the key; a wrong one is an error at its field, and changes nothing."""
+    browser.studio.ledger_keys, browser.studio.ledger, browser.studio.ordered = {}, "", None
+    page = browser.look("/series").text
+    assert "needs its key, which does not lie beside it" in page
+    other = home / "other.key"
+    other.write_text("0" * 64 + "\n")
+    other.chmod(0o600)
+    for given, problem in (
+        ("", "Name a file that ends in .key"),
+        (str(key.with_name("none.key")), "There is no such file."),
+        ("other.key", "This is not the key of the ledger"),
+    ):
+        page = browser.send("/series/open", {"ledger": LEDGER, "key": given})
+        field = re.search(
+            r"<label>File of its key (<input [^>]*>)(<span class=\"wrong.*?</span>)", page.text, re.DOTALL
+        )
+        assert (page.status_code, problem in field[2], f'value="{given}"' in field[1]) == (422, True, True)
+        assert (browser.studio.ledger, browser.studio.ledger_keys) == ("", {}), "nothing is changed"
+    page = browser.send("/series/open", {"ledger": LEDGER, "key": str(key)}).text
+    assert "admissions-5" in page
+    assert "needs its key" not in page
+
+
+def test_where_ledger_key_and_anchor_lie_is_shown(started, home):
+    places = re.search(r'<section aria-labelledby="places">.*?</section>', started.look("/series").text, re.DOTALL)
+    for name in (LEDGER, f"{LEDGER}.key", f"{LEDGER}.anchor"):
+        assert (home / name).is_file()
+        assert f"<bdi>{home / name}</bdi>" in places[0]
+    assert "Never keep the ledger and its key in one place" in places[0]
+    assert "Keep the key, and the anchor with it, in another place" in started.look("/series").text
+
+
+@pytest.mark.parametrize("path", ["/", "/persons", "/columns", "/risk"])
+def test_other_screens_lead_back_to_an_open_ledger(started, path):
+    back = '<a href="/series">Back to the series</a>'
+    assert back in started.look(path).text
+    assert back not in started.look("/series").text
+    started.studio.ledger = ""
+    assert back not in started.look(path).text
+
+
 def check_the_last_quarters(browser, home, table, key, other):
     """The third and fourth quarter: a deletion, and a wrong file."""
     rows = (home / "patients.csv").read_text().splitlines()
@@ -181,12 +225,7 @@ def check_the_last_quarters(browser, home, table, key, other):
     assert browser.client.get("/earlier/admissions-5/salt").status_code == 404
     page = browser.send("/series", {"series": "admissions", "do": "verify"}).text
     assert "Nothing is wrong: 4 of 4 releases were looked at again." in page
-    # A studio that is started again asks for the key.
-    browser.studio.ledger_keys.clear()
-    page = browser.send("/series/open", {"ledger": LEDGER}).text
-    assert "its key, which is not here" in page
-    page = browser.send("/series/open", {"ledger": LEDGER, "key": str(key)}).text
-    assert "admissions-5" in page
+    assert_key_is_asked(browser, home, key)
     with Ledger(home / LEDGER, key=key) as ledger:
         history = ledger.series("admissions").history()
     assert [(one.number, one.state, one.counts["erased"]) for one in history] == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ __all__ = ["act_on_series", "open_ledger", "releases_of_series", "start"]
 
 _USUAL = "releases.db"
 _MAX_NAME_LENGTH = 100
+_ENVIRONMENT = "SHOAL_LEDGER_KEY"
+"""Environment variable that may hold the key of ledgers."""
 _CLOSED = "No ledger is open. Choose one, or start a series."
 
 
@@ -41,7 +44,11 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
     if studio.ledger:
         try:
             found = _load_ledger(studio)
-        except ShoalError as error:  # the outcome of the last job is shown even if the ledger cannot be read
+        except ShoalError as error:
+            # A ledger that does not open changes nothing: the error is shown at its form.
+            if studio.unconfirmed is not None and studio.unconfirmed.sent.path == "/series/open":
+                raise
+            # The outcome of the last job is shown even if the ledger cannot be read.
             from shoal.studio.audience import SCREENS
 
             problem = error.render(SCREENS)
@@ -64,7 +71,7 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
         others=plan.names_of("insensitive"),
         folders={} if found is None else {one["name"]: _propose_folder(studio, one) for one in found["series"]},
         links={} if found is None else _link_releases(studio, found),
-        keyless=[one for one in studio.paths.ledgers() if not _key_is_beside(studio, one)],
+        keyless=[one for one in studio.paths.ledgers() if not _has_key(studio, one)],
         erasing=_rejected_ids(ordered, ended),
         m=_propose_m(plan.privacy),
         usual=_USUAL,
@@ -94,8 +101,10 @@ def _link_releases(studio: Studio, found: Mapping[str, Any]) -> dict[str, list[s
     }
 
 
-def _key_is_beside(studio: Studio, ledger: str) -> bool:
-    return (studio.paths.home / f"{ledger}.key").is_file() or ledger in studio.ledger_keys
+def _has_key(studio: Studio, ledger: str) -> bool:
+    """Check whether the key of a ledger was named, or lies next to it."""
+    known = ledger in studio.ledger_keys or _ENVIRONMENT in os.environ
+    return known or (studio.paths.home / f"{ledger}.key").is_file()
 
 
 def _rejected_ids(ordered: RequestedJob | None, ended: Outcome | None) -> str:
@@ -128,8 +137,11 @@ def open_ledger(studio: Studio, form: Mapping[str, str]) -> str:
     name = form.get("ledger", "").strip()
     if not studio.paths.ledger(name).is_file():
         raise UsageError("There is no such ledger in this folder. Look at its name, or start a series.")
-    if form.get("key", "").strip():
-        studio.ledger_keys[name] = str(studio.paths.ledger_key(form["key"]))
+    if "key" in form:
+        key = studio.paths.ledger_key(form["key"])
+        if not key.is_file():
+            raise FieldError("There is no such file. Look at its name, and at the folder.", field="key")
+        studio.ledger_keys = {**studio.ledger_keys, name: str(key)}
     studio.ledger, studio.ordered = name, None
     return "/series"
 
@@ -163,9 +175,9 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
     if not path.exists():
         if place not in ("beside", "elsewhere"):
             raise FieldError("Choose where the key of the new ledger is kept.", field="place")
-        studio.ledger_keys.pop(ledger, None)
-        if place == "elsewhere":
-            studio.ledger_keys[ledger] = str(studio.paths.ledger_key(form.get("key", "")))
+        others = {name: key for name, key in studio.ledger_keys.items() if name != ledger}
+        own = {ledger: str(studio.paths.ledger_key(form.get("key", "")))} if place == "elsewhere" else {}
+        studio.ledger_keys = others | own
     arguments = {
         "ledger": str(path),
         "key": studio.ledger_keys.get(ledger),

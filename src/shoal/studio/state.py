@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["RequestedRelease", "RequestedJob", "Review", "Studio", "UnconfirmedChange", "Waiting"]
 
 _DECIDED = (
-    *("levels", "ways", "attack", "together", "values_shown", "columns_shown", "rows_shown", "ledger", "review"),
+    *("levels", "ways", "attack", "together", "values_shown", "columns_shown", "rows_shown"),
+    *("ledger", "ledger_keys", "review"),
 )
 """Attributes of `Studio` that forms change in addition to the plan."""
 
@@ -127,8 +128,8 @@ class Studio:
     """The review of a published table; None until one is opened."""
     ledger: str = ""
     """File name of the open ledger; empty if none is open."""
-    ledger_keys: dict[str, str] = field(default_factory=dict)
-    """Path of the key of each ledger whose key is in another folder."""
+    ledger_keys: Mapping[str, str] = field(default_factory=dict)
+    """Path of the key of each ledger whose key is in another folder; replaced as a whole, so that it can be undone."""
     ordered: RequestedJob | None = None
     """The last requested job on a series."""
     values_shown: bool = False

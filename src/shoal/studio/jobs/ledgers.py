@@ -40,6 +40,7 @@ def list_series(*, ledger: str, key: str | None, stamp: Sequence[int], progress:
         return {
             "series": found,
             "warnings": list(opened.warnings),
+            "ledger": opened.address,
             "key": opened.key_file,
             "anchor": opened.anchor_file,
         }
