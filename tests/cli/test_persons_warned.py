@@ -62,3 +62,20 @@ def test_a_plan_that_names_no_persons_is_warned_of(shoal: Any, visits: Path, tmp
     refused = shoal("apply", plan, visits, "-o", tmp_path / "third", "--strict")
     assert refused.code == 1
     assert not (tmp_path / "third").exists()
+
+
+@pytest.mark.parametrize(
+    ("roles", "counted"),
+    [(("--id", "pcode"), "Records"), (("--person", "pcode"), "Persons"), (("--person", "pcode", "--link"), "Persons")],
+)
+def test_the_unit_that_was_counted_is_stated(
+    shoal: Any, visits: Path, tmp_path: Path, roles: Any, counted: str
+) -> None:
+    words = ("anonymize", visits, "--qi", "age,gender,zip", "--sensitive", "disease", "-k", 3, "-o", tmp_path / "out")
+    made = shoal(*words, "--id", "visit", *roles)
+    assert made.code == 0, made.err
+    assert f"counts {counted} are counted." in " ".join(made.out.split())
+    assert f"{counted} are counted." in (tmp_path / "out/report.html").read_text("utf-8")
+    audited = shoal("audit", tmp_path / "out")
+    assert audited.code == 0, audited.err
+    assert ("Records are counted." in audited.out) == ("--link" not in roles), "persons are not in the public folder"

@@ -93,7 +93,8 @@ def test_a_release_protects_persons(asked, visits, home, kind, monkeypatch):
     released = asked.send("/publish", {"folder": "made"})
     assert "What was asked for is met" in text_of(released)
     assert "It protects records" not in text_of(released)
-    assert ("It protects persons." in text_of(released)) == (kind != "counted")
+    assert "Persons are counted." in text_of(released)
+    assert ("about one record of a person" in text_of(released)) == (kind == "counted")
     certificate = json.loads((home / "made.private/certificate.json").read_text())
     assert certificate["persons"][0]["units"] == PEOPLE
     # The figures of risk are those of persons, before and after, or of bundles.
@@ -192,7 +193,7 @@ def test_one_row_each_is_asked_for_too_and_stays_calm(asked):
     assert asked.studio.plan.content()["report"] == {"notes": "Each row stands for one person, as the publisher said."}
     released = asked.send("/publish", {"folder": "made"})
     assert "What was asked for is met" in released.text
-    assert "It protects persons." in released.text
+    assert "Each record is another person's, as you said. Records are counted." in text_of(released)
     assert STANDING not in released.text
 
 

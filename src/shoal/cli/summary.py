@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.cli.console import folder_lines, lines_of, plain
 from shoal.report.cost_sentences import counted, gap_sentence
+from shoal.report.linked_promises import describe_counted
 from shoal.report.person_risk import describe_persons, risk_figures
 from shoal.report.sentences import (
     achieved_for,
@@ -53,6 +54,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
             "achieved",
             f"{'; '.join(reached)} in {_extent(achieved)}, checked again from the published cells",
         ),
+        ("counts", describe_counted(requested, alone=certificate["parameters"].get("missing_person") == "own")),
         *(("persons", plain(text)) for text in describe_persons(certificate)),
         ("means", " ".join(promise(request, source["sensitive"]) for request in requested)),
         (

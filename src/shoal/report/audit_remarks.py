@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import ENGLISH, language, ngettext
 from shoal._core.language import gettext as _
+from shoal.report.linked_promises import describe_counted
 from shoal.report.sentences import number, percent
 from shoal.wording import sentences as in_words
 
@@ -77,6 +78,8 @@ def describe_audit(facts: Mapping[str, Any]) -> list[str]:
         unlinked = _("No record can be linked to a sensitive value with a confidence above {share}.")
         remarks.append(unlinked.format(share=_share(confidence)))
     # Warnings follow the figures that they qualify.
+    if facts.get("unique_persons") is None:
+        remarks.append(describe_counted(()))
     warned = _("Warning: {text}")
     return remarks + [warned.format(text=_render_warning(one)) for one in facts.get("warnings", ())]
 

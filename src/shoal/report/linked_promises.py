@@ -10,7 +10,7 @@ from shoal._core.words import number, percent
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
-__all__ = ["promise_of_lists", "promise_to_linked_persons", "records_of_persons", "share_text"]
+__all__ = ["describe_counted", "promise_of_lists", "promise_to_linked_persons", "records_of_persons", "share_text"]
 
 
 def share_text(share: object) -> str:
@@ -91,7 +91,7 @@ def promise_of_lists(request: Mapping[str, Any], what: str) -> str:
 def records_of_persons(requested: Sequence[Mapping[str, Any]], *, alone: bool) -> list[str]:
     """Explain the limits for persons with several records, given the requested models, in sentences."""
     whose = {request.get("of") for request in requested}
-    said = [_what_records_tell(whose, alone=alone)]
+    said = [describe_counted(requested, alone=alone)]
     if "lists" in whose:
         said.append(_("A record may have several sensitive values: whoever knows some of them may find the others."))
     if any(request.get("of") == "records" and "sampling_fraction" in request for request in requested):
@@ -116,6 +116,22 @@ def records_of_persons(requested: Sequence[Mapping[str, Any]], *, alone: bool) -
             )
         )
     return said
+
+
+def describe_counted(requested: Sequence[Mapping[str, Any]], *, alone: bool = False) -> str:
+    """Explain what the requested models count, records or persons, and what that means for persons.
+
+    Parameters
+    ----------
+    requested : sequence of mapping
+        The certificate's "requested".
+    alone : bool
+        Whether a record that does not show its person was counted as another person.
+    """
+    whose = {request.get("of") for request in requested}
+    persons = whose & {"persons", "linked_persons"} or ("one_record_each" in whose and not alone)
+    counted = _("Persons are counted.") if persons else _("Records are counted.")
+    return f"{counted} {_what_records_tell(whose, alone=alone)}"
 
 
 def _what_records_tell(whose: Set[str | None], *, alone: bool) -> str:

@@ -9,7 +9,7 @@ from shoal._core.words import percent
 from shoal.errors import UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
-from shoal.studio.plan import COUNTED, RECORDS, SEVERAL, Plan
+from shoal.studio.plan import RECORDS, Plan
 from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import build_equivalents, explain_models, inspect_with_roles, show_rows
 from shoal.studio.state import RequestedRelease, Studio, Waiting
@@ -151,6 +151,7 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     if isinstance(rows, Waiting):
         return rows
     from shoal.report import achieved_for, model_title, promise
+    from shoal.report.linked_promises import describe_counted
     from shoal.report.person_risk import risk_figures
 
     certificate = done.facts["certificate"]
@@ -164,7 +165,8 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         facts=done.facts,
         rows=rows,
         concerns=_rank_concerns(done.facts, made.plan, risk),
-        protects=_classify_protection(done.facts, made.plan),
+        protects_records=_protects_records(done.facts, made.plan),
+        counted=describe_counted(certificate["requested"], alone=made.plan.unnamed_are_persons),
         certificate=certificate,
         risk=risk,
         files=FILES,
@@ -230,13 +232,9 @@ def _rank_concerns(
     return [one for one in ranked if one[1]]
 
 
-def _classify_protection(facts: Mapping[str, Any], plan: Plan) -> str:
-    """Return what a release protects: "persons", "records", or "counted" persons whose values are not bounded."""
-    # If no column identifies the persons, or one was overlooked, only records are protected.
-    if plan.rows == RECORDS or any(one["code"] == "repeated_person" for one in facts["warnings"]):
-        return "records"
-    bounds_values = bool(plan.privacy.keys() - {"k"})
-    return "counted" if plan.rows == SEVERAL and plan.treatment == COUNTED and bounds_values else "persons"
+def _protects_records(facts: Mapping[str, Any], plan: Plan) -> bool:
+    """Check if a release protects records only: no column identifies persons, or one was overlooked."""
+    return plan.rows == RECORDS or any(one["code"] == "repeated_person" for one in facts["warnings"])
 
 
 def cancel(studio: Studio, form: Mapping[str, str]) -> str:
