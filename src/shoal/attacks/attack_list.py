@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from shoal._core.words import listed, number, percent
-from shoal.attacks.attack_words import count_people, name_known_columns, name_value
+from shoal.wording.attack_words import count_people, name_known_columns, name_value
 
 __all__ = ["ATTACKS", "Attack", "describe_columns", "render_documentation"]
 

@@ -12,7 +12,7 @@ from typing import Any
 from shoal._core.language import gettext as _
 from shoal._core.language import marked, ngettext
 from shoal._core.words import number, percent
-from shoal.attacks.attack_words import count_people, name_known_columns, name_value
+from shoal.wording.attack_words import count_people, name_known_columns, name_value
 
 __all__ = ["describe_attack"]
 

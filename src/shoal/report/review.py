@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -110,8 +111,6 @@ def _describe_residual_risk(facts: Mapping[str, Any]) -> str:
 
 def _describe_threats(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, Any]] = ()) -> list[Threat]:
     """Map what was measured to singling out, linkability and inference; empty without quasi-identifiers."""
-    from shoal.attacks import ATTACKS
-
     figures, whose = _find_risk(facts)
     if not figures:
         return []
@@ -140,15 +139,9 @@ def _describe_threats(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, A
         inferred,
     )
     # Results of attacks, by the name of the attack.
-    titles = {name: _(attack.title) for name, attack in ATTACKS.items()}
-    result = _("attack “{title}”: right in {rate} of the attempts, its baseline in {baseline}")
-    tested: dict[str, list[str]] = {name: [] for name in ATTACKS}
+    tested: dict[str, list[str]] = defaultdict(list)
     for one in attacks:
-        if one["rate"] is not None:
-            rate, baseline = percent(one["rate"]), percent(one["baseline"]["rate"] or 0)
-            tested[one["attack"]].append(result.format(title=titles[one["attack"]], rate=rate, baseline=baseline))
-        else:
-            tested[one["attack"]].append(_("attack “{title}”: not measured").format(title=titles[one["attack"]]))
+        tested[one["attack"]].append(_describe_result(one))
     # Each risk has the figure of the groups first, then the results of its attacks.
     return [
         Threat(
@@ -158,6 +151,21 @@ def _describe_threats(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, A
         )
         for (title, meaning, names), sentence in zip(_THREATS, of_groups, strict=True)
     ]
+
+
+def _describe_result(facts: Mapping[str, Any]) -> str:
+    """State the success of an attack and of its baseline."""
+    # Imported here, because the page of a release has no attacks and need not wait for them.
+    from shoal.attacks import ATTACKS
+
+    attack = ATTACKS[facts["attack"]]
+    if facts["rate"] is None:
+        return _("attack “{title}”: not measured").format(title=_(attack.title))
+    return _("attack “{title}”: right in {rate} of the attempts, its baseline in {baseline}").format(
+        title=_(attack.title),
+        rate=percent(facts["rate"]),
+        baseline=percent(facts["baseline"]["rate"] or 0),
+    )
 
 
 def _find_risk(facts: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
