@@ -736,6 +736,53 @@ def _look_unfolded(opened: Opened, name: str) -> None:
     opened.accessible()
 
 
+def test_columns_of_screens_are_aligned_and_an_action_keeps_the_place(opened):
+    page = opened.page
+    opened.press("hospital.csv")
+    opened.sure()
+    opened.screen("Who could know what?")
+    lefts = "all => all.map(one => Math.round(one.getBoundingClientRect().left))"
+    assert len(set(page.locator(".kinds > div").evaluate_all(lefts))) == 2, "four kinds stand two by two"
+    for name in ("Cost", "Country"):
+        page.get_by_role("checkbox", name=f"Choose {name}").check()
+    page.get_by_label("What the chosen columns are").select_option("direct_identifier")
+    opened.press("Set for all chosen")
+    page.wait_for_url("**/columns#column-9")
+    assert page.locator("#column-9").evaluate("one => Math.abs(one.getBoundingClientRect().top) < innerHeight")
+    opened.press("These are right: show the risk")
+    opened.screen("How easily are records found now?")
+    root = opened.address.split("?")[0]
+    page.goto(root + "goal")
+    page.fill("#k", "many")
+    opened.press("Use these numbers")
+    page.locator("#refused").wait_for()
+    places = "all => all.map(one => one.getBoundingClientRect()).map(({top, bottom}) => [top, bottom])"
+    field, mark = page.locator("#k, [popovertarget=ask-k]").evaluate_all(places)
+    assert field[0] < mark[0] < mark[1] < field[1], "the message leaves the sign beside the field"
+    opened.said.clear()  # the refused form
+    page.goto(root + "coarser")
+    opened.screen("Make columns coarser first")
+    assert len(set(page.locator(".coarsenings select").evaluate_all(lefts))) == 1
+    page.goto(root + "compare")
+    opened.screen("What does more protection cost?")
+    opened.press("Compare")
+    page.get_by_role("button", name="Choose k = 10").first.wait_for(timeout=PATIENCE)
+    page.set_viewport_size({"width": 400, "height": 900})
+    sides = "({left, right, top, bottom}) => [left, right, top, bottom]"
+    boxes = page.locator(".drawing text").evaluate_all(
+        f"all => all.map(one => one.getBoundingClientRect()).map({sides})"
+    )
+    overlapping = [
+        (one, other)
+        for place, one in enumerate(boxes)
+        for other in boxes[:place]
+        if one[0] < other[1] and other[0] < one[1] and one[2] + 2 < other[3] and other[2] + 2 < one[3]
+    ]
+    assert overlapping == []
+    opened.accessible()
+    assert opened.said == []
+
+
 def test_by_keyboard_alone(opened):
     page = opened.page
     opened.screen("Which table do you want to publish?")

@@ -129,7 +129,7 @@ def set_coarser(studio: Studio, form: Mapping[str, str]) -> str:
     changed = _coarsen(studio, coarsen)
     then = _AFTER.get(form.get("do", "next"))
     if then is None:
-        return "/coarser"
+        return "/coarser#columns"
     return f"/coarser?then={then}" if changed else then
 
 
@@ -220,7 +220,7 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
     place = _parse_place(form.get("column", ""), len(names))
     name = names[place]
     level = form.get("level", "1") if re.fullmatch(r"\d{1,3}", form.get("level", "1")) else "1"
-    back = f"/shape?column={place}&level={level}"
+    back = f"/shape?column={place}&level={level}#hand"
     do = form.get("do", "")
     if do == "propose":
         # A proposal replaces all earlier steps.
@@ -228,7 +228,7 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
         step |= {one: form[one].strip() for one in ("width", "cuts", "parts") if form.get(one, "").strip()}
         step |= {"width": typed_decimal(step["width"])} if "width" in step else {}
         _store_steps(studio, name, (step,), f"{name}: a hierarchy was proposed")
-        return f"/shape?column={place}"
+        return f"/shape?column={place}#levels"
     tree = studio.plan.trees.get(name)
     if tree is None:
         return back
@@ -262,7 +262,7 @@ def show_shape(studio: Studio, form: Mapping[str, str]) -> str:
         studio.columns_shown.add(names[place])
     else:
         studio.columns_shown.discard(names[place])
-    return f"/shape?column={place}"
+    return f"/shape?column={place}#hand"
 
 
 def use_level(studio: Studio, form: Mapping[str, str]) -> str:
@@ -278,7 +278,7 @@ def use_level(studio: Studio, form: Mapping[str, str]) -> str:
     if not words and tree is not None and re.fullmatch(r"\d{1,3}", level):
         words = f"level:{tree.name}:{level}" if level != "0" else ""
     _coarsen(studio, {**studio.plan.coarsen, name: words})
-    return "/coarser" if form.get("do") != "stay" else f"/shape?column={place}"
+    return f"/coarser#c-{place}" if form.get("do") != "stay" else f"/shape?column={place}"
 
 
 def add_file(studio: Studio, column: str, content: bytes) -> str:
@@ -288,7 +288,7 @@ def add_file(studio: Studio, column: str, content: bytes) -> str:
     name = names[place]
     path = store_file(studio.paths, content)
     _store_steps(studio, name, ({"do": "file", "path": str(path)},), f"{name}: a hierarchy from a file")
-    return f"/shape?column={place}"
+    return f"/shape?column={place}#levels"
 
 
 def hierarchy_file(studio: Studio, name: str) -> Path | None:

@@ -71,7 +71,7 @@ def compare_algorithms(studio: Studio, form: Mapping[str, str]) -> str:
     """Request a comparison of the algorithms that can make the release."""
     arguments_in(studio.plan.work)  # raises an error if the plan is invalid
     studio.ways = True
-    return "/compare"
+    return "/compare#ways"
 
 
 def choose_algorithm(studio: Studio, form: Mapping[str, str]) -> str:
@@ -84,11 +84,13 @@ def choose_algorithm(studio: Studio, form: Mapping[str, str]) -> str:
         raise UsageError("There is no such algorithm.")
     description = f"Algorithm: {name}" if name else "Algorithm: the one that fits"
     studio.history.change(description, algorithm=name)
-    return "/compare" if form.get("do") == "stay" else "/publish"
+    return "/compare#ways" if form.get("do") == "stay" else "/publish"
 
 
-_WIDE, _HIGH, _LEFT, _BELOW = 640, 300, 60, 46
+_WIDE, _HIGH, _LEFT, _ABOVE, _BELOW = 640, 320, 60, 40, 58
 """Width and height of the drawing, and its margins for the labels of both axes, in units of the drawing."""
+_LETTER, _LINE = 12, 22
+"""Width of a letter and height of a line of its text on the narrowest screens, in the same units."""
 
 
 def _lay_out_drawing(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,20 +98,23 @@ def _lay_out_drawing(found: Mapping[str, Any]) -> dict[str, Any]:
     points = [(at, one) for at, one in enumerate(found["points"]) if one is not None]
     # The horizontal axis ends a little beyond the largest risk.
     most_risk = max([one["risk"] for _, one in points], default=1.0) * 1.1
-    across, down = _WIDE - _LEFT - 20, _HIGH - _BELOW - 20
+    across, down = _WIDE - _LEFT - 20, _HIGH - _BELOW - _ABOVE
 
     def place(risk: float, loss: float) -> tuple[float, float]:
-        return round(_LEFT + across * risk / most_risk, 1), round(20 + down * loss, 1)
+        return round(_LEFT + across * risk / most_risk, 1), round(_ABOVE + down * loss, 1)
 
-    drawn = []
-    # Labels of points far to the right are placed on their left.
+    drawn: list[dict[str, Any]] = []
     for at, one in points:
         x, y = place(one["risk"], one["loss"])
         bound = None if one["least"] is None else place(one["risk"], one["least"])[1]
         text = found["columns"]["level"][at]
-        drawn.append({"at": at, "x": x, "y": y, "bound": bound, "late": x > _WIDE * 0.7, "text": text})
-    # Sorted by risk, so that a line can join the points.
+        drawn.append({"at": at, "x": x, "y": y, "bound": bound, "text": text})
+    # Sorted by risk, so that a line can join the points; it climbs to the right, and a label below it is free.
     drawn.sort(key=lambda one: one["x"])
+    for before, one in zip([None, *drawn], drawn, strict=False):
+        wide = _LETTER * len(one["text"])
+        near = before is not None and not before["late"] and one["x"] - before["x"] < wide
+        one["late"] = one["x"] + wide > _WIDE or (near and abs(one["y"] - before["y"]) < _LINE)
     ticks = [{"x": place(most_risk * step / 4, 0)[0], "share": most_risk * step / 4} for step in range(5)]
     lines = [{"y": place(0, step / 4)[1], "share": step / 4} for step in range(5)]
     return {"points": drawn, "ticks": ticks, "lines": lines, "wide": _WIDE, "high": _HIGH, "left": _LEFT}

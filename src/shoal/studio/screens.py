@@ -282,13 +282,13 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     fitting = {one["name"]: one["coarsen"] or "" for one in found["columns"]}
     coarsen = {**fitting, **before.coarsen}
     several = form.get("several") if form.get("do") == "several" else None
-    ranged = parse_range(form, len(found["columns"]))
+    several_of = _chosen_places(form, len(found["columns"]))
     # Read the role and the date format of each column; "several" sets the role of all checked ones.
     for place, column in enumerate(found["columns"]):
         name = column["name"]
         proposed = proposals[name]
         role = form.get(f"role-{place}", before.roles.get(name, proposed))
-        if several in known and (f"check-{place}" in form or place in ranged):
+        if several in known and place in several_of:
             role = several
         roles[name] = role if role in known and name != before.person else proposed
         if form.get(f"date-{place}", "").strip():
@@ -315,13 +315,21 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     )
     # After a change of several roles, of a date format or of the filter, the user sees the columns again.
     if several is not None or dates != before.dates or form.get("do") == "filter":
-        return f"/columns{ColumnFilter.of(form).query}#{'roles' if several is None else 'several'}"
+        shown = ColumnFilter.of(form)
+        seen = f"column-{several_of[0]}" if several is not None and several_of and not shown.having else "filter"
+        return f"/columns{shown.query}#{seen}"
     if not studio.plan.decided:
         raise UsageError(
             "No column is one that others may know. Choose that for at least one: if nobody knew anything of the "
             "people in the table, there would be nothing to protect."
         )
     return "/risk"
+
+
+def _chosen_places(form: Mapping[str, str], count: int) -> list[int]:
+    """List the places of the columns that a form has checked, or that are in its range."""
+    ranged = parse_range(form, count)
+    return [place for place in range(count) if f"check-{place}" in form or place in ranged]
 
 
 def _describe_changes(before: Mapping[str, str], after: Mapping[str, str]) -> str:
@@ -398,7 +406,7 @@ def _typed_values(text: str, field: str) -> list[str]:
 def show_values(studio: Studio, form: Mapping[str, str]) -> str:
     """Show or hide the most frequent values of each column."""
     studio.values_shown = form.get("show") == "yes"
-    return "/columns"
+    return "/columns#roles"
 
 
 def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
