@@ -111,9 +111,9 @@ def _lay_out_drawing(found: Mapping[str, Any]) -> dict[str, Any]:
         drawn.append({"at": at, "x": x, "y": y, "bound": bound, "text": text})
     # Sorted by risk, so that a line can join the points; it climbs to the right, and a label below it is free.
     drawn.sort(key=lambda one: one["x"])
-    for before, one in zip([None, *drawn], drawn, strict=False):
-        wide = _LETTER * len(one["text"])
-        near = before is not None and not before["late"] and one["x"] - before["x"] < wide
+    for number, one in enumerate(drawn):
+        wide, before = _LETTER * len(one["text"]), drawn[max(number - 1, 0)]
+        near = not before.get("late", True) and one["x"] - before["x"] < wide
         one["late"] = one["x"] + wide > _WIDE or (near and abs(one["y"] - before["y"]) < _LINE)
     ticks = [{"x": place(most_risk * step / 4, 0)[0], "share": most_risk * step / 4} for step in range(5)]
     lines = [{"y": place(0, step / 4)[1], "share": step / 4} for step in range(5)]
