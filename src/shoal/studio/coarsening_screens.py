@@ -288,7 +288,7 @@ def add_file(studio: Studio, column: str, content: bytes) -> str:
     name = names[place]
     path = store_file(studio.paths, content)
     _store_steps(studio, name, ({"do": "file", "path": str(path)},), f"{name}: a hierarchy from a file")
-    return f"/shape?column={place}#levels"
+    return f"/shape?column={place}"
 
 
 def hierarchy_file(studio: Studio, name: str) -> Path | None:
