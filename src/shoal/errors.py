@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, ClassVar
 from shoal._messages import PYTHON, Subject, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -212,9 +212,25 @@ class InfeasibleError(ShoalError):
 
 
 class WarnedError(ShoalError):
-    """A release has warnings, and the request accepts none; nothing was written."""
+    """A release has warnings, and the request accepts none; nothing was written.
+
+    Parameters
+    ----------
+    message : str
+        What was refused.
+    warnings : sequence of str, or of parts of a message
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str, warnings: Sequence[Part]) -> None:
+        super().__init__(message, *(part for one in warnings for part in ("\n* ", one)))
+        self.warnings = tuple(warnings)
+        """The warnings that were not accepted."""
+
+    def __reduce__(self) -> tuple[type[WarnedError], tuple[str, Sequence[Part]]]:
+        # The arguments of the error are the parts of its message.
+        return type(self), (self.args[0], self.warnings)
 
 
 class ReleaseUnsafeError(ShoalError):

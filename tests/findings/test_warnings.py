@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -264,7 +265,9 @@ def test_strictness_writes_nothing(tmp_path: Path) -> None:
     release = released({"note": range(ROWS)}, insensitive=["note"])
     with pytest.raises(WarnedError, match=r"(?s)1 warning, .*direct_identifiers=\['note'\]") as refused:
         release.save(tmp_path / "out", strict=True)
+    assert refused.value.warnings == release.warnings
     assert "(--id note" in refused.value.render(FLAGS).replace("\n", " ")
+    assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)
     assert list(tmp_path.iterdir()) == []
     release.save(tmp_path / "out")
     released({}).save(tmp_path / "clean", strict=True)

@@ -419,6 +419,7 @@ class TestOtherIds:
         ) as raised:
             series.publish(anew, tmp_path / "out", strict=True)
         assert SECRET not in str(raised.value)
+        assert len(raised.value.warnings) == 1
         assert not list(tmp_path.glob("out*"))
         made = series.publish(anew, tmp_path / "out")
         assert made.notes[0].startswith(

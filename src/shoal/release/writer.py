@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from shoal._messages import Part
     from shoal.findings import Remark
     from shoal.release.certificate import Certificate, PublicCertificate
     from shoal.release.verified_table import VerifiedTable
@@ -153,11 +152,8 @@ def _refuse_warnings(warnings: Sequence[Remark]) -> None:
     """Raise an error that lists warnings, if there are any."""
     if not warnings:
         return
-    listed: list[Part] = []
-    for remark in warnings:
-        listed += ["\n* ", remark]
     count = f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}"
-    raise WarnedError(f"The release has {count}, and none was to be accepted. Nothing was written.", *listed)
+    raise WarnedError(f"The release has {count}, and none was to be accepted. Nothing was written.", warnings)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -195,7 +195,7 @@ class Series(Unpicklable):
                 linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
                 warnings = tuple(describe_doubtful_ids(linked, opened.frame, self.columns, made=not strict))
                 if strict and warnings:
-                    raise WarnedError("No warning was to be accepted, and nothing was published. ", " ".join(warnings))
+                    raise WarnedError("No warning was to be accepted, and nothing was published.", warnings)
                 if overlap == "error":
                     check_overlap(store, series, linked.select_ids(opened.frame, self.columns.identifier))
             # The record of the release; the counts follow when it is made.

@@ -87,7 +87,7 @@ def publish_next(
     progress: Progress,
 ) -> dict[str, Any]:
     """Make, verify and write the next release of a series; list the ids of people who prevent it."""
-    from shoal._messages import set_audience
+    from shoal._messages import set_audience, text_of
     from shoal.errors import PeopleError, WarnedError
     from shoal.republication import Ledger
     from shoal.studio.audience import SCREENS
@@ -108,7 +108,7 @@ def publish_next(
             )
         except WarnedError as error:
             # The publisher decides whether the warnings are accepted.
-            return {"said": [], "problems": [], "asked": str(error.args[1])}
+            return {"said": [], "problems": [], "asked": [text_of([one], SCREENS) for one in error.warnings]}
         except PeopleError as error:
             return {"said": [], "problems": [error.render(SCREENS)], "ids": sorted(error.ids)[:MOST_IDS]}
         certificate = made.certificate.to_dict()
