@@ -12,11 +12,11 @@ Examples
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 __all__ = [
     "PYTHON",
@@ -25,6 +25,7 @@ __all__ = [
     "Phrase",
     "Subject",
     "Suggestion",
+    "Text",
     "Audience",
     "current_audience",
     "phrase",
@@ -51,6 +52,9 @@ class Audience(Protocol):
             The owner, such as "KAnonymity" or "mondrian"; by default any function that the audience calls.
         """
 
+    def translate(self, message: str) -> str:
+        """Translate a literal message, or the form of a `Text`, to the language of the audience."""
+
 
 class Renderable(Protocol):
     """A part of a message whose words depend on the audience."""
@@ -70,6 +74,9 @@ class _Python:
 
     def called(self, parameter: str, owner: str = "") -> str | None:
         return None
+
+    def translate(self, message: str) -> str:
+        return message
 
 
 PYTHON: Audience = _Python()
@@ -153,6 +160,47 @@ class Allowed:
         return self.words if audience.python else self.plain or self.words
 
 
+@dataclass(frozen=True, init=False)
+class Text:
+    """A part with values, which is translated as a whole.
+
+    Parameters
+    ----------
+    form : str
+        The text in English, with the names of the values in braces.
+    **values
+        Numbers, texts, other parts, and tuples of these, which are separated by commas.
+
+    Examples
+    --------
+    >>> Text("Choose {other}, or {columns}.", other=Suggestion("star"), columns=("age", "zip")).render(PYTHON)
+    "Choose the 'star' parameter, or age, zip."
+    """
+
+    form: str
+    values: Mapping[str, Any] = field(hash=False)
+
+    def __init__(self, form: str, /, **values: Any) -> None:
+        # The dataclass is frozen; values are keywords for readability.
+        object.__setattr__(self, "form", form)
+        object.__setattr__(self, "values", values)
+
+    def render(self, audience: Audience) -> str:
+        """Phrase the text for an audience, in its language."""
+        shown = {name: _render_value(value, audience) for name, value in self.values.items()}
+        return audience.translate(self.form).format(**shown)
+
+    def __str__(self) -> str:
+        return self.render(PYTHON)
+
+
+def _render_value(value: Any, audience: Audience) -> str:
+    """Phrase a value of a text; plain texts are names and the like, which have no translation."""
+    if isinstance(value, tuple):
+        return ", ".join(_render_value(one, audience) for one in value)
+    return str(value.render(audience) if hasattr(value, "render") else value)
+
+
 class Phrase:
     """Consecutive parts of an error, or a whole log message. Its `str` is phrased for Python."""
 
@@ -174,4 +222,4 @@ def phrase(*parts: Part) -> str:
 
 def text_of(parts: Iterable[Part], audience: Audience) -> str:
     """Phrase a message for an audience."""
-    return "".join(part if isinstance(part, str) else part.render(audience) for part in parts)
+    return "".join(audience.translate(part) if isinstance(part, str) else part.render(audience) for part in parts)

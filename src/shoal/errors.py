@@ -36,7 +36,7 @@ import os
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from shoal._messages import PYTHON, Subject, text_of
+from shoal._messages import PYTHON, Subject, Text, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -274,7 +274,7 @@ def place_of(bug: BaseException) -> str:
     return f"{type(bug).__name__}{place}"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str | Text:
     """Suggest the words closest to a wrong one, as the end of a message; empty if none is close.
 
     Parameters
@@ -286,19 +286,26 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> did_you_mean("mondrain", ["mondrian", "hilbert"])
+    >>> str(did_you_mean("mondrain", ["mondrian", "hilbert"]))
     "Did you mean 'mondrian'?"
     """
     # At most three suggestions.
     near = difflib.get_close_matches(name, list(known), n=3)
-    return "Did you mean " + " or ".join(f"'{match}'" for match in near) + "?" if near else ""
+    if not near:
+        return ""
+    # One form for each number of suggestions, so that each can be translated.
+    if len(near) == 1:
+        return Text("Did you mean '{first}'?", first=near[0])
+    if len(near) == 2:
+        return Text("Did you mean '{first}' or '{second}'?", first=near[0], second=near[1])
+    return Text("Did you mean '{first}' or '{second}' or '{third}'?", first=near[0], second=near[1], third=near[2])
 
 
 _DATA = re.compile(r"\s*[-+$€£]?\s*\d[\d.,:/\s-]*%?\s*$")
 """Pattern of names that look like a number, an amount, a date or a time."""
 
 
-def near_matches(name: str, known: Iterable[str]) -> str:
+def near_matches(name: str, known: Iterable[str]) -> str | Text:
     """Suggest the names closest to an unknown one, as a part of a message.
 
     Parameters
@@ -310,9 +317,9 @@ def near_matches(name: str, known: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> near_matches("gendr", ["age", "gender", "zip"])
+    >>> str(near_matches("gendr", ["age", "gender", "zip"]))
     "Did you mean 'gender'?"
-    >>> near_matches("xyz", ["age", "zip"])
+    >>> str(near_matches("xyz", ["age", "zip"]))
     "Known are 'age', 'zip'."
     >>> near_matches("age", ["47", "10456"])
     'Names that there are look like data, and are not shown: is the line with the column names missing?'
@@ -326,5 +333,7 @@ def near_matches(name: str, known: Iterable[str]) -> str:
     if any(_DATA.match(other) for other in known):
         return "Names that there are look like data, and are not shown: is the line with the column names missing?"
     # Wide tables have more names than a message can list.
-    shown = ", ".join(f"'{other}'" for other in known[:20])
-    return f"Known are {shown}{' and more' if len(known) > 20 else ''}."
+    names = tuple(f"'{other}'" for other in known[:20])
+    if len(known) > 20:
+        return Text("Known are {names} and more.", names=names)
+    return Text("Known are {names}.", names=names)

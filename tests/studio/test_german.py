@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -93,3 +93,38 @@ def test_headings_and_buttons_of_translated_screens_are_german(browser: Browser)
         plain = [re.sub(r"<[^>]+>", " ", part) for _, part in shown]
         assert len(plain) > 5, path
         assert [part for part in plain if english.search(part)] == [], path
+
+
+def refusal(answer: Any) -> str:
+    """Return the text of the error on a page."""
+    assert answer.status_code == 422
+    found = re.search(
+        r'id="refused"[^>]*>(.*?)</(?:span|section)>|role="alert">(.*?)</section>', answer.text, re.DOTALL
+    )
+    return re.sub(r"<[^>]+>|\s+", " ", found[1] or found[2]).strip()
+
+
+def test_errors_are_in_the_language_of_the_page(browser: Browser) -> None:
+    browser.decided()
+    goal = {"k": "5", "l": "", "known": "some", "knows": "9"}
+    assert refusal(browser.send("/goal", goal)) == "How many columns somebody knows must be a number from 1 to 3."
+    browser.send("/language", {"language": "de", "back": "open"})
+    assert refusal(browser.send("/goal", goal)) == "Wie viele Spalten jemand kennt, muss eine Zahl von 1 bis 3 sein."
+    wrong = refusal(browser.send("/goal", {**goal, "known": "sets", "set-0": "zipp"}))
+    assert wrong == "Die Spalte „zipp“ gehört nicht zu denen, die andere kennen können. Meinten Sie „zip“?"
+    # A job fails in the worker process, which is passed the language.
+    assert refusal(browser.send("/shape", {"column": "0", "do": "propose", "how": "intervals", "width": "x"})) == (
+        "Die Breite muss eine Zahl sein."
+    )
+
+
+def test_changes_are_shown_in_the_language_of_the_page(browser: Browser) -> None:
+    browser.decided()
+    browser.send("/goal", {"k": "7", "l": "2"})
+    browser.send("/coarser", {"coarsen-0": "bins:7"})
+    browser.send("/language", {"language": "de", "back": "open"})
+    german = browser.look("/history").text
+    for change in ("patients.csv geöffnet", "Ziel: k = 7, l = 2", "age: in Schritten von 7"):
+        assert f"<bdi>{change}</bdi>" in german
+    browser.send("/language", {"language": "en", "back": "open"})
+    assert "<bdi>age: in steps of 7</bdi>" in browser.look("/history").text

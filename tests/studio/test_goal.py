@@ -72,7 +72,7 @@ def test_an_algorithm_of_another_goal_gives_way(browser):
     browser.send("/compare/algorithm", {"algorithm": "hilbert"})
     browser.send("/goal", {**GOAL, "resist": "minimality"})
     assert browser.studio.plan.algorithm == ""
-    assert "algorithm: the one that fits" in browser.studio.history.steps[-1][0]
+    assert "algorithm: the one that fits" in str(browser.studio.history.steps[-1][0])
 
 
 def test_differential_privacy_is_a_goal_of_its_own(browser, home):

@@ -139,6 +139,8 @@ def test_a_project_runs_at_the_command_line_and_opens_a_studio(browser, home, mo
         ('"rows": "persons"', '"rows": ]'),
         ('"rows": "persons"', '"source": "/etc/passwd"'),
         ('"rows": "persons"', '"coarsen": {"age": "level:/etc/hostname:1"}'),
+        ('"Opened {name}"', '"Opened {name:>999999999}"'),
+        ('"Opened {name}"', '"Opened {file}"'),
         ('"rows": "persons"', '"trees": {"age": [7]}'),
         ('"rows": "persons"', '"trees": {"age": [{"do": "file", "content": "?"}]}'),
     ],

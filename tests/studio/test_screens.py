@@ -20,7 +20,7 @@ from shoal.cli.main import app
 from shoal.io import readers
 from shoal.studio import jobs
 from shoal.studio.explanations import COMPARED, EXPLAINED
-from shoal.studio.words import coarsening_in_words
+from shoal.studio.words import describe_coarsening
 
 from .conftest import FILES, HERE, MAX_UPLOAD, SECRET
 
@@ -192,7 +192,7 @@ def test_the_first_change_of_roles_is_named_in_history(browser):
     form |= {"check-1": "on", "check-2": "on"}
     answer = browser.client.post("/columns", data=form, headers={"origin": HERE}, follow_redirects=False)
     assert answer.headers["location"].endswith("#column-1")
-    words = browser.studio.history.steps[-1][0]
+    words = str(browser.studio.history.steps[-1][0])
     assert words == "age: Harmless, gender: Harmless"
     assert "Every change is saved with the project" in browser.look("/history").text
     browser.send("/history", {"step": "1"})
@@ -484,7 +484,7 @@ def test_every_coarsening_has_words_and_every_word_is_used(browser):
     from shoal.request.texts import KINDS
 
     kinds = set(KINDS) - {"level", "points", "regions"}  # of files and of pairs of columns: as they are written
-    assert all(coarsening_in_words(KINDS[kind]) != KINDS[kind] for kind in kinds)
+    assert all(str(describe_coarsening(KINDS[kind])) != KINDS[kind] for kind in kinds)
     used = "".join(path.read_text() for path in (Path(jobs.__file__).parents[1] / "templates").glob("*.j2"))
     for letter in "kl":  # explained by what they count
         for about in ("", "_counted", "_linked"):

@@ -118,7 +118,8 @@ def language() -> str:
 
 def gettext(message: str) -> str:
     """Translate a message to the current language; English if the catalogue does not have it."""
-    return _WRITTEN_IN.get().messages.gettext(message)
+    # Catalogues keep their metadata as the translation of the empty message.
+    return _WRITTEN_IN.get().messages.gettext(message) if message else ""
 
 
 def ngettext(one: str, many: str, count: int) -> str:

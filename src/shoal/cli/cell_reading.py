@@ -99,7 +99,7 @@ def _cells(name: str, words: str) -> object:
             f"--cells {name}=regions is incomplete: give --hierarchy {name}=FILE, one line place;region;* per place."
         )
     if kind not in KINDS:
-        near = did_you_mean(kind, ("values", "order", *KINDS))
+        near = str(did_you_mean(kind, ("values", "order", *KINDS)))
         wrong = f"--cells {name}={words} does not declare a meaning of cells."
         raise UsageError(" ".join(filter(None, (wrong, near, _HOW))))
     try:

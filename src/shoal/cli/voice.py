@@ -54,6 +54,10 @@ class Flags:
             return f"Its {parameter}"  # a parameter within --coarsen
         return self._flags.get(parameter)
 
+    def translate(self, message: str) -> str:
+        """Return the message: terminals are in English."""
+        return message
+
 
 def _kinds_of(kind: type[Any]) -> list[type[Any]]:
     """Return a class and all its subclasses."""

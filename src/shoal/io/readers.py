@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from shoal._core.file_formats import ARROW, DELIMITED, FORMATS, LISTED, PARQUET, RELEASED, STAT_FILES, WORKBOOKS
-from shoal._messages import Subject
+from shoal._messages import Subject, Text
 from shoal.errors import DataError, ParameterError, near_matches
 from shoal.io.compression import unpack
 from shoal.io.databases import database_source, read_database
@@ -255,7 +255,7 @@ def _suggest_release_file(path: Path) -> str:
     return next((f"Did you mean '{file}'?" for file in released if file.exists()), "Name a file in it.")
 
 
-def _suggest_similar_names(path: Path) -> str:
+def _suggest_similar_names(path: Path) -> str | Text:
     """Suggest files of the same folder with a similar name."""
     try:
         # Only close names are suggested, because a folder may hold many files.

@@ -5,6 +5,7 @@ It adds new messages to `src/shoal/locale/CODE.po` with an empty translation, an
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,15 @@ __all__ = ["messages", "renew"]
 
 _SOURCES = Path(__file__).parents[1]
 _OPTIONS = {"trimmed": "true", "newstyle_gettext": "true"}
-_KEYWORDS = {"_": None, "gettext": None, "marked": None, "ngettext": (1, 2)}
+_KEYWORDS: dict[str, tuple[int, ...] | None] = {
+    "_": None,
+    "gettext": None,
+    "marked": None,
+    "ngettext": (1, 2),
+    "Text": None,
+}
+_ERRORS: dict[str, tuple[int, ...] | None] = {"UsageError": None, "FieldError": None}
+"""Errors of the studio, whose literal messages are translated when a screen shows them."""
 
 _HEADER = """msgid ""
 msgstr ""
@@ -53,9 +62,10 @@ def _extracted() -> Iterator[str | tuple[str, ...]]:
                 forms = (message,) if isinstance(message, str) else tuple(form for form in message or () if form)
                 yield forms if len(forms) > 1 else "".join(forms)
     for path in sorted(_SOURCES.rglob("*.py")):
-        if "shoal._core.language" in path.read_text(encoding="utf-8"):
+        studio = path.parent.name == "studio" or path.parents[1].name == "studio"
+        if studio or re.search(r"shoal\._core\.language|_messages import .*\bText\b", path.read_text(encoding="utf-8")):
             with path.open("rb") as file:
-                for _, message, _, _ in extract("python", file, _KEYWORDS):
+                for _, message, _, _ in extract("python", file, _KEYWORDS | (_ERRORS if studio else {})):
                     yield message
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._messages import Text
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
@@ -94,7 +95,7 @@ def _run_attacks(studio: Studio) -> Any:
         "others": str(studio.paths.table(others)) if others else "",
         "learn": asked.get("learn") == "yes",
     }
-    return studio.facts("attack", "Attacking the release", jobs.attack, arguments, back="/attack")
+    return studio.facts("attack", Text("Attacking the release"), jobs.attack, arguments, back="/attack")
 
 
 def _run_joint_attack(studio: Studio) -> Any:
@@ -108,7 +109,9 @@ def _run_joint_attack(studio: Studio) -> Any:
         "tables": tables,
         "identifier": asked["identifier"],
     }
-    return studio.facts("attack", "Attacking several releases together", jobs.intersect, arguments, back="/attack")
+    return studio.facts(
+        "attack", Text("Attacking several releases together"), jobs.intersect, arguments, back="/attack"
+    )
 
 
 def set_attack(studio: Studio, form: Mapping[str, str]) -> str:
@@ -132,7 +135,7 @@ def set_together(studio: Studio, form: Mapping[str, str]) -> str:
     if form.get("releases", "") != "|".join(known):
         raise UsageError("The releases of the folder have changed since that page was made. Load it again.")
     if not 2 <= len(chosen) <= _MAX_TOGETHER:
-        raise UsageError(f"Choose two releases or more, at most {_MAX_TOGETHER}.")
+        raise UsageError(Text("Choose two releases or more, at most {count}.", count=_MAX_TOGETHER))
     identifier = select_name(form, studio.plan.identifiers)
     if identifier is None:
         raise UsageError("Say which column names each person: without one nobody is known to be the same.")

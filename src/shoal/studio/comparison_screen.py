@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from shoal._messages import Text
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.explanations import COMPARED
@@ -56,7 +57,7 @@ def _compare_levels(studio: Studio) -> Any:
     """Return the risk and the loss of each requested level."""
     asked = {name: _parse_levels(name, text) for name, text in (studio.levels or {}).items()}
     arguments = {"content": studio.plan.work, **asked}
-    return studio.facts("compare", "Comparing levels of protection", jobs.compare, arguments, back="/compare")
+    return studio.facts("compare", Text("Comparing levels of protection"), jobs.compare, arguments, back="/compare")
 
 
 def _measure_algorithms(studio: Studio) -> Any:
@@ -64,7 +65,7 @@ def _measure_algorithms(studio: Studio) -> Any:
     # The chosen algorithm does not affect the comparison, so choosing one does not repeat it.
     content = {name: value for name, value in studio.plan.work.items() if name != "algorithm"}
     arguments = {"content": content}
-    return studio.facts("compare", "Comparing algorithms", jobs.compare_algorithms, arguments, back="/compare")
+    return studio.facts("compare", Text("Comparing algorithms"), jobs.compare_algorithms, arguments, back="/compare")
 
 
 def compare_algorithms(studio: Studio, form: Mapping[str, str]) -> str:
@@ -82,7 +83,7 @@ def choose_algorithm(studio: Studio, form: Mapping[str, str]) -> str:
     name = form.get("algorithm", "")
     if name and name not in ALGORITHMS:
         raise UsageError("There is no such algorithm.")
-    description = f"Algorithm: {name}" if name else "Algorithm: the one that fits"
+    description = Text("Algorithm: {name}", name=name) if name else Text("Algorithm: the one that fits")
     studio.history.change(description, algorithm=name)
     return "/compare#ways" if form.get("do") == "stay" else "/publish"
 
@@ -133,17 +134,22 @@ def _parse_levels(name: str, text: str) -> list[int]:
     listed = [one.strip() for one in text.split(",") if one.strip()]
     # Each level takes as long as a release, so their number is limited.
     if not all(re.fullmatch(r"\d{1,6}", one) for one in listed) or len(listed) > _MAX_LEVELS:
-        raise FieldError(
-            f"Levels of {name} are at most {_MAX_LEVELS} whole numbers, separated by commas: 5, 10, 20.", field=name
+        wrong = Text(
+            "Levels of {name} are at most {count} whole numbers, separated by commas: 5, 10, 20.",
+            name=name,
+            count=_MAX_LEVELS,
         )
+        raise FieldError(wrong, field=name)
     return [int(one) for one in listed]
 
 
 def set_levels(studio: Studio, form: Mapping[str, str]) -> str:
     """Request a comparison of the levels in a form."""
     if "epsilon" in studio.plan.privacy:
-        message = "A comparison looks at the records again and again, but differential privacy covers one release."
-        raise FieldError(message, field="k")
+        raise FieldError(
+            "A comparison looks at the records again and again, but differential privacy covers one release.",
+            field="k",
+        )
     levels = {"k": form.get("k", ""), "l": form.get("l", "") if studio.plan.names_of("sensitive") else ""}
     if not _parse_levels("k", levels["k"]):
         raise FieldError("Name levels of k to compare: 5, 10, 20.", field="k")
@@ -159,8 +165,8 @@ def choose_level(studio: Studio, form: Mapping[str, str]) -> str:
         return "/compare"
     # Only k and l are compared; the other models stay.
     others = {name: value for name, value in studio.plan.privacy.items() if name not in ("k", "l")}
-    description = ", ".join(f"{name} = {value}" for name, value in chosen.items())
-    studio.history.change(f"Chose {description}", privacy={**chosen, **others})
+    levels = tuple(f"{name} = {value}" for name, value in chosen.items())
+    studio.history.change(Text("Chose {levels}", levels=levels), privacy={**chosen, **others})
     return "/publish"
 
 

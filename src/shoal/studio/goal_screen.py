@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import gettext
 from shoal._core.validation import number_in
+from shoal._messages import Text
 from shoal.errors import UnsupportedError, UsageError, near_matches
 from shoal.request.texts import listed_names, names_in, read_set
 from shoal.studio import jobs
@@ -79,13 +80,16 @@ def _find_diversity(studio: Studio) -> Any:
     # Only what the table and its columns are: the answer does not depend on the goal.
     bare = replace(plan, coarsen={}, privacy={"k": "2"}, harmless=(), knows="", sets=(), resist="", algorithm="")
     arguments = {"content": bare.work, "harmless": list(plan.harmless)}
-    return studio.facts("goal", "Looking for what is possible", jobs.largest_diversity, arguments, back="/columns")
+    return studio.facts(
+        "goal", Text("Looking for what is possible"), jobs.largest_diversity, arguments, back="/columns"
+    )
 
 
 def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
     """Store the privacy models and options of a form."""
     changed = _parse_goal(studio.plan, form)
-    description = ", ".join(f"{name} = {value}" for name, value in changed["privacy"].items())
+    models = tuple(f"{name} = {value}" for name, value in changed["privacy"].items())
+    description = Text("Goal: {models}", models=models)
     # An algorithm that was chosen for another goal gives way to the default one.
     try:
         _check(replace(studio.plan, **changed))
@@ -94,12 +98,12 @@ def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
             raise
         changed["algorithm"] = ""
         _check(replace(studio.plan, **changed))
-        description += "; algorithm: the one that fits"
+        description = Text("Goal: {models}; algorithm: the one that fits", models=models)
     # A card also states who receives the table, and what binds them.
     card = next((one for one in GOALS if one.name == form.get("for")), None)
     if card is not None:
         changed["report"] = {**studio.plan.report, "recipient": gettext(card.title), "controls": gettext(card.meaning)}
-    studio.history.change(f"Goal: {description}", **changed)
+    studio.history.change(description, **changed)
     return "/coarser"
 
 
@@ -141,8 +145,9 @@ def _parse_goal(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
         try:
             found["harmless"] = names_in("harmless", [form["harmless"]]) if form["harmless"].strip() else ()
         except UsageError as error:
-            message = "Separate the values by commas, and put a value with a comma in quotes."
-            raise FieldError(message, field="harmless") from error
+            raise FieldError(
+                "Separate the values by commas, and put one with a comma in double quotes.", field="harmless"
+            ) from error
     if found["resist"] and "l" not in privacy:
         raise FieldError("That needs a bound of the variety within groups (l).", field="l")
     return found | _parse_knowledge(plan, form) | _parse_weights(plan, form)
@@ -158,10 +163,12 @@ def _parse_models(plan: Plan, form: Mapping[str, str]) -> dict[str, str]:
             raise FieldError("Both numbers are needed.", field=absent)
         others = [*plan.names_of("sensitive"), *plan.names_of("insensitive")]
         if others:
-            message = (
+            message = Text(
                 "Differential privacy makes no difference between columns. Choose on the screen Columns that others "
+                "may know {columns}, or leave it out.",
+                columns=listed_names(others),
             )
-            raise FieldError(f"{message}may know {listed_names(others)}, or leave it out.", field="epsilon")
+            raise FieldError(message, field="epsilon")
         return privacy
     # Diversity and closeness need a sensitive column.
     names = ("k", "l", "t") if plan.names_of("sensitive") else ("k",)
@@ -179,7 +186,8 @@ def _parse_knowledge(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
     if kind == "some":
         knows = form.get("knows", "").strip()
         if not knows.isdecimal() or not 1 <= int(knows[:6]) <= len(quasi):
-            raise FieldError(f"How many columns somebody knows must be a number from 1 to {len(quasi)}.", field="knows")
+            message = Text("How many columns somebody knows must be a number from 1 to {count}.", count=len(quasi))
+            raise FieldError(message, field="knows")
         return {"knows": knows, "sets": ()}
     if kind != "sets":
         return {"knows": "", "sets": ()}
@@ -196,13 +204,16 @@ def _parse_knowledge(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
             raise FieldError("Separate the names of columns by commas.", field=field) from error
         for name in names:
             if name not in quasi:
-                message = f"The column '{name}' is not one that others may know. {near_matches(name, quasi)}"
+                known = near_matches(name, quasi)
+                message = Text("The column '{name}' is not one that others may know. {known}", name=name, known=known)
                 raise FieldError(message, field=field)
         named |= {*names}
     # A quasi-identifier in no set would be published without protection.
     absent = [name for name in quasi if name not in named]
     if absent:
-        message = f"Nothing would protect {listed_names(absent)}, because no set has it. Add it to a set."
+        message = Text(
+            "Nothing would protect {columns}, because no set has it. Add it to a set.", columns=listed_names(absent)
+        )
         raise FieldError(message, field=[*given][-1])
     return {"knows": "", "sets": tuple(given.values())}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.language import gettext, language, languages, ngettext
 from shoal._core.words import listed, number, percent
 from shoal.studio.explanations import EXPLAINED, explained_of_persons
-from shoal.studio.words import STEPS, change_in_words, coarsening_in_words, date_form_in_words, visible, work_in_words
+from shoal.studio.words import STEPS, change_in_words, date_form_in_words, describe_coarsening, visible, work_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -59,7 +59,7 @@ def _environment() -> Environment:
         percent=percent,
         listed=listed,
         visible=visible,
-        coarsening=coarsening_in_words,
+        coarsening=lambda words: change_in_words(describe_coarsening(words)),
         date_form=date_form_in_words,
         work=work_in_words,
         size=_size,

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
+from shoal._core.language import marked
 from shoal._core.validation import number_in
+from shoal._messages import Text
 from shoal.request.texts import listed_name, read_set, replacements_in
 
 __all__ = [
@@ -225,30 +227,34 @@ class Plan:
         return words if path is None or kind != "level" or file != PurePath(path).name else f"level:{path}:{level}"
 
     @property
-    def whose(self) -> str:
+    def whose(self) -> str | Text:
         """The meaning of a row as the publisher stated it, in sentences for the report."""
         if self.rows == PERSONS:
-            return "Each row stands for one person, as the publisher said."
+            return marked("Each row stands for one person, as the publisher said.")
         if self.rows == RECORDS:
-            return (
+            return marked(
                 "A person may have several records, as the publisher said, and no column identifies the person of a "
                 "record: records are protected, not persons."
             )
-        published = {
-            COUNTED: "All of them are published, and persons are counted.",
-            ONE_EACH: f"One record of each person is published: {self._kept}.",
-            LINKED: "The records of a person are published together, under a random pseudonym.",
+        # Which records of a person are published.
+        one_each = {
+            "random": marked("One record of each person is published: a random one."),
+            "first": marked("One record of each person is published: the first by the column '{order}'."),
+            "last": marked("One record of each person is published: the last by the column '{order}'."),
         }
-        tables = "Their records are in a second table. " if self.second else ""
-        return (
-            f"A person may have several records: the column '{self.person}' identifies the person of each. {tables}"
-            + published[self.treatment]
+        published = {
+            COUNTED: marked("All of them are published, and persons are counted."),
+            ONE_EACH: one_each.get(self.kept_rows, one_each["random"]),
+            LINKED: marked("The records of a person are published together, under a random pseudonym."),
+        }
+        tables = Text("Their records are in a second table. ") if self.second else ""
+        return Text(
+            "A person may have several records: the column '{person}' identifies the person of each. "
+            "{tables}{published}",
+            person=self.person,
+            tables=tables,
+            published=Text(published[self.treatment], order=self.order),
         )
-
-    @property
-    def _kept(self) -> str:
-        """The record of a person that is published if one of each is, in words."""
-        return "a random one" if self.kept_rows == "random" else f"the {self.kept_rows} by the column '{self.order}'"
 
     @property
     def work(self) -> dict[str, Any]:
@@ -290,7 +296,7 @@ def _parse(text: str) -> int | float | str:
 class History:
     """The plans so far, each with a description of the change that made it."""
 
-    steps: list[tuple[str, Plan]] = field(default_factory=lambda: [("Started", Plan())])
+    steps: list[tuple[str | Text, Plan]] = field(default_factory=lambda: [(marked("Started"), Plan())])
     at: int = 0
     """Index of the current plan."""
 
@@ -299,7 +305,7 @@ class History:
         """The current plan."""
         return self.steps[self.at][1]
 
-    def change(self, words: str, **changes: Any) -> None:
+    def change(self, words: str | Text, **changes: Any) -> None:
         """Append a changed plan; plans that had been undone are discarded."""
         changed = replace(self.plan, **changes)
         # A form submitted without changes adds no entry.
@@ -307,7 +313,7 @@ class History:
             self.steps = [*self.steps[: self.at + 1], (words, changed)][-_MAX_PLANS:]
             self.at = len(self.steps) - 1
 
-    def resume(self, steps: Sequence[tuple[str, Plan]], at: int) -> None:
+    def resume(self, steps: Sequence[tuple[str | Text, Plan]], at: int) -> None:
         """Append the plans of a project, and make one of them the current one."""
         self.steps = [*self.steps[: self.at + 1], *steps][-_MAX_PLANS:]
         self.at = len(self.steps) - len(steps) + at

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import ENGLISH
+from shoal._core.language import ENGLISH, marked
 from shoal._core.words import percent
+from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
@@ -13,7 +14,7 @@ from shoal.studio.plan import RECORDS, Plan
 from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import build_equivalents, explain_models, inspect_with_roles, show_rows
 from shoal.studio.state import RequestedRelease, Studio, Waiting
-from shoal.studio.words import CONCERNS, FILES, ROLES, visible
+from shoal.studio.words import CONCERNS, FILES, ROLES, change_in_words, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,7 +109,7 @@ def publish(studio: Studio, form: Mapping[str, str]) -> str:
     report = _read_words(studio.plan, form)
     About(**report)  # raises an error if the words are invalid
     # Stored in the plan, so that the history, the spec file and the equivalents show them.
-    studio.history.change("Words for the report", report=report)
+    studio.history.change(marked("Words for the report"), report=report)
     plan = studio.plan
     content = plan.content(source=plan.source)
     arguments_in(content)  # raises an error if the plan is invalid
@@ -116,7 +117,9 @@ def publish(studio: Studio, form: Mapping[str, str]) -> str:
     # Each release has its own key: the outcome of an earlier one must not stand in for it.
     key = f"publish:{studio.count}"
     arguments = {"content": content, "folder": str(folder)}
-    started = studio.worker.start(key, f"Making the release “{folder.name}”", jobs.publish, arguments, lasting=True)
+    started = studio.worker.start(
+        key, Text("Making the release “{name}”", name=folder.name), jobs.publish, arguments, lasting=True
+    )
     if not started:
         raise UsageError("Another release is being made. Wait for it, or stop it.")
     studio.publication = RequestedRelease(key=key, folder=folder, plan=plan)
@@ -192,7 +195,7 @@ def _read_rows(studio: Studio, sample: Mapping[str, Any] | None, plan: Plan) -> 
         "numbers": sample["numbers"][:count],
         "columns": sample["columns"],
     }
-    before = studio.facts("publish", "Reading some records", jobs.original_rows, arguments, back="/release")
+    before = studio.facts("publish", Text("Reading some records"), jobs.original_rows, arguments, back="/release")
     if isinstance(before, Waiting):
         return before
     return {**sample, "numbers": sample["numbers"][:count], "after": sample["after"][:count], "before": before}
@@ -210,7 +213,7 @@ def _rank_concerns(
     """Group the warnings about a release by subject, the most serious first, and by kind."""
     found = [(one["code"], one["text"]) for one in facts["warnings"]]
     if plan.rows == RECORDS:
-        found.append(("repeated_person", plan.whose))
+        found.append(("repeated_person", change_in_words(plan.whose)))
     if risk.get("after") and risk["after"]["highest"] >= 1:
         found.append(("certain_match", "The highest risk is 100%: somebody can be picked out with certainty."))
     warned = {one["column"] for one in facts["warnings"] if one["code"] == "mostly_stars"}
@@ -244,8 +247,11 @@ def cancel(studio: Studio, form: Mapping[str, str]) -> str:
     if stopped is not None and made is not None and stopped.key == made.key:
         if made.folder.exists():  # the release was complete already, which cannot be undone
             raise UsageError(
-                f"The release was in place already, in the folder '{made.folder.name}', when it was stopped: it is "
-                "whole and verified. Remove the folder and the private one beside it if you do not want it."
+                Text(
+                    "The release was in place already, in the folder '{folder}', when it was stopped: it is whole and "
+                    "verified. Remove the folder and the private one beside it if you do not want it.",
+                    folder=made.folder.name,
+                )
             )
         return "/publish?ended=cancelled"
     if stopped is not None:  # withdraw the request, or its screen would start the job again

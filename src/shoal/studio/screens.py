@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.file_formats import DELIMITED, WORKBOOKS
 from shoal._core.language import languages, marked
 from shoal._core.words import ALL_COLUMNS
+from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.request.texts import listed_name, names_in, replacement_text, replacements_in
 from shoal.studio import equivalents, jobs
@@ -159,7 +160,7 @@ def _start_plan(studio: Studio, plan: Plan) -> str:
     """Start a plan for a table; the table gets a project of its own once something is decided."""
     _reset(studio)
     studio.projects.pop(plan.source, None)
-    studio.history.change(f"Opened {plan.shown}", **vars(plan))
+    studio.history.change(Text("Opened {name}", name=plan.shown), **vars(plan))
     studio.remove_unused_uploads()
     return "/columns"
 
@@ -332,12 +333,18 @@ def _chosen_places(form: Mapping[str, str], count: int) -> list[int]:
     return [place for place in range(count) if f"check-{place}" in form or place in ranged]
 
 
-def _describe_changes(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    titles = {role.name: role.title for role in ROLES} | {"person": "Identifies the person"}
-    changed = [f"{name}: {titles[role]}" for name, role in after.items() if before.get(name) != role]
+def _describe_changes(before: Mapping[str, str], after: Mapping[str, str]) -> str | Text:
+    titles = {role.name: role.title for role in ROLES} | {"person": marked("Identifies the person")}
+    changed = tuple(
+        Text("{name}: {change}", name=name, change=Text(titles[role]))
+        for name, role in after.items()
+        if before.get(name) != role
+    )
     if not changed:
         return marked("Looked at the columns")
-    return ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
+    if len(changed) <= 3:
+        return Text("{changes}", changes=changed)
+    return Text("{changes} and {count} more", changes=changed[:3], count=len(changed) - 3)
 
 
 def replace_values(studio: Studio, form: Mapping[str, str]) -> str:
@@ -355,14 +362,18 @@ def replace_values(studio: Studio, form: Mapping[str, str]) -> str:
     replaced = dict(studio.plan.replaced)
     if form.get("do") == "undo":
         replaced.pop(column, None)
-        words = f"{_called(column)}: values as they are"
+        words = Text("{name}: values as they are", name=_called(column))
     else:
         old, new = (_typed_values(form.get(name, ""), name) for name in ("old", "new"))
         if not old or len(new) > 1:
-            wrong = "Type the values to replace." if not old else "Type one value, or none if they mean missing."
-            raise FieldError(wrong, field="new" if old else "old")
+            nothing, several = (
+                marked("Type the values to replace."),
+                marked("Type one value, or none if they mean missing."),
+            )
+            raise FieldError(several if old else nothing, field="new" if old else "old")
         replaced[column] = _extend(replaced.get(column), old, new[0] if new else None)
-        words = f"{_called(column)}: {len(old)} value(s) {'replaced' if new else 'mean missing'}"
+        done = marked("{name}: {count} value(s) replaced") if new else marked("{name}: {count} value(s) mean missing")
+        words = Text(done, name=_called(column), count=len(old))
     return _store_replaced(studio, words, replaced, names if every else [column])
 
 
@@ -372,7 +383,8 @@ def _replace_missing_codes(studio: Studio, codes: Mapping[str, Sequence[str]], f
     found, replaced = [name for name in codes if codes[name]], dict(studio.plan.replaced)
     for name in found:
         replaced[name] = _extend(replaced.get(name), codes[name], None)
-    return _store_replaced(studio, f"Codes of {len(found)} column(s) mean missing", replaced, found)
+    words = Text("Codes of {count} column(s) mean missing", count=len(found))
+    return _store_replaced(studio, words, replaced, found)
 
 
 def _extend(replaced: str | None, old: Sequence[str], new: str | None) -> str:
@@ -381,7 +393,7 @@ def _extend(replaced: str | None, old: Sequence[str], new: str | None) -> str:
     return replacement_text({**given, **dict.fromkeys(old, new)})
 
 
-def _store_replaced(studio: Studio, words: str, replaced: Mapping[str, str], columns: Collection[str]) -> str:
+def _store_replaced(studio: Studio, words: Text, replaced: Mapping[str, str], columns: Collection[str]) -> str:
     # Other values may need another role and coarsening, which are proposed again.
     plan, changed = studio.plan, {*columns}
     kept = {name: role for name, role in plan.roles.items() if name not in changed}
@@ -390,8 +402,8 @@ def _store_replaced(studio: Studio, words: str, replaced: Mapping[str, str], col
     return "/columns#codes"
 
 
-def _called(column: str) -> str:
-    return "All columns" if column == ALL_COLUMNS else column
+def _called(column: str) -> str | Text:
+    return Text("All columns") if column == ALL_COLUMNS else column
 
 
 def _typed_values(text: str, field: str) -> list[str]:
@@ -399,8 +411,9 @@ def _typed_values(text: str, field: str) -> list[str]:
     try:
         return list(names_in(field, [text]) or ()) if text.strip() else []
     except UsageError as error:
-        wrong = "Separate the values by commas, and put one with a comma in double quotes."
-        raise FieldError(wrong, field=field) from error
+        raise FieldError(
+            "Separate the values by commas, and put one with a comma in double quotes.", field=field
+        ) from error
 
 
 def show_values(studio: Studio, form: Mapping[str, str]) -> str:
@@ -428,7 +441,7 @@ def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         "suda": suda,
         "reading": plan.read_arguments,
     }
-    found = studio.facts("risk", "Measuring the risk", jobs.measure_risk, arguments, back="/columns")
+    found = studio.facts("risk", Text("Measuring the risk"), jobs.measure_risk, arguments, back="/columns")
     if isinstance(found, Waiting):
         return found
     return page(
@@ -461,7 +474,10 @@ def set_fraction(studio: Studio, form: Mapping[str, str]) -> str:
             "The share of the population must be a number above 0 and at most 100 percent.", field="fraction"
         )
     fraction = f"{share:f}" if given else ""
-    studio.history.change(f"Share of the population: {given or 'not known'}", sampling_fraction=fraction)
+    known = (
+        Text("Share of the population: {share}", share=given) if given else Text("Share of the population: not known")
+    )
+    studio.history.change(known, sampling_fraction=fraction)
     return "/risk"
 
 

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.language import language
 from shoal.studio.plan import History, Plan
 from shoal.studio.projects import name_project, project_text, write_project
 from shoal.studio.rejected_forms import FieldError, SubmittedForm
 
 if TYPE_CHECKING:
+    from shoal._messages import Text
     from shoal.studio.allowed_paths import AllowedPaths
     from shoal.studio.projects import Project
     from shoal.studio.worker import Job, Outcome, Worker
@@ -60,7 +62,7 @@ class RequestedJob:
 
     key: str
     """The key of the job."""
-    title: str
+    title: Text
     """The title shown to users."""
     folder: str | None
     """The folder of the release that the job makes; None if it makes none."""
@@ -197,7 +199,7 @@ class Studio:
         self.paths.remove_uploads_except({plan.source for _, plan in self.history.steps})
 
     def outcome(
-        self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
+        self, step: str, title: Text, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
     ) -> Outcome | Waiting:
         """Return the outcome of a job; start the job if it has not run, and return a `Waiting` until it ends."""
         # Three cases: finished, refused because a lasting job runs, started.
@@ -209,7 +211,9 @@ class Studio:
             return Waiting(step="publish", job=self.worker.job, back="/publish")
         return Waiting(step=step, job=self.worker.job, back=back)
 
-    def facts(self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str) -> Any:
+    def facts(
+        self, step: str, title: Text, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
+    ) -> Any:
         """Return the value that a job returned, or a `Waiting` until it ends.
 
         Raises
@@ -227,7 +231,7 @@ class Studio:
         return found.facts
 
     def _key(self, work: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
-        """Build the key of a job from its function, its arguments, and the state of the table's file."""
+        """Build the key of a job from its function, its arguments, the language, and the state of the table's file."""
         named = {name: value for name, value in arguments.items() if not callable(value)}
         try:
             # Modification time and size stand for the content; the demo file is written by the job itself.
@@ -235,7 +239,7 @@ class Studio:
             stamp = [] if self.plan.demo else [part for one in files for part in (one.st_mtime_ns, one.st_size)]
         except OSError:
             stamp = []
-        return f"{work.__name__}:{json.dumps([stamp, named], sort_keys=True)}"
+        return f"{work.__name__}:{json.dumps([stamp, language(), named], sort_keys=True)}"
 
     def file_of_release(self, side: str, name: str) -> Path | None:
         """Find a file in the public or private folder of the last release; None if there is no such file."""

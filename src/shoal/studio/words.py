@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from shoal._core.language import gettext as _
 from shoal._core.language import marked
+from shoal._messages import Part, Text, text_of
+from shoal.studio.audience import SCREENS
 
 __all__ = [
     "CONCERNS",
@@ -16,8 +18,8 @@ __all__ = [
     "STEPS",
     "PROPOSALS",
     "change_in_words",
-    "coarsening_in_words",
     "date_form_in_words",
+    "describe_coarsening",
     "visible",
     "work_in_words",
 ]
@@ -244,42 +246,46 @@ CONCERNS: tuple[tuple[str, tuple[str, ...]], ...] = (
 """Groups of warnings about a release, the most serious first: title, and kinds of warnings; the last has all others."""
 
 COARSENINGS: Mapping[str, str] = {
-    "bins": marked("in steps of {}"),
-    "prefix": marked("the first {} characters"),
-    "round": marked("rounded to {}"),
-    "top": marked("{} or more as one"),
-    "bottom": marked("{} or less as one"),
-    "labels": marked("rare values joined until each class has {} records"),
-    "ordered": marked("neighbouring values joined until each class has {} records"),
-    "quantiles": marked("in {} parts with as many records each"),
-    "cuts": marked("cut at {}"),
+    "bins": marked("in steps of {value}"),
+    "prefix": marked("the first {value} characters"),
+    "round": marked("rounded to {value}"),
+    "top": marked("{value} or more as one"),
+    "bottom": marked("{value} or less as one"),
+    "labels": marked("rare values joined until each class has {value} records"),
+    "ordered": marked("neighbouring values joined until each class has {value} records"),
+    "quantiles": marked("in {value} parts with as many records each"),
+    "cuts": marked("cut at {value}"),
 }
 """Descriptions of coarsenings, by their words in spec files."""
 
 
-def coarsening_in_words(words: str) -> str:
+def describe_coarsening(words: str) -> Text:
     """Describe a coarsening for users who do not write spec files.
 
     Examples
     --------
-    >>> coarsening_in_words("bins:10"), coarsening_in_words("date:year"), coarsening_in_words("")
-    ('in steps of 10', 'the year only', 'as it is')
+    >>> [str(describe_coarsening(words)) for words in ("bins:10", "date:year", "")]
+    ['in steps of 10', 'the year only', 'as it is']
     """
     kind, _colon, value = words.partition(":")
     if kind == "date":
-        return {"year": _("the year only"), "quarter": _("year and quarter")}.get(value, _("year and month"))
+        parts = {"year": marked("the year only"), "quarter": marked("year and quarter")}
+        return Text(parts.get(value, marked("year and month")))
+    # Coarsenings that contain others, or files.
     if kind == "since":
         then = value.partition(":")[2]
-        return _("days since the first date of the person") + (f", {coarsening_in_words(then)}" if then else "")
+        first = Text("days since the first date of the person")
+        return Text("{changes}", changes=(first, describe_coarsening(then))) if then else first
     if kind == "level":
         file, _colon, number = value.rpartition(":")
-        return _("level {number} of {file}").format(number=number, file=file.rpartition("/")[2])
+        return Text("level {number} of {file}", number=number, file=file.rpartition("/")[2])
     fixed = {
-        "": _("as it is"),
-        "any": _("nothing of it: every value becomes the same"),
-        "zip3": _("the first 3 digits"),
+        "": marked("as it is"),
+        "any": marked("nothing of it: every value becomes the same"),
+        "zip3": marked("the first 3 digits"),
     }
-    return fixed.get(kind) or _(COARSENINGS.get(kind, words)).format(value)
+    form = fixed.get(kind) or COARSENINGS.get(kind)
+    return Text("{change}", change=words) if form is None else Text(form, value=value)
 
 
 _DATE_PARTS = {
@@ -309,39 +315,39 @@ def date_form_in_words(form: str) -> str:
 
 
 _WORK = {
-    "starting": "getting ready",
-    "read": "reading the table",
-    "coarsen": "making columns coarser",
-    "coarsenings": "trying what fits each column",
-    "encode": "sorting the values",
-    "partition": "making groups",
-    "recode": "making cells less precise",
-    "verify": "verifying every cell",
-    "bound": "proving how little must be lost",
-    "certify": "writing down what was achieved",
-    "write": "writing the files",
-    "before": "counting the groups as they are",
-    "after": "counting the groups afterwards",
-    "loss": "measuring what is lost",
-    "hierarchy": "making the hierarchy",
-    "levels": "measuring each level",
-    "attack": "attacking",
-    "links": "looking for links",
-    "features": "getting ready to learn",
-    "ledger": "opening the ledger",
-    "link": "finding everybody in the ledger",
-    "generalize": "making groups",
-    "remember": "remembering who was published how",
-    "combinations": "trying which columns tell records apart",
-    "special uniques": "looking for records that stand out by few facts",
-    "log-linear": "estimating who is alone among all people",
-    "forest": "learning from the release",
-    "measure": "measuring what is lost",
+    "starting": marked("getting ready"),
+    "read": marked("reading the table"),
+    "coarsen": marked("making columns coarser"),
+    "coarsenings": marked("trying what fits each column"),
+    "encode": marked("sorting the values"),
+    "partition": marked("making groups"),
+    "recode": marked("making cells less precise"),
+    "verify": marked("verifying every cell"),
+    "bound": marked("proving how little must be lost"),
+    "certify": marked("writing down what was achieved"),
+    "write": marked("writing the files"),
+    "before": marked("counting the groups as they are"),
+    "after": marked("counting the groups afterwards"),
+    "loss": marked("measuring what is lost"),
+    "hierarchy": marked("making the hierarchy"),
+    "levels": marked("measuring each level"),
+    "attack": marked("attacking"),
+    "links": marked("looking for links"),
+    "features": marked("getting ready to learn"),
+    "ledger": marked("opening the ledger"),
+    "link": marked("finding everybody in the ledger"),
+    "generalize": marked("making groups"),
+    "remember": marked("remembering who was published how"),
+    "combinations": marked("trying which columns tell records apart"),
+    "special uniques": marked("looking for records that stand out by few facts"),
+    "log-linear": marked("estimating who is alone among all people"),
+    "forest": marked("learning from the release"),
+    "measure": marked("measuring what is lost"),
     **dict.fromkeys(
         ("annealing", "cascade", "cluster", "hilbert", "nearest neighbours", "parts", "patterns", "prices", "rounding"),
-        "making groups",
+        marked("making groups"),
     ),
-    **dict.fromkeys(("program", "restricted program"), "looking for the best groups"),
+    **dict.fromkeys(("program", "restricted program"), marked("looking for the best groups")),
 }
 """Descriptions of the steps of jobs, by the names that progress callbacks receive."""
 
@@ -354,19 +360,18 @@ def work_in_words(step: str) -> str:
     >>> work_in_words("verify"), work_in_words("cluster"), work_in_words("k = 5, l = 2")
     ('verifying every cell', 'making groups', 'k = 5, l = 2')
     """
-    return _WORK.get(step, step)
+    return _(_WORK.get(step, step))
 
 
-def change_in_words(description: str) -> str:
-    """Describe a change of the plan in the language of the screens, if its description is fixed but for a file name.
+def change_in_words(description: Part) -> str:
+    """Describe a change of the plan in the language of the screens.
 
     Examples
     --------
-    >>> change_in_words("Opened visits.csv"), change_in_words("age: Sensitive")
-    ('Opened visits.csv', 'age: Sensitive')
+    >>> change_in_words(Text("Opened {name}", name="visits.csv"))
+    'Opened visits.csv'
     """
-    name = description.removeprefix("Opened ")
-    return _(description) if name == description else _("Opened %(name)s") % {"name": name}
+    return text_of((description,), SCREENS)
 
 
 def visible(text: object) -> str:

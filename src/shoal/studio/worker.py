@@ -18,6 +18,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.language import ENGLISH, language, marked, use_language
+from shoal._messages import Text
 from shoal.errors import ShoalError, place_of
 from shoal.studio.audience import SCREENS
 from shoal.studio.words import work_in_words
@@ -35,6 +37,10 @@ _MAX_OUTCOMES = 40
 """Maximum number of cached outcomes of jobs that change nothing."""
 _PROGRESS_INTERVAL = 0.1
 """Minimum number of seconds between two progress messages of one step."""
+_BROKEN = marked("The work ended without a word: the machine may have run out of memory.")
+_BUG = marked(
+    "Internal error: {place}. This is a bug in shoal: please report it with this line. Nothing was published."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +61,7 @@ class Job:
 
     key: str
     """Identifies the function and its arguments: jobs with equal keys have equal outcomes."""
-    title: str
+    title: Text
     """The title shown to users."""
     lasting: bool
     """Whether the job writes files or ledgers, so that no other job may replace it."""
@@ -68,7 +74,7 @@ class Job:
         """Return the title, the progress, and the elapsed seconds as plain values."""
         seconds = round(time.monotonic() - self.since, 1)
         return {
-            "title": self.title,
+            "title": self.title.render(SCREENS),
             "step": work_in_words(self.step),
             "done": self.done,
             "total": self.total,
@@ -97,7 +103,7 @@ class Worker:
         with self._lock:
             self._outcomes.pop(key, None)
 
-    def start(self, key: str, title: str, work: Work, arguments: Mapping[str, Any], *, lasting: bool = False) -> bool:
+    def start(self, key: str, title: Text, work: Work, arguments: Mapping[str, Any], *, lasting: bool = False) -> bool:
         """Start a job and cancel the current one, unless that is lasting; return whether the job runs now.
 
         A lasting job is never replaced: the return value is False while one runs.
@@ -113,7 +119,7 @@ class Worker:
             # One thread for each job listens for its messages, so requests never wait for the worker.
             self.job = Job(key=key, title=title, lasting=lasting)
             pipe = self._ensure_process()
-            pipe.send((work, dict(arguments)))
+            pipe.send((work, dict(arguments), language(), lasting))
             threading.Thread(target=self._listen, args=(self.job, pipe), daemon=True).start()
             return True
 
@@ -171,7 +177,7 @@ class Worker:
             try:
                 kind, body = pipe.recv()
             except (EOFError, OSError):
-                kind, body = "failed", ("The work ended without a word: the machine may have run out of memory.", None)
+                kind, body = "failed", (_BROKEN, None)
             with self._lock:
                 if self.job is not job:
                     return  # the job was cancelled
@@ -205,21 +211,28 @@ def _serve(pipe: Connection) -> None:
     shoal.studio.jobs.warm_up()
     while True:
         try:
-            work, arguments = pipe.recv()
+            work, arguments, code, lasting = pipe.recv()
         except EOFError:
             return
-        pipe.send(_run_job(work, arguments, _ProgressSender(pipe)))
+        # A lasting job writes files in a language of their own, not in that of the screens.
+        with use_language(ENGLISH if lasting else code):
+            done = _run_job(work, arguments, _ProgressSender(pipe), code)
+        pipe.send(done)
 
 
-def _run_job(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender) -> tuple[str, Any]:
-    """Run a job; return "done" and its value, or "failed" with the error message and the invalid parameter."""
+def _run_job(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender, code: str) -> tuple[str, Any]:
+    """Run a job; return "done" and its value, or "failed" with the error message and the invalid parameter.
+
+    The error message is in the language with the given code.
+    """
     from shoal._core.progress import interruptible
 
     try:
         with interruptible():
             return "done", work(progress=progress, **arguments)
     except ShoalError as error:
-        return "failed", (error.render(SCREENS), getattr(error, "parameter", None))
+        with use_language(code):
+            return "failed", (error.render(SCREENS), getattr(error, "parameter", None))
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as bug:  # a panic of compiled code (Polars) is not an Exception
@@ -228,8 +241,8 @@ def _run_job(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender
             import traceback
 
             traceback.print_exception(bug)
-        message = f"Internal error: {place_of(bug)}. This is a bug in shoal: please report it with this line."
-        return "failed", (f"{message} Nothing was published.", None)
+        with use_language(code):
+            return "failed", (Text(_BUG, place=place_of(bug)).render(SCREENS), None)
 
 
 class _ProgressSender:

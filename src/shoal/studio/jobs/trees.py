@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.language import marked
+from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.studio.jobs.parsing import read_parsed
 from shoal.studio.requests import arguments_in
@@ -131,13 +133,13 @@ def _proposed(step: Mapping[str, Any], values: pl.Series, other: pl.Series | Non
 
     how = step["how"]
     if how == "intervals":
-        return hierarchy.interval_hierarchy(values, _number("The width", step.get("width", "")))
+        return hierarchy.interval_hierarchy(values, _number(marked("The width"), step.get("width", "")))
     if how == "cuts":
         levels = [one for one in step.get("cuts", "").split(";") if one.strip()]
-        cuts = [[_number("A cut", cut) for cut in one.split(",")] for one in levels]
+        cuts = [[_number(marked("A cut"), cut) for cut in one.split(",")] for one in levels]
         return hierarchy.cut_hierarchy(values, *cuts)
     if how == "quantiles":
-        return hierarchy.quantile_hierarchy(values, int(_number("The number of parts", step.get("parts", "8"))))
+        return hierarchy.quantile_hierarchy(values, int(_number(marked("The number of parts"), step.get("parts", "8"))))
     if how == "together" and other is not None:
         return hierarchy.co_occurrence_hierarchy(values, other)
     makers: Mapping[str, Callable[[Any], Hierarchy]] = {
@@ -156,7 +158,7 @@ def _number(what: str, text: str) -> Any:
 
     found: Any = number_in(text.strip().replace(",", ".") if text.count(",") == 1 and "." not in text else text.strip())
     if isinstance(found, str):
-        raise UsageError(f"{what} must be a number.")
+        raise UsageError(Text("{what} must be a number.", what=Text(what)))
     return found
 
 
