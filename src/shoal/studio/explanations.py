@@ -215,25 +215,34 @@ EXPLAINED: Mapping[str, Explained] = {
         "is your own table: nobody can know more.",
     ),
     "ledger": Explained(
-        title="Ledger",
-        meaning="A file that remembers how each person was published, encrypted. Without it the next release could "
-        "contradict the last one, and both together would betray people. Back it up after every release, and its key, "
-        "in another place.",
+        title=marked("Ledger"),
+        meaning=marked(
+            "A file that remembers how each person was published, encrypted. Without it the next release could "
+            "contradict the last one, and both together would betray people. Back it up after every release, and its "
+            "key, in another place."
+        ),
     ),
     "m": Explained(
-        title="How many values nobody can tell apart (m)",
-        meaning="In every release each group has at least m different sensitive values, the same ones for a person in "
-        "every release: whoever has all releases is sure of nobody's with more than 1 in m. This is called "
-        "m-invariance.",
+        title=marked("How many values nobody can tell apart (m)"),
+        meaning=marked(
+            "In every release each group has at least m different sensitive values, the same ones for a person in "
+            "every release: whoever has all releases is sure of nobody's with more than 1 in m. This is called "
+            "m-invariance."
+        ),
     ),
     "counterfeits": Explained(
-        title="Counterfeits",
-        meaning="Rows of people who are not there. They stand where somebody left and nobody fitting came. "
-        "A list of how many each group has is published, so that counts can be put right.",
+        title=marked("Counterfeits"),
+        meaning=marked(
+            "Rows of people who are not there. They stand where somebody left and nobody fitting came. "
+            "A list of how many each group has is published, so that counts can be put right."
+        ),
     ),
-    "people": Explained(title="People", meaning="The people of the table that this release was made from."),
+    "people": Explained(
+        title=marked("People"), meaning=marked("The people of the table that this release was made from.")
+    ),
     "changed": Explained(
-        title="New and gone", meaning="People who were not in the release before, and people of it who are not in this."
+        title=marked("New and gone"),
+        meaning=marked("People who were not in the release before, and people of it who are not in this."),
     ),
     "before_values": Explained(
         title=marked("Before"), meaning=marked("How many different values the column had in your table.")
