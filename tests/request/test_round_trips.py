@@ -148,8 +148,22 @@ def test_what_has_no_words_is_not_written(objects):
         request.to_toml()
 
 
-def test_a_column_with_an_equals_sign_needs_a_spec_file():
-    request = shoal.Request(quasi_identifiers=["x=y"], k=2, coarsen={"x=y": shoal.Prefix(1)})
-    assert 'coarsen."x=y" = "prefix:1"' in request.to_toml()
-    with pytest.raises(UsageError, match="equals sign"):
-        request.to_cli()
+HOSTILE = ("x=y", "a,b", 'say "x=1"', "-k", "a:b", " edge ", '"', "new\nline", '5" pipe', '"quoted"', "*", "=")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_of_columns_with_special_characters(name):
+    request = shoal.Request(
+        quasi_identifiers=[name, "other"],
+        k=2,
+        coarsen={name: shoal.Prefix(1)},
+        replace_values={name: {"a=b": None, "c,d": "e:f"}},
+        weights={name: 2},
+        dates={name: "%d=%m"},
+    )
+    again = parsed(request.to_cli())
+    points = {(name, "x=z"): shoal.Points(k=50)}
+    both = shoal.Request(quasi_identifiers=[name, "x=z"], k=2, coarsen=points)
+    assert parsed(both.to_cli()).coarsen == points
+    for field in ("quasi_identifiers", "coarsen", "replace_values", "weights", "dates"):
+        assert getattr(again, field) == getattr(request, field), field

@@ -35,7 +35,11 @@ NAMES = (
     " edge ",
     "\u202ename",
     "new\u2028line",
+    "two\nlines",
+    "a:b",
 )
+HOSTILE = '-n=a,"m: e'
+"""A name of a column with characters that options give a meaning."""
 COARSENINGS = (
     "",
     "prefix:3",
@@ -144,20 +148,22 @@ def test_three_ways_and_the_studio_ask_for_the_same(plan, tmp_path_factory):
         assert all(one.isprintable() or one == "\n" for one in text), "nothing is hidden in it"
 
 
-def test_what_the_risk_and_the_columns_show_runs(home, monkeypatch):
+@pytest.mark.parametrize("gender", ["gender", HOSTILE, "two\nlines"])
+def test_what_the_risk_and_the_columns_show_runs(home, monkeypatch, gender):
     monkeypatch.chdir(home)
+    _rename(home / "patients.csv", "gender", gender)
     roles = {
         "name": "direct_identifier",
         "age": "quasi_identifier",
-        "gender": "quasi_identifier",
+        gender: "quasi_identifier",
         "disease": "sensitive",
     }
     reading = {"delimiter": ",", "header_row": "2"}
     (home / "patients.csv").write_text("Ward 7\n" + (home / "patients.csv").read_text())
     plan = Plan(shown="patients.csv", roles=roles, sampling_fraction="0.05", reading=reading)
-    plan = replace(plan, replaced={"gender": "F:f;M:", "*": "99:"})
+    plan = replace(plan, replaced={gender: "F:f;M:", "*": "99:"})
     for same in (of_inspecting(plan, output="out"), of_risk(plan, suda=2, output="out")):
-        outcome = CliRunner().invoke(app, shlex.split(same.command.replace("\\\n", " "))[1:])
+        outcome = CliRunner().invoke(app, words_of(same.command, home))
         assert outcome.exit_code == 0, outcome.stderr
         made: dict[str, Any] = {}
         exec(same.python, made)
@@ -205,8 +211,10 @@ def test_the_made_up_table_is_made_first(tmp_path, monkeypatch):
     exec(same.python, {})
 
 
-def test_the_commands_and_the_python_of_attacks_and_series_run(browser, home, monkeypatch, capsys):
+@pytest.mark.parametrize("name", ["name", HOSTILE])
+def test_the_commands_and_the_python_of_attacks_and_series_run(browser, home, monkeypatch, capsys, name):
     monkeypatch.chdir(home)
+    _rename(home / "patients.csv", "name", name)
     browser.decided()
     browser.send("/goal", {"k": "4", "recoding": "generalization"})
     browser.send("/publish", {"folder": "made"})
@@ -227,6 +235,12 @@ def test_the_commands_and_the_python_of_attacks_and_series_run(browser, home, mo
     for program in ("\n".join(attack["python"]), "\n".join(series["python"]).replace("'admissions'", "'others'")):
         exec(compile(program, "shown", "exec"), {})
     assert "linked to one person" in capsys.readouterr().out
+
+
+def _rename(table: Path, name: str, new: str) -> None:
+    """Rename a column of a table."""
+    quoted = '"' + new.replace('"', '""') + '"'
+    table.write_text(table.read_text().replace(name, quoted, 1))
 
 
 def _shown(page: str) -> dict[str, list[str]]:

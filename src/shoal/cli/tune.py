@@ -10,7 +10,8 @@ from shoal.cli.anonymize import save
 from shoal.cli.asking import folder_of, request_in, source_of
 from shoal.cli.command import RELEASE, takes
 from shoal.cli.console import Terminal, path_line, plain, warning_lines
-from shoal.request.texts import as_number
+from shoal.request.notation import quote_for_shell
+from shoal.request.texts import as_number, column_and_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,7 +91,9 @@ def _summary_of(tuning: Tuning, audience: Audience) -> list[RenderableType]:
     lines: list[RenderableType] = [plain(sentence) for sentence in tuning.sentences()]
     lines += [_table_of(tuning), *warning_lines(tuning.warnings, audience)]
     # Coarsenings without a text form can only be used in Python.
-    words = [f"--coarsen '{name}={text}'" for name, text in tuning.words.items()]
+    words = [
+        f"--coarsen {quote_for_shell(column_and_words(name, text, listed=True))}" for name, text in tuning.words.items()
+    ]
     if words:
         lines.append(path_line("best", " ".join(words)))
     lines.append("")

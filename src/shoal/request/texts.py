@@ -16,6 +16,7 @@ __all__ = [
     "columns_of_sets",
     "set_texts",
     "as_number",
+    "column_and_words",
     "columns_and_words",
     "levels_in",
     "listed_name",
@@ -142,20 +143,46 @@ def as_number(option: str, given: float | str) -> int | float | Fraction:
     return number
 
 
-def columns_and_words(option: str, given: Sequence[str] | None) -> dict[str, str] | None:
-    """Parse `NAME=VALUE` for each column; None if nothing is given. The name ends at the first equals sign.
+_NAME = r'"(?:[^"]|"")*"'
+"""A name in quotes."""
+
+
+def column_and_words(name: str, words: str, *, listed: bool = False) -> str:
+    """Write `NAME=VALUE` as `columns_and_words` parses it: names with an equals sign or quotes stand in quotes.
 
     Examples
     --------
-    >>> columns_and_words("--coarsen", ["zip=prefix:3", "age=bins:10"])
-    {'zip': 'prefix:3', 'age': 'bins:10'}
+    >>> column_and_words("age", "bins:10"), column_and_words("x=y", "bins:10")
+    ('age=bins:10', '"x=y"=bins:10')
+    """
+    names = names_in("NAME=VALUE", [name]) or () if listed else (name,)
+    # In a list, other characters need quotes, too.
+    quoted = [
+        '"' + one.replace('"', '""') + '"' if set(one) & set('="') else listed_name(one) if listed else one
+        for one in names
+    ]
+    return f"{','.join(quoted)}={words}"
+
+
+def columns_and_words(option: str, given: Sequence[str] | None, *, listed: bool = False) -> dict[str, str] | None:
+    """Parse `NAME=VALUE` for each column; None if nothing is given.
+
+    The name ends at the first equals sign that is not in quotes. If names are lists, `listed`, they keep their quotes.
+
+    Examples
+    --------
+    >>> columns_and_words("--coarsen", ["zip=prefix:3", '"x=y"=bins:10'])
+    {'zip': 'prefix:3', 'x=y': 'bins:10'}
     """
     if not given:
         return None
     values: dict[str, str] = {}
     # Repetitions of a column are errors, because only one could take effect.
     for entry in given:
-        name, equals, words = entry.partition("=")
+        found = re.match(rf"((?:{_NAME}|[^\"=])*)=", entry)
+        name, equals, words = (found[1], "=", entry[found.end() :]) if found else entry.partition("=")
+        if not listed and re.fullmatch(_NAME, name):
+            name = name[1:-1].replace('""', '"')
         if not equals or not name or not words:
             raise UsageError(f"{option} takes a column and a value, NAME=VALUE. Got {entry!r}.")
         if name in values:

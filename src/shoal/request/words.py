@@ -26,6 +26,7 @@ from shoal.request.model_words import MODEL_WORDS, key_of, models_of, word_of, w
 from shoal.request.notation import toml_lines
 from shoal.request.request_fields import RequestFields
 from shoal.request.texts import (
+    column_and_words,
     columns_and_words,
     columns_of_sets,
     listed_names,
@@ -106,7 +107,7 @@ class Word:
         """Convert the value of an option to the form of spec files."""
         flag = self.flags[0] if self.flags else ""
         if get_origin(self.kind) is dict:
-            words = columns_and_words(flag, given) or {}
+            words = columns_and_words(flag, given, listed=self.key == "coarsen") or {}
             return {name: self.declared.value_of(one) for name, one in words.items()}
         if self.many:
             return names_in(flag, given) if self.declared.read is None else tuple(given)
@@ -340,13 +341,7 @@ class Words:
         return "\n".join(toml_lines(content))
 
     def options(self) -> list[tuple[str, str | None]]:
-        """Return the options of a command: each flag with its value, None if it takes none. The input is not one.
-
-        Raises
-        ------
-        UsageError
-            If a column with an equals sign in its name has a value, which only spec files can express.
-        """
+        """Return the options of a command: each flag with its value, None if it takes none. The input is not one."""
         found: list[tuple[str, str | None]] = []
         for key, value in self.said.items():
             word, flag = WORDS[key], flag_of(key)
@@ -354,9 +349,10 @@ class Words:
             if word.switch and isinstance(value, bool):
                 found.append((flag if value else f"--no-{flag.lstrip('-')}", None))
             elif isinstance(value, Mapping):
-                if any("=" in name for name in value):
-                    raise UsageError(f"{flag} takes no column with an equals sign in its name. Use a spec file.")
-                found += [(flag, f"{name}={_option_text(one)}") for name, one in value.items()]
+                together = key == "coarsen"  # its names are lists of columns
+                found += [
+                    (flag, column_and_words(name, _option_text(one), listed=together)) for name, one in value.items()
+                ]
             elif word.many and word.declared.read is None:
                 found.append((flag, listed_names(value)))
             elif flag:

@@ -7,9 +7,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.validation import number_in
-from shoal.errors import UsageError
 from shoal.request.notation import python_call, quote_for_shell, toml_lines
-from shoal.request.texts import listed_names
+from shoal.request.texts import column_and_words, listed_names
 from shoal.studio.requests import arguments_in, flag
 
 if TYPE_CHECKING:
@@ -52,8 +51,8 @@ class Equivalents:
 def of_inspecting(plan: Plan, *, output: str) -> Equivalents:
     """Build the equivalents of inspecting a table."""
     options = [(flag(name), value) for name, value in plan.reading.items() if value]
-    options += [(flag("dates"), f"{name}={form}") for name, form in plan.dates.items()]
-    options += [(flag("replace_values"), f"{name}={text}") for name, text in plan.replaced.items()]
+    options += [(flag("dates"), column_and_words(name, form)) for name, form in plan.dates.items()]
+    options += [(flag("replace_values"), column_and_words(name, text)) for name, text in plan.replaced.items()]
     # Of two tables each is inspected by itself; the spec file of both is shown below the commands.
     files = [(flag("spec_out"), SPEC_FILE)] if not plan.second else []
     tables = [plan.shown, plan.second_shown] if plan.second else [plan.shown]
@@ -89,7 +88,7 @@ def of_risk(plan: Plan, *, suda: int | None, output: str) -> Equivalents:
         options.append((flag(name), str(value)))
         arguments[name] = value
     if plan.replaced:
-        options += [(flag("replace_values"), f"{name}={text}") for name, text in plan.replaced.items()]
+        options += [(flag("replace_values"), column_and_words(name, text)) for name, text in plan.replaced.items()]
         arguments["replace_values"] = plan.read_arguments["replace_values"]
     return Equivalents(
         command=_first(plan) + _command(["shoal", "risk", plan.shown], options),
@@ -368,10 +367,7 @@ def _asking(command: str, content: Mapping[str, Any], more: Sequence[tuple[str, 
     from shoal.request.words import Words
 
     words = Words.of_content(content)
-    try:
-        return _command(["shoal", command, words.get("input")], [*words.options(), *more])
-    except UsageError:  # a column with an equals sign in its name needs a spec file
-        return _command(["shoal", command], [(flag("spec"), SPEC_FILE), *more])
+    return _command(["shoal", command, words.get("input")], [*words.options(), *more])
 
 
 def _first(plan: Plan) -> str:

@@ -36,7 +36,7 @@ from shoal.io import ParsedTable, understand
 from shoal.io.forms import DateForm, format_of
 from shoal.io.number_forms import SIGNS, NumberForm
 from shoal.pipeline.input import open_data
-from shoal.request.texts import replacement_text
+from shoal.request.texts import column_and_words, replacement_text
 from shoal.table.text import dictionary_text
 from shoal.verbs.inspect.counting import CountedColumn, counted
 from shoal.verbs.inspect.inspected_column import InspectedColumn
@@ -336,7 +336,7 @@ def _warnings(
     for facts in inspected:
         if facts.missing_codes:
             asked = {facts.name: dict.fromkeys(facts.missing_codes)}
-            text = f"{facts.name}={replacement_text(asked[facts.name])}"
+            text = column_and_words(facts.name, replacement_text(asked[facts.name]))
             yield Remark(
                 code="missing_codes",
                 column=facts.name,
