@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -305,42 +305,148 @@ def attacked(opened: Opened) -> None:
     opened.screen("Make the release")
 
 
-def test_a_series_by_mouse(opened):
-    page = opened.page
-    opened.screen("Which table do you want to publish?")
-    opened.press("hospital.csv")
+def write_quarter(path: Path, people: Sequence[int], corrected: int | None = None) -> None:
+    """Write the table of a quarter of a registry: one row for each person."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["Insurance no", "Sex", "ZIP", "Diagnosis"])
+        for person in people:
+            diagnosis = "diagnosis 7" if person == corrected else f"diagnosis {person % 5}"
+            writer.writerow([f"A{1000 + person}", "fm"[person // 5 % 2], 10100 + person * 31 % 101, diagnosis])
+
+
+def test_four_quarters_of_a_registry_by_mouse(opened):
+    """A correction, a deletion and a wrong file, the way through Open and back each time."""
+    page, vault = opened.page, opened.home / "vault"
+    vault.mkdir(mode=0o700)
+    write_quarter(opened.home / "q1.csv", range(80))
+    page.reload()
+    opened.press("q1.csv")
     opened.sure()
     opened.screen("Who could know what?")
-    for name in ("Born", "Admitted", "Cost", "Days"):
-        page.get_by_label(f"What {name} is", exact=True).select_option("direct_identifier")
     opened.press("These are right: show the risk")
     opened.screen("How easily are records found now?")
     page.get_by_role("link", name="Series").click()
     opened.screen("The same people, again and again")
+    # The place of the key is chosen before there is a ledger.
     page.fill("#name", "admissions")
-    page.select_option("#identifier", label="Insurance no")
     page.fill("#m", "3")
-    page.get_by_label("beside the ledger").check()
+    opened.press("Start the series")
+    page.get_by_text("Choose where the key of the new ledger is kept.").wait_for()
+    assert not list(opened.home.glob("*.db"))
+    page.get_by_label("in another place:").check()
+    page.get_by_label("File of the key").fill(str(vault / "r.key"))
     opened.press("Start the series")
     page.get_by_text("The series 'admissions' is started.").wait_for()
-    page.get_by_role("textbox", name="Folder").fill("first")
-    opened.press("Publish the next release")
-    page.get_by_text("Release 1 of 'admissions' is written.").wait_for(timeout=PATIENCE)
+    for row, path in (("Ledger", "releases.db"), ("Key", "vault/r.key"), ("Anchor", "vault/r.anchor")):
+        page.get_by_role("row", name=f"{row} {opened.home / path}").wait_for()
+        assert (opened.home / path).is_file()
+    page.get_by_text("Never keep the ledger and its key in one place:").wait_for()
+    # The first quarter, and its file once more.
+    publish_quarter(opened, "Release 1 of 'admissions' is written.", "admissions-1")
     opened.picture("9-series")
     opened.accessible()
     with page.expect_popup() as report:
         page.get_by_role("link", name="report of release 1", exact=True).click()
     report.value.get_by_role("heading", name="admissions: release 1").wait_for()
-    page.get_by_text("Erase people").click()
-    page.get_by_label("Their ids, one per line").fill("nobody")
-    page.get_by_label("This cannot be undone.").check()
-    opened.press("Erase them")
-    page.get_by_text("The series does not know 1 of 1 people.").wait_for()
-    opened.accessible()
+    report.value.close()
+    publish_quarter(opened, "is it the same file?")
+    correct_and_delete(opened)
+    take_a_wrong_file_back(opened)
     opened.press("Check the whole series")
-    page.get_by_text("Nothing is wrong: 1 of 1 releases were looked at again.").wait_for()
-    assert (opened.home / "first/certificate.json").is_file()
-    assert opened.said == []
+    page.get_by_text("Nothing is wrong: 4 of 4 releases were looked at again.").wait_for()
+    assert sorted(path.name for path in opened.home.glob("admissions-?")) == [f"admissions-{n}" for n in range(1, 6)]
+    for path in opened.home.glob("admissions-?/*"):
+        assert not re.search(rb"A1\d\d\d\b", path.read_bytes()), f"{path} has an id"
+    open_with_its_key(opened, vault / "r.key")
+    assert {one for one in opened.said if "422" not in one} == set(), "a refused form has the status 422"
+
+
+def publish_quarter(opened: Opened, answer: str, folder: str | None = None) -> None:
+    """Publish the open table into the proposed folder; nothing is written if no folder is given."""
+    page, before = opened.page, set(opened.home.iterdir())
+    opened.press("Publish the next release")
+    page.get_by_text(answer).wait_for()
+    made = {path.name for path in set(opened.home.iterdir()) - before}
+    assert made == ({folder, f"{folder}.private"} if folder else set())
+    assert page.get_by_text("Nothing was published.").count() == (folder is None)
+
+
+def open_quarter(opened: Opened, name: str, people: Sequence[int], corrected: int | None = None) -> None:
+    """Open the table of another quarter, and go back to the series."""
+    write_quarter(opened.home / name, people, corrected)
+    opened.page.get_by_role("link", name="Another table").click()
+    opened.screen("Which table do you want to publish?")
+    opened.press(name)
+    opened.screen("Who is a person here?")
+    opened.page.get_by_role("link", name="Back to the series").click()
+    opened.page.get_by_text(f"Everybody in {name}, a line for each person.").wait_for()
+
+
+def erase(opened: Opened, person: str, answer: str) -> None:
+    """Erase a person, by id."""
+    if not opened.page.get_by_label("Their ids, one per line").is_visible():
+        opened.page.get_by_text("Erase people", exact=True).click()
+    opened.page.get_by_label("Their ids, one per line").fill(person)
+    opened.page.get_by_label("This cannot be undone.").check()
+    opened.press("Erase them")
+    opened.page.get_by_text(answer).wait_for()
+
+
+def correct_and_delete(opened: Opened) -> None:
+    """The second quarter corrects a value; in the third, somebody wants to be deleted."""
+    page = opened.page
+    open_quarter(opened, "q2.csv", range(5, 85), corrected=11)
+    publish_quarter(opened, "1 of 75 people who were published before has another sensitive value now.")
+    assert not page.get_by_text("A1011").is_visible(), "whose value it is, is shown on request"
+    page.get_by_text("Show 1 id, which is for you alone").click()
+    page.get_by_text("A1011").wait_for()
+    opened.accessible()
+    erase(opened, "nobody", "The series does not know 1 of 1 people.")
+    erase(opened, "A1011", "People erased from 'admissions' in all: 1;")
+    open_quarter(opened, "q2b.csv", [one for one in range(5, 85) if one != 11])
+    publish_quarter(opened, "Release 2 of 'admissions' is written.", "admissions-2")
+    # The table of the third quarter still has the deleted person.
+    erase(opened, "A1020", "People erased from 'admissions' in all: 2;")
+    open_quarter(opened, "q3.csv", range(15, 95))
+    publish_quarter(opened, "1 of 80 people was erased from the series, and must not return")
+    open_quarter(opened, "q3b.csv", [one for one in range(15, 95) if one != 20])
+    publish_quarter(opened, "Release 3 of 'admissions' is written.", "admissions-3")
+
+
+def take_a_wrong_file_back(opened: Opened) -> None:
+    """The fourth quarter: a wrong file, which nobody outside has seen, and the right one."""
+    page = opened.page
+    open_quarter(opened, "wrong.csv", range(60, 95))
+    publish_quarter(opened, "Release 4 of 'admissions' is written.", "admissions-4")
+    page.get_by_text("Take the last release back", exact=True).click()
+    opened.press("Take it back")
+    page.get_by_text("A release that somebody has cannot be taken back").wait_for()
+    page.get_by_label("Nobody outside has seen it.").check()
+    opened.press("Take it back")
+    page.get_by_text("Release 4 of 'admissions' was taken back.").wait_for()
+    page.get_by_role("row", name="4 taken back").wait_for()
+    assert page.get_by_role("link", name="of release 4").count() == 0
+    open_quarter(opened, "q4.csv", range(25, 100))
+    publish_quarter(opened, "Release 5 of 'admissions' is written.", "admissions-5")
+
+
+def open_with_its_key(opened: Opened, key: Path) -> None:
+    """Start another studio, which asks for the key; a wrong path is an error at its field."""
+    page = opened.page
+    opened.process.terminate()
+    opened.process.communicate(timeout=30)
+    start_studio(opened, opened.home)
+    page.get_by_role("link", name="Series").click()
+    page.get_by_text("needs its key, which does not lie beside it").wait_for()
+    for path, answer in ((key.with_name("no.key"), "There is no such file."), (key, "Never keep the ledger")):
+        page.get_by_label("File of its key").fill(str(path))
+        opened.press("Open")
+        page.get_by_text(answer).wait_for()
+    assert page.get_by_role("link", name="table of release").count() == 4
+    with page.expect_download() as download:
+        page.get_by_role("link", name="table of release 5", exact=True).click()
+    assert download.value.path().read_bytes() == next((opened.home / "admissions-5").glob("release.*")).read_bytes()
 
 
 def made_for_a_board(opened: Opened) -> None:
