@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import html
+import re
+import shlex
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from tests.studio.conftest import FILES
 
 from shoal._core.words import percent
@@ -16,6 +19,7 @@ from shoal.attacks import (
     refinement_attack,
     singling_out_attack,
 )
+from shoal.cli.main import app
 from shoal.report import describe_attack
 from shoal.studio.screen_inputs import hash_names
 
@@ -152,3 +156,53 @@ def test_persons_are_held_out_whole():
     outside, inside = _hold_out(people, ())
     assert outside.height == 20
     assert sorted([*outside["row"], *inside["row"]]) == list(range(100))
+
+
+@pytest.mark.parametrize("treatment", ["counted", "one", "linked"])
+def test_only_attacks_that_can_run_are_offered_and_their_commands_work(browser, home, monkeypatch, treatment):
+    lines = ["visit,who,age,gender,zip,disease"]
+    for row in range(240):
+        of = row // 4
+        lines.append(f"{row},P{of:03},{20 + of % 40},{'FM'[of % 2]},{10001 + of % 3},d{row * 7 % 11 % 5}")
+    (home / "visits.csv").write_text("\n".join(lines) + "\n")
+    browser.sure = False
+    browser.enter()
+    browser.send("/open", {"path": "visits.csv"})
+    browser.send("/persons", {"answer": treatment, "column": "1"})
+    browser.send("/columns", {"do": "next"})
+    browser.send("/goal", {"k": "3", "l": "2", "recoding": "generalization"})
+    assert "What was asked for is met" in browser.send("/publish", {"folder": "made"}).text
+    page = browser.send("/attack", {"identifier": "0"}).text
+    offered = ["homogeneity"] if treatment == "linked" else ["linking", "refinement", "singling-out", "homogeneity"]
+    assert re.findall(r'<section aria-labelledby="a-([a-z-]+)"', page) == offered
+    assert "It could not run" not in page
+    assert ("Not run: Linking, Refinement, Singling out and Inference." in page) == (treatment == "linked")
+    assert ('name="learn"' in page) == (treatment != "linked")
+    units = {"linked": "60 persons in the release", "counted": "60 persons in the release", "one": "60 records of"}
+    assert f"Of {units[treatment]}" in page.split('id="a-homogeneity"')[1]
+    # What a reviewer of the same release is offered runs, too.
+    browser.send("/review", {"source": "made"})
+    reviewed = browser.send("/review/attack", {"original": "visits.csv"}).text
+    assert "It could not run" not in reviewed
+    monkeypatch.chdir(home)
+    for shown in (page, reviewed):
+        same = dict(re.findall(r'data-same="(\w+)">(.*?)</code>', shown, re.DOTALL))
+        for line in html.unescape(same["command"]).replace("\\\n", " ").splitlines():
+            told = CliRunner().invoke(app, shlex.split(line)[1:])
+            assert told.exit_code == 0, (line, told.stderr)
+        exec(html.unescape(same["python"]), {})
+    if treatment == "counted":
+        assert "--population visits.csv --id who --person who" in page
+
+
+def test_a_column_with_repeats_cannot_name_people(browser, home):
+    rows = (home / "patients.csv").read_text().splitlines()
+    repeated = [f"{line},{'ward' if not row else row % 2}" for row, line in enumerate(rows)]
+    (home / "patients.csv").write_text("\n".join(repeated) + "\n")
+    browser.enter()
+    browser.send("/open", {"path": "patients.csv"})
+    browser.send("/columns", {"role-5": "direct_identifier", "do": "next"})
+    assert browser.studio.plan.identifiers == ["name", "ward"]
+    offered = browser.look("/attack").text.split('<select id="identifier"')[1].split("</select>")[0]
+    assert ">name<" in offered
+    assert ">ward<" not in offered

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from shoal._messages import Text
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
+from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks, explain_left_out
 from shoal.studio.pages import page
+from shoal.studio.plan import LINKED
 from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import collect_results, hash_names, inspect_with_roles, select_name
 from shoal.studio.state import Studio, Waiting
@@ -45,6 +47,10 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     from shoal.attacks import ATTACKS
     from shoal.report import describe_attack
 
+    linked = bool(plan.person) and plan.treatment == LINKED
+    options = {"linked": linked, "sensitive": bool(plan.names_of("sensitive"))}
+    named = _find_identifiers(studio, inspected)
+
     return page(
         "attack.html.j2",
         studio,
@@ -53,8 +59,10 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         together=together,
         known=ATTACKS,
         describe=describe_attack,
-        named=plan.identifiers,
-        of=hash_names(plan.identifiers),
+        named=named,
+        of=hash_names(named),
+        runs=choose_attacks(ATTACKS_OF_PLAN, **options),
+        left_out=explain_left_out(ATTACKS_OF_PLAN, **options),
         sensitive=plan.names_of("sensitive"),
         asked=studio.attack or {"identifier": "", "others": "", "learn": "yes"},
         asked_together=studio.together or {"releases": [], "tables": [], "identifier": ""},
@@ -64,6 +72,15 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         note=_PLAIN if _has_other_formats(inspected) or plan.replaced or "header_row" in plan.reading else "",
         equivalents=_build_equivalents(studio),
     )
+
+
+def _find_identifiers(studio: Studio, inspected: Mapping[str, Any]) -> list[str]:
+    """Find the columns that can name the people of a population: the column of persons, else those without repeats."""
+    plan = studio.plan
+    if plan.person:
+        return [plan.person]
+    unique = {one["name"] for one in inspected["columns"] if one["distinction"] == 1 and not one["missing"]}
+    return [name for name in plan.identifiers if name in unique]
 
 
 def _has_other_formats(inspected: Mapping[str, Any]) -> bool:
@@ -116,15 +133,21 @@ def _run_joint_attack(studio: Studio) -> Any:
 
 def set_attack(studio: Studio, form: Mapping[str, str]) -> str:
     """Request attacks on the release."""
-    plan = studio.plan
-    identifier = select_name(form, plan.identifiers) or ""
+    identifier = select_name(form, _named(studio)) or ""
     # Validate now, so that the error appears at the form and not when the job runs.
     others = form.get("others", "").strip()
     if others:
         studio.paths.table(others)
-    arguments_in(plan.work)  # raises an error if the plan is invalid
+    arguments_in(studio.plan.work)  # raises an error if the plan is invalid
     studio.attack = {"identifier": identifier, "others": others, "learn": "yes" if form.get("learn") else "no"}
     return "/attack"
+
+
+def _named(studio: Studio) -> list[str]:
+    inspected = inspect_with_roles(studio, "attack")
+    if isinstance(inspected, Waiting):
+        raise UsageError("The table is not read yet. Load the page again.")
+    return _find_identifiers(studio, inspected)
 
 
 def set_together(studio: Studio, form: Mapping[str, str]) -> str:
@@ -136,7 +159,7 @@ def set_together(studio: Studio, form: Mapping[str, str]) -> str:
         raise UsageError("The releases of the folder have changed since that page was made. Load it again.")
     if not 2 <= len(chosen) <= _MAX_TOGETHER:
         raise UsageError(Text("Choose two releases or more, at most {count}.", count=_MAX_TOGETHER))
-    identifier = select_name(form, studio.plan.identifiers)
+    identifier = select_name(form, _named(studio))
     if identifier is None:
         raise UsageError("Say which column names each person: without one nobody is known to be the same.")
     tables = [form.get(f"table-{at}", "") for at in chosen]

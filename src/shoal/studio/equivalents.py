@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.validation import number_in
 from shoal.request.notation import python_call, quote_for_shell, toml_lines
 from shoal.request.texts import column_and_words, listed_names
+from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks
 from shoal.studio.requests import arguments_in, flag
 
 if TYPE_CHECKING:
@@ -164,40 +165,44 @@ def of_attacking(
         If the request is invalid.
     """
     sensitive = plan.names_of("sensitive")
-    identifier, others = asked.get("identifier", ""), asked.get("others", "")
-    # As in the job: linked rows are attacked by bundles, all others by what is known of each person.
+    # As in the job: persons are attacked if a column identifies them, and only the attacks that can run.
     request = arguments_in(plan.work)
     linked, person = bool(request.get("link")), request.get("person")
+    chosen = choose_attacks(ATTACKS_OF_PLAN, linked=linked, sensitive=bool(sensitive))
+    identifier, others = plan.person if person else asked.get("identifier", ""), asked.get("others", "")
     whose = [(flag("columns.person"), listed_names([plan.person]))] if person else []
     of_persons = f", person={plan.person!r}" if person else ""
-    commands = [] if made else [_asking("anonymize", plan.content(output=output))]
-    lines = ["from shoal import attacks", "", *_people_in_python(plan)]
-    # Commands take one table: with two, Python joins them.
-    one_table = not plan.second
-    # Linking: the command needs an identifier, whereas Python can number the rows.
-    if identifier and one_table:
-        named = [(flag("attack.population"), plan.shown), (flag("attack.identifier"), identifier)]
-        commands.append(_command(["shoal", "attack", "linking", output], named))
-    known = repr(identifier) if identifier else "'record'"
-    population = "people" if identifier else "people.with_row_index('record')"
-    lines.append(f"found = attacks.linking_attack({output!r}, {population}, identifier={known})")
-    lines.append("print(*found.sentences(), sep='\\n')")
-    commands.append(_command(["shoal", "attack", "refinement", output], []))
     known_people = [(flag("attack.targets"), plan.shown)]
-    if one_table:
-        commands.append(_command(["shoal", "attack", "singling-out", output], [*known_people, *whose]))
-    lines.append(f"print(*attacks.refinement_attack({output!r}).sentences(), sep='\\n')")
-    lines.append(f"print(*attacks.singling_out_attack({output!r}, people{of_persons}).sentences(), sep='\\n')")
-    # Homogeneity and inference need a sensitive column.
-    if sensitive:
-        aimed = [] if linked else [*known_people, *whose]
-        commands.append(_command(["shoal", "attack", "homogeneity", output], aimed))
-        targets = "" if linked else f", targets=people{of_persons}"
-        lines.append(f"found = attacks.homogeneity_attack({output!r}{targets})")
-        lines.append("print(*found.sentences(), sep='\\n')")
-        if others and one_table:
-            both = [*known_people, (flag("attack.controls"), others), *([] if linked else whose)]
-            commands.append(_command(["shoal", "attack", "inference", output], both))
+    all_published = not linked and request.get("rows_per_person") is None
+    population = [(flag("attack.population"), plan.shown), (flag("attack.identifier"), identifier)]
+    known = {
+        "linking": [*population, *whose],
+        "refinement": [],
+        "singling-out": [*known_people, *whose],
+        "homogeneity": [*known_people, *whose] if all_published else [],
+        "inference": [*known_people, (flag("attack.controls"), others), *whose],
+    }
+    # Linking needs an identifier at the command line, whereas Python can number the rows; others need one table.
+    left_out = {name for name, needed in (("linking", identifier), ("inference", others)) if not needed}
+    commands = [] if made else [_asking("anonymize", plan.content(output=output))]
+    commands += [
+        _command(["shoal", "attack", name, output], known[name])
+        for name in chosen
+        if name not in left_out and (not plan.second or not known[name])
+    ]
+    # Python: all attacks of the screen but inference, which has its own release there.
+    numbered = ("people", repr(identifier)) if identifier else ("people.with_row_index('record')", "'record'")
+    targets = f", targets=people{of_persons}" if all_published else ""
+    calls = {
+        "linking": f"linking_attack({output!r}, {numbered[0]}, identifier={numbered[1]}{of_persons})",
+        "refinement": f"refinement_attack({output!r})",
+        "singling-out": f"singling_out_attack({output!r}, people{of_persons})",
+        "homogeneity": f"homogeneity_attack({output!r}{targets})",
+    }
+    shown = [calls[name] for name in chosen if name in calls]
+    reading = _people_in_python(plan) if any("people" in one for one in shown) else []
+    lines = ["from shoal import attacks", "", *reading]
+    lines += [f"print(*attacks.{one}.sentences(), sep='\\n')" for one in shown]
     # Intersection: the populations are listed in the order of the releases.
     if together is not None:
         tables = [one or plan.shown for one in together["tables"]]
@@ -306,23 +311,24 @@ def of_series(
     )
 
 
-def of_reviewing(review: Review, counted: Mapping[str, Any]) -> Equivalents:
+def of_reviewing(review: Review, counted: Mapping[str, Any], tested: Mapping[str, Any] | None) -> Equivalents:
     """Build the equivalents of reviewing a release: its audit, the attacks, and the document of the decision."""
     quasi, sensitive = counted["quasi_identifiers"], counted["sensitive"]
     # Columns that the certificate states need not be repeated.
     named = review.quasi_identifiers is not None
     columns = {"quasi_identifiers": quasi, **({"sensitive": sensitive} if sensitive else {})} if named else {}
     roles = [(flag(f"columns.{name}"), listed_names(names)) for name, names in columns.items()]
-    # Attacks on known people need the original.
-    people = [(flag("attack.targets"), review.original)] if review.original else []
-    attacks: list[tuple[str, str, list[tuple[str, str]], str]] = [("refinement", "refinement_attack", [], "")]
-    if review.original:
-        attacks.append(("singling-out", "singling_out_attack", people, ", people"))
-    if sensitive:
-        targets = ", targets=people" if review.original else ""
-        attacks.append(("homogeneity", "homogeneity_attack", people, targets))
-        attacks.append(("background", "background_knowledge_attack", people, targets))
-    attacks = attacks if review.original is not None else []
+    # The attacks that ran, except linking, which needs an identifier at the command line.
+    people = [(flag("attack.targets"), review.original or "")]
+    aimed = (people, ", targets=people") if tested and tested["aimed"] else ([], "")
+    calls: dict[str, tuple[str, list[tuple[str, str]], str]] = {
+        "refinement": ("refinement_attack", [], ""),
+        "singling-out": ("singling_out_attack", people, ", people"),
+        "homogeneity": ("homogeneity_attack", *aimed),
+        "background": ("background_knowledge_attack", *aimed),
+    }
+    ran = [one["name"] for one in tested["attacks"]] if tested else []
+    attacks = [(name, *calls[name]) for name in ran if name in calls]
     # The command line: each attack writes a folder, from which the audit takes its result.
     commands = [
         _command(["shoal", "attack", name, review.shown], [*known, *roles, (flag("output"), name)])
@@ -336,7 +342,7 @@ def of_reviewing(review: Review, counted: Mapping[str, Any]) -> Equivalents:
     lines = [python_call("audit = shoal.audit", columns, first=[repr(review.shown)])]
     if attacks:
         lines += ["", "from shoal import attacks"]
-        if review.original:
+        if any(more for *_, more in attacks):
             lines += ["from shoal.io import read", "", f"people = read({review.original!r})"]
         given = "".join(f", {name}={names!r}" for name, names in columns.items())
         lines.append("found = [")

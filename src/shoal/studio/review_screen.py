@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._messages import Text
 from shoal.errors import ParameterError, UsageError
 from shoal.studio import equivalents, jobs
+from shoal.studio.attack_choice import ATTACKS_OF_REVIEW, explain_left_out
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.screen_inputs import check_form, collect_results, hash_names
@@ -47,13 +48,14 @@ def review(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         remarks=[] if facts is None else describe_audit(facts),
         summary=None if facts is None else collect_review(facts, _list_results(tested)),
         tested=tested,
+        left_out=_explain_left_out(own, counted),
         known=ATTACKS,
         describe=describe_attack,
         decisions=DECISIONS,
         of=hash_names([] if counted is None else counted["columns"]),
         releases=[one.name for one in studio.paths.releases()],
         tables=[one.name for one in studio.paths.listed()],
-        equivalents=None if own is None or counted is None else equivalents.of_reviewing(own, counted),
+        equivalents=None if own is None or counted is None else equivalents.of_reviewing(own, counted, tested),
     )
 
 
@@ -81,6 +83,8 @@ def _collect_facts(studio: Studio) -> Any:
         **asked,
         "quasi_identifiers": counted[0]["quasi_identifiers"],
         "sensitive": counted[0]["sensitive"],
+        "rows": counted[0]["audit"]["rows"],
+        "linked": _is_linked(counted[0]),
         "original": str(studio.paths.table(own.original)) if own.original else "",
     }
     tested = studio.facts(
@@ -93,8 +97,19 @@ def _roles(own: Review) -> dict[str, Any]:
     return {"quasi_identifiers": own.quasi_identifiers, "sensitive": own.sensitive}
 
 
-def _list_results(tested: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    return [one["facts"] for one in tested or () if one["facts"] is not None]
+def _is_linked(counted: Mapping[str, Any]) -> bool:
+    return counted["audit"]["achieved"].get("linked") is not None
+
+
+def _explain_left_out(own: Review | None, counted: Mapping[str, Any] | None) -> dict[str, list[str]]:
+    if own is None or counted is None or counted["audit"] is None or own.original is None:
+        return {}
+    options = {"sensitive": bool(counted["sensitive"]), "original": bool(own.original)}
+    return explain_left_out(ATTACKS_OF_REVIEW, linked=_is_linked(counted), **options)
+
+
+def _list_results(tested: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    return [one["facts"] for one in (tested["attacks"] if tested else ()) if one["facts"] is not None]
 
 
 def open_review(studio: Studio, form: Mapping[str, str]) -> str:
@@ -173,5 +188,5 @@ def document_of(studio: Studio) -> str | None:
         title=f"Review of {name}",
         about=About(**words),
         attacks=_list_results(tested),
-        failed=[(one["name"], one["error"]) for one in tested or () if one["error"]],
+        failed=[(one["name"], one["error"]) for one in (tested["attacks"] if tested else ()) if one["error"]],
     )

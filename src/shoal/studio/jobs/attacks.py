@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError
+from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks
 from shoal.studio.jobs.parsing import read_parsed
 from shoal.studio.requests import arguments_in
 
@@ -62,27 +63,25 @@ def attack(
     # The adversary's knowledge: the table itself, parsed as the release was.
     asked = arguments_in(content)
     people = _people(asked, progress)
-    named, identifier = name_people(people, identifier)
     trees: Any = {"hierarchies": _trees(asked)} if _trees(asked) else {}
     whose: Any = {"person": asked["person"]} if asked.get("person") else {}
-    # These need quasi-identifiers only.
+    # A population names persons by the column that identifies them, or else each record.
+    named, identifier = name_people(people, next(iter(whose.get("person", [identifier]))))
     release: Any = folder if folder is not None else anonymize(progress=progress, **asked)
-    done: list[dict[str, Any]] = [
-        run_attack(
-            "linking", lambda: linking_attack(release, named, identifier=identifier, progress=progress, **trees)
-        ),
-        run_attack("refinement", lambda: refinement_attack(release, progress=progress, **trees)),
-        run_attack("singling-out", lambda: singling_out_attack(release, people, progress=progress, **trees, **whose)),
-    ]
-    # The other attacks infer a sensitive value.
-    if not asked.get("sensitive"):
-        return {"attacks": done, "rows": people.height, "held": 0, "tried": 0}
-    # Linked rows are attacked by bundles, all others by what is known of each person.
-    of_persons: Any = {} if asked.get("link") else whose
-    aimed: Any = {} if asked.get("link") else {"targets": people, **whose}
-    done.append(run_attack("homogeneity", lambda: homogeneity_attack(release, progress=progress, **aimed, **trees)))
+    # If one record of each person is published, it is not known which: the records of the release are attacked.
+    all_published = not asked.get("link") and asked.get("rows_per_person") is None
+    aimed: Any = {"targets": people, **whose} if all_published else {}
+    known: Any = {"progress": progress, **trees}
+    attacks: Mapping[str, Callable[[], Any]] = {
+        "linking": lambda: linking_attack(release, named, identifier=identifier, **known, **whose),
+        "refinement": lambda: refinement_attack(release, **known),
+        "singling-out": lambda: singling_out_attack(release, people, **known, **whose),
+        "homogeneity": lambda: homogeneity_attack(release, **aimed, **known),
+    }
+    chosen = choose_attacks(ATTACKS_OF_PLAN, linked=bool(asked.get("link")), sensitive=bool(asked.get("sensitive")))
+    done: list[dict[str, Any]] = [run_attack(name, attacks[name]) for name in chosen if name in attacks]
     held = tried = 0
-    if learn:
+    if learn and "inference" in chosen:
         tried = min(people.height, _LEARNED)
         some = people if people.height <= _LEARNED else people.sample(_LEARNED, seed=_SEED, shuffle=True)
         # With a table of other people, the whole release is attacked and they are the controls.
@@ -92,7 +91,7 @@ def attack(
                 run_attack(
                     "inference",
                     lambda: inference_attack(
-                        release, targets=some, controls=outside, seed=_SEED, progress=progress, **trees, **of_persons
+                        release, targets=some, controls=outside, seed=_SEED, progress=progress, **trees, **whose
                     ),
                 )
             )
@@ -106,7 +105,7 @@ def attack(
             def learned() -> Any:
                 most = anonymize(progress=progress, **{**asked, "data": inside, **already_done})
                 return inference_attack(
-                    most, targets=inside, controls=outside, seed=_SEED, progress=progress, **trees, **of_persons
+                    most, targets=inside, controls=outside, seed=_SEED, progress=progress, **trees, **whose
                 )
 
             done.append(run_attack("inference", learned))

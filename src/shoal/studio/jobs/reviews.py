@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from shoal.studio.attack_choice import ATTACKS_OF_REVIEW, choose_attacks
 from shoal.studio.jobs.attacks import name_people, run_attack
 
 if TYPE_CHECKING:
@@ -75,9 +76,11 @@ def attack_published(
     stamp: int,
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
+    rows: int,
+    linked: bool,
     original: str,
     progress: Progress,
-) -> list[dict[str, Any]]:
+) -> dict[str, Any]:
     """Attack a published table: each sensitive column alone, and their combination.
 
     Parameters
@@ -88,6 +91,10 @@ def attack_published(
         The time of its last change.
     quasi_identifiers, sensitive : sequence of str
         Roles of the columns.
+    rows : int
+        Number of published records.
+    linked : bool
+        Whether the records of a person are linked.
     original : str
         The table that it was made from; empty if the reviewer does not have it.
     progress : callable
@@ -103,16 +110,17 @@ def attack_published(
     from shoal.io import read
 
     known: Any = {"quasi_identifiers": list(quasi_identifiers), "progress": progress}
-    # Refinement needs the published table alone.
     people = read(original) if original else None
-    done = [run_attack("refinement", lambda: refinement_attack(source, **known))]
-    # Linking and singling out need the people, the others attack the records of the table itself.
-    if people is not None:
-        named, identifier = name_people(people, "")
-        done.append(run_attack("linking", lambda: linking_attack(source, named, identifier=identifier, **known)))
-        done.append(run_attack("singling-out", lambda: singling_out_attack(source, people, **known)))
-    if sensitive:
-        aimed: Any = {**known, "sensitive": list(sensitive), "targets": people}
-        done.append(run_attack("homogeneity", lambda: homogeneity_attack(source, **aimed)))
-        done.append(run_attack("background", lambda: background_knowledge_attack(source, **aimed)))
-    return done
+    # Records of the original that were left out are not targets: they would count as published.
+    aimed = people is not None and not linked and people.height == rows
+    on_values: Any = {**known, "sensitive": list(sensitive), "targets": people if aimed else None}
+    named, identifier = (people, "") if people is None else name_people(people, "")
+    attacks: Mapping[str, Callable[[], Any]] = {
+        "refinement": lambda: refinement_attack(source, **known),
+        "linking": lambda: linking_attack(source, named, identifier=identifier, **known),
+        "singling-out": lambda: singling_out_attack(source, people, **known),
+        "homogeneity": lambda: homogeneity_attack(source, **on_values),
+        "background": lambda: background_knowledge_attack(source, **on_values),
+    }
+    chosen = choose_attacks(ATTACKS_OF_REVIEW, linked=linked, sensitive=bool(sensitive), original=people is not None)
+    return {"aimed": aimed, "attacks": [run_attack(name, attacks[name]) for name in chosen]}
