@@ -62,11 +62,11 @@ def test_a_release_is_recounted_attacked_and_decided_on(browser, published):
     assert SECRET not in document.text
     assert "default-src 'none'" in document.headers["content-security-policy"]
     browser.studio.language = "de"
+    assert "Eine Veröffentlichung prüfen" in browser.look("/review").text
     german = browser.client.get("/review/document").text
     assert '<html lang="de">' in german
     for shown in ("Mit Bedingungen genehmigt", "Restrisiko", "Jeder Datensatz teilt", "Was das bedeutet"):
         assert shown in german, shown
-    assert "Eine Veröffentlichung prüfen" in browser.look("/review").text
     assert "attachment" in browser.client.get("/review/document?download").headers["content-disposition"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.language import ENGLISH, use_language
 from shoal.errors import ShoalError
 from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks
 from shoal.studio.jobs.parsing import read_parsed
@@ -150,7 +151,8 @@ def intersect(
         progress=progress,
     )
     facts = found.to_dict()
-    return {"name": "intersection", "error": None, "facts": facts, "sentences": _sentences(facts)}
+    with use_language(ENGLISH):
+        return {"name": "intersection", "error": None, "facts": facts, "sentences": _sentences(facts)}
 
 
 def _hold_out(people: pl.DataFrame, person: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -207,4 +209,5 @@ def run_attack(name: str, attacked: Callable[[], Any]) -> dict[str, Any]:
         found = attacked()
     except ShoalError as error:
         return {"name": name, "error": error.render(SCREENS), "facts": None, "sentences": []}
-    return {"name": name, "error": None, "facts": found.to_dict(), "sentences": found.sentences()}
+    with use_language(ENGLISH):
+        return {"name": name, "error": None, "facts": found.to_dict(), "sentences": found.sentences()}
