@@ -74,4 +74,4 @@ def test_a_release_has_as_many_rows_as_were_prepared():
 
 def test_a_coarsening_that_fits_no_column_is_refused_before_anything_is_partitioned():
     with pytest.raises(shoal.errors.UsageError):
-        prepare(open_data(FRAME), request(coarsen={"income": Prefix(1)}), Clock(STEPS))
+        prepare(open_data(FRAME), request(coarsen={"incomes": Prefix(1)}), Clock(STEPS))

@@ -64,7 +64,7 @@ def test_a_bound_says_what_it_bounds() -> None:
         ({"hierarchy": {}}, ParameterError, "Did you mean 'hierarchies'"),
         ({"algorithm": "tp"}, ParameterError, "Did you mean 'algorithms'"),
         ({"loss": "l2"}, ParameterError, "The 'loss' parameter of compare must be one of 'gcp'"),
-        ({"coarsen": {"disease": shoal.Bins(2)}}, ColumnError, "not a quasi-identifier"),
+        ({"coarsen": {"nothing": shoal.Bins(2)}}, ColumnError, "'nothing' cannot be coarsened"),
         ({"recoding": "none"}, ParameterError, "recoding"),
     ],
 )

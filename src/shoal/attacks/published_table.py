@@ -18,6 +18,7 @@ from shoal.io import open_frame, read
 from shoal.joins import distinct_rows
 from shoal.table import PSEUDONYM
 from shoal.verification.cell_syntax import cell_text
+from shoal.verification.faithfulness import find_covered_values
 from shoal.verification.linked_failures import bundle_units
 from shoal.verification.meaning import collect_meanings, parameters_of
 from shoal.verification.published_columns import read_table
@@ -325,10 +326,14 @@ def encode_true_values(frame: pl.DataFrame, table: PublishedTable) -> NDArray[np
     """Encode each person's true sensitive value by the values of the release; -1 for any other value.
 
     Values are compared as text. If some differ, they are compared by their meaning: numbers by value (`1.50` equals
-    `1.5`), dates in any format by day.
+    `1.5`), dates in any format by day. In a column that was coarsened, each value takes the cell that covers
+    it.
     """
     import polars as pl
 
+    coarsened = (parameters_of(table.reading.get("certificate") or {}) or {}).get("coarsen") or {}
+    if coarse := [name for name in table.secrets if name in coarsened]:
+        frame = _coarsen_as_published(frame, coarse, table)
     # First compare texts.
     codes = encode_column(combine_sensitive(frame, table.secrets), table.values)
     if (codes >= 0).all():
@@ -339,6 +344,27 @@ def encode_true_values(frame: pl.DataFrame, table: PublishedTable) -> NDArray[np
     first = shown.is_first_distinct()
     place = np.append(table.secret_codes[first.to_numpy()], -1)
     return np.where(codes < 0, place[encode_column(true, shown.filter(first))], codes)
+
+
+def _coarsen_as_published(frame: pl.DataFrame, names: Sequence[str], table: PublishedTable) -> pl.DataFrame:
+    """Replace the true values of coarse columns by the published cell that covers them, if there is just one."""
+    import polars as pl
+
+    meanings = collect_meanings(names, parameters_of(table.reading.get("certificate") or {}))
+    understood = read_table(table.frame, names, star=table.star, meanings=meanings, true_values=frame)
+    converted = convert_to_form(understood, frame)
+    columns = []
+    for name in names:
+        cells = cell_text(table.frame[name]).drop_nulls().unique().sort()
+        given = converted[name]
+        distinct = given.drop_nulls().unique()
+        # A value that several cells cover, or none, stays as it is.
+        covered = find_covered_values(cells.to_list(), distinct, meaning=meanings[name], star=table.star)
+        one = covered.sum(axis=0) == 1
+        cell = [cells[int(at)] if alone else None for at, alone in zip(covered.argmax(axis=0), one, strict=True)]
+        shown = given.replace_strict(distinct, pl.Series(cell, dtype=pl.String), default=None, return_dtype=pl.String)
+        columns.append(shown.fill_null(cell_text(given)).alias(name))
+    return frame.with_columns(columns)
 
 
 def require_true_values(frame: pl.DataFrame, table: PublishedTable) -> NDArray[np.int64]:

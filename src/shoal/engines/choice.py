@@ -137,10 +137,10 @@ def streaming_obstacle(request: Request, *, of_frame: bool = False) -> Parameter
             ", or protect all quasi-identifiers together, which protects every set of them.",
         )
     # Options that need individual rows.
-    if request.link or request.lists or request.since_first:
+    if request.link or request.lists or request.since_first or request.attribute_coarsenings:
         return ParameterError(
-            "Rows are not linked, lists not split and days not counted if a table is read in pieces. Read it as a "
-            "whole with ",
+            "Rows are not linked, lists not split, days not counted and only quasi-identifiers coarsened if a table is "
+            "read in pieces. Read it as a whole with ",
             whole,
             ".",
         )

@@ -217,7 +217,7 @@ def _make_certificate(
 ) -> Certificate:
     """Create the certificate of a release."""
     prepared, partition = recoded.prepared, recoded.partition
-    request, encoded = prepared.request, prepared.encoded
+    request, encoded, finer = prepared.request, prepared.encoded, prepared.opened.finer
     read_as = {name: _describe_names(encoded.trees[name]) for name in request.trees}
     shared_by = {"shared_by": request.shared_by} if request.shared_by > 1 else {}
     about_cells = request.about_cells | ({"two_tables": True} if recoded.whole.opened.joined else {})
@@ -229,7 +229,7 @@ def _make_certificate(
         parameters={
             **request.preferences.to_dict(),
             **request.chosen.parameters(),
-            "coarsen": dict(encoded.coarsened),
+            "coarsen": {**encoded.coarsened, **({} if finer is None else finer.described)},
             "hierarchies": {
                 name: {**tree.to_dict(), "automatic": name in encoded.automatic, **read_as.get(name, {})}
                 for name, tree in encoded.trees.items()
@@ -256,7 +256,7 @@ def _make_certificate(
             "recoding": request.recoding,
             **shared_by,
             **about_cells,
-            "coarsen": coarsenings_for_readers(request.coarsenings),
+            "coarsen": coarsenings_for_readers({**request.coarsenings, **request.attribute_coarsenings}),
             "hierarchies": {
                 **{name: {"automatic": True} for name in (request.schema.quasi_identifiers if request.climbs else ())},
                 **{name: {"height": tree.height, **read_as[name]} for name, tree in request.trees.items()},

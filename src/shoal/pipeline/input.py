@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AssessedTable",
+    "FinerColumns",
     "JoinedTables",
     "OpenedData",
     "convert_text",
@@ -51,6 +52,17 @@ class JoinedTables:
     """The columns of the table of persons."""
     without_rows: int
     """Number of persons without rows, who are not published."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class FinerColumns(Unpicklable):
+    """Columns of an input before they were coarsened, for the verification."""
+
+    frame: pl.DataFrame
+    described: Mapping[str, Any]
+    """The coarsenings as a certificate describes them, by column."""
+    classes: Mapping[str, Mapping[str, Sequence[str]]]
+    """For each column whose values became names of classes: the values that each name represents."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -86,6 +98,8 @@ class OpenedData(Unpicklable):
     """The layout of the two tables that were joined; None for one table."""
     linked: LinkedRows | None = None
     """The persons that the rows belong to, if the rows of a person are published together."""
+    finer: FinerColumns | None = None
+    """The sensitive and insensitive columns that were coarsened, as they were before; None if there are none."""
     kept: NDArray[np.int64] | None = None
     """Number of these input rows that may be published, if rows are left out so that no person has too many; else
     None."""
@@ -115,6 +129,7 @@ class OpenedData(Unpicklable):
             units=self.units_of(rows),
             kept=None,
             linked=None if self.linked is None else self.linked.select(rows),
+            finer=None if self.finer is None else replace(self.finer, frame=self.finer.frame[rows]),
         )
 
     def normalized(self, names: Sequence[str]) -> OpenedData:
@@ -328,9 +343,9 @@ def convert_text(
 ) -> OpenedData:
     """Convert text columns to dates and numbers if something depends on their values.
 
-    These are the quasi-identifiers, except those whose hierarchy or coarsening takes text, and the sensitive columns if
-    a model compares their values and was not given values by name. Only publishable rows determine the form of a
-    column: in all other rows the converted columns are null.
+    These are the quasi-identifiers and other columns with a coarsening, except those whose hierarchy or coarsening
+    takes text, and the sensitive columns if a model compares their values and was not given values by name. Only
+    publishable rows determine the form of a column: in all other rows the converted columns are null.
 
     Parameters
     ----------
@@ -354,11 +369,12 @@ def convert_text(
     given = {name: one for key, one in _select_coarsenings(coarsen).items() for name in key}
     formats = {name: one.format for name, one in given.items() if isinstance(one, DatePart) and one.format}
     as_text = {name for name, one in given.items() if one.takes_text} | set(_as_mapping(hierarchies))
-    names = [name for name in schema.quasi_identifiers if name not in as_text]
+    read = dict.fromkeys((*schema.quasi_identifiers, *(name for name in given if name in schema.published)))
+    names = [name for name in read if name not in as_text]
     # Sensitive columns are converted only for models that compare values.
     models = () if requirement is None else requirement.models
     if any(model.reads_values for model in models) and not any(model.names_values for model in models):
-        names += schema.sensitive
+        names += [name for name in schema.sensitive if name not in names]
     # A date format that is given for a column applies in any case.
     named = {**formats, **_as_mapping(dates)}
     names += [name for name in named if name not in names and name in schema.published]

@@ -180,11 +180,13 @@ def interpret(
     """
     opened = assign_persons(opened, request)
     _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+    # Relative dates and coarser attributes have no dates any more.
+    done = {name for names in (*request.since_first, request.attribute_coarsenings) for name in names}
     return convert_text(
         opened,
         request.schema,
         request.requirement,
-        dates=dates,
+        dates={name: form for name, form in (dates or {}).items() if name not in done},
         decimal=decimal,
         coarsen=request.coarsenings,
         hierarchies=request.trees,

@@ -66,10 +66,7 @@ def run(
         # Count the distinct rows, and convert their text.
         source = source.serving(request)
         of_cells = source.of_cells(request)
-        # Relative dates are numbers already.
-        relative = {name for names in request.since_first for name in names}
-        formats = {name: form for name, form in (dates or {}).items() if name not in relative}
-        opened = interpret(source.count(of_cells), of_cells, dates=formats, decimal=decimal)
+        opened = interpret(source.count(of_cells), of_cells, dates=dates, decimal=decimal)
     prepared = prepare(opened, of_cells, clock)
     # The bound of the loss is computed in parallel if all rows are in memory.
     losses = start_least_losses(prepared, clock) if source.in_memory else None

@@ -11,6 +11,7 @@ from shoal.verification import (
     check_level_limits,
     check_rows_per_unit,
     check_shown_values,
+    collect_meanings,
     number_units,
     verify,
 )
@@ -105,13 +106,19 @@ def _check_published(
         units=units,
         pseudonym=schema.pseudonym,
     )
-    # Every published cell can represent the original value of its row.
+    # Every published cell can represent the original value of its row, and so can those of coarse attributes.
+    finer = opened.finer
+    coarse = (
+        {}
+        if finer is None
+        else collect_meanings(finer.frame.columns, {"coarsen": finer.described}, classes=finer.classes)
+    )
     check_faithful(
         published,
-        opened.frame,
+        opened.frame if finer is None else opened.frame.with_columns(finer.frame.get_columns()),
         rows,
-        meanings=prepared.meanings,
-        unchanged=schema.sensitive + schema.insensitive,
+        meanings={**prepared.meanings, **coarse},
+        unchanged=[name for name in schema.sensitive + schema.insensitive if name not in coarse],
         star=request.star,
         encodings={column.name: (column.codes, column.dictionary) for column in prepared.coded},
     )

@@ -94,7 +94,10 @@ class Request(RequestFields):
         # One algorithm serves sets, so there is nothing to compare.
         sets = [(name, name, "protect sets of quasi-identifiers") for name in ("qi_sets", "knows") if verb == "compare"]
         days = ("since_first", "coarsen", "count days since first dates")
-        for field, name, task in (("link", "link", "link rows"), ("lists", "lists", "split lists"), days, *sets):
+        # Levels are searched with the original values of other columns.
+        others = ("attribute_coarsenings", "coarsen", "coarsen columns that are not quasi-identifiers")
+        more = (days, *sets) if verb == "compare" else (days, others)
+        for field, name, task in (("link", "link", "link rows"), ("lists", "lists", "split lists"), *more):
             if getattr(self, field):
                 raise ParameterError(f"{verb} does not {task}. Leave out ", Suggestion(name), ", or use anonymize.")
         if samples(self.privacy):
@@ -150,16 +153,25 @@ class Request(RequestFields):
 
     @cached_property
     def coarsenings(self) -> Mapping[str | tuple[str, ...], Coarsening]:
-        """The coarsening of each column that has one; columns of relative dates are coarsened as days."""
-        if not self.since_first:
+        """The coarsenings of quasi-identifiers, by column; columns of relative dates are coarsened as days."""
+        if not self.since_first and not self.attribute_coarsenings:
             return self.coarsen or {}
         found: dict[str | tuple[str, ...], Coarsening] = {}
         for key, coarsening in (self.coarsen or {}).items():
+            if key in self.attribute_coarsenings:
+                continue
             if not getattr(coarsening, "per_person", False):
                 found[key] = coarsening
             elif (then := getattr(coarsening, "then", None)) is not None:
                 found |= dict.fromkeys((key,) if isinstance(key, str) else key, then)
         return found
+
+    @cached_property
+    def attribute_coarsenings(self) -> Mapping[str | tuple[str, ...], Coarsening]:
+        """The coarsenings of sensitive and insensitive columns, by column: part of the input, before any model."""
+        given = self.coarsen if isinstance(self.coarsen, Mapping) else {}
+        attributes = self.schema.sensitive + self.schema.insensitive
+        return {key: one for key, one in given.items() if isinstance(key, str) and key in attributes}
 
     @cached_property
     def since_first(self) -> tuple[tuple[str, ...], ...]:

@@ -177,7 +177,7 @@ class RequestFields(ColumnFields):
     )
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = requestable(
         "mapping of column to Coarsening, optional",
-        "Coarsenings of quasi-identifiers beforehand; the key of a coarsening of several columns is a tuple. "
+        "Coarsenings of published columns beforehand; the key of a coarsening of several columns is a tuple. "
         "`SinceFirst()` counts days since the first date of each person.",
         section="recoding",
         default=None,

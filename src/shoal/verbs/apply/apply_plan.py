@@ -132,10 +132,11 @@ def apply(
     # Read the table with the formats of the plan's table.
     with clock.step("read"):
         plan = _opened_plan(plan)
-        if any(plan.parameters.get(name) for name in ("link", "lists", "since_first")):
+        attributes = set(plan.schema.sensitive + plan.schema.insensitive) & set(plan.for_readers["coarsen"])
+        if attributes or any(plan.parameters.get(name) for name in ("link", "lists", "since_first")):
             raise UnsupportedError(
-                "A plan of linked rows, of lists of values or of days since a first date cannot be applied. Publish "
-                "the table with anonymize."
+                "A plan of linked rows, of lists of values, of days since a first date or of coarser columns that are "
+                "not quasi-identifiers cannot be applied. Publish the table with anonymize."
             )
         reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet}
         opened = open_data(data, **reading, header_row=header_row, replace_values=replace_values)
