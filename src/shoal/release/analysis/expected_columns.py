@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,7 +97,14 @@ def cross_moments(one: ExpectedColumn, other: ExpectedColumn, left: Floats, righ
     """
     # Pairs of labels are counted once, so the cost does not depend on the number of records.
     shape = len(one.memberships), len(other.memberships)
-    pairs = sparse.coo_array((one.counts.astype(np.float64), (one.labels, other.labels)), shape=shape).tocsr()
+    if shape[0] * shape[1] <= len(one.labels):
+        places = one.labels * shape[1] + other.labels
+        pairs = np.bincount(places, weights=one.counts, minlength=shape[0] * shape[1]).reshape(shape)
+    else:
+        # Most pairs do not occur.
+        from scipy import sparse
+
+        pairs = sparse.coo_array((one.counts.astype(np.float64), (one.labels, other.labels)), shape=shape).tocsr()
     product: Floats = left.T @ (pairs @ right)
     return product
 
