@@ -31,7 +31,7 @@ from shoal.table.names import (
     suggests_place,
     suggests_thing,
 )
-from shoal.wording import english
+from shoal.wording import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -117,7 +117,7 @@ class PersonEvidence(Figures):
     @property
     def text(self) -> str:
         """The counts in words, such as "300 rows of 60 values of 'pcode', at most 5 of one; age the same within"."""
-        return english(self.as_fact)
+        return sentence(self.as_fact)
 
     @property
     def as_fact(self) -> Fact:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import gettext, language, languages, ngettext
 from shoal._core.words import listed, number, percent
+from shoal.studio.audience import SCREENS
 from shoal.studio.explanations import EXPLAINED, explained_of_persons
 from shoal.studio.words import STEPS, change_in_words, date_form_in_words, describe_coarsening, visible, work_in_words
+from shoal.wording import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -77,17 +79,11 @@ def _environment() -> Environment:
     return environment
 
 
-def _by_kind(remarks: Iterable[Mapping[str, str]]) -> list[list[str]]:
-    """Group the texts of remarks by kind, in order of first occurrence.
-
-    Examples
-    --------
-    >>> _by_kind([{"code": "a", "text": "1"}, {"code": "b", "text": "2"}, {"code": "a", "text": "3"}])
-    [['1', '3'], ['2']]
-    """
+def _by_kind(remarks: Iterable[Mapping[str, Any]]) -> list[list[str]]:
+    """Phrase remarks in the language of the page, grouped by kind, in order of first occurrence."""
     kinds: dict[str, list[str]] = {}
     for one in remarks:
-        kinds.setdefault(one["code"], []).append(one["text"])
+        kinds.setdefault(one["code"], []).append(sentences(one["facts"], SCREENS))
     return list(kinds.values())
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import ENGLISH, marked
+from shoal._core.language import gettext as _
 from shoal._core.words import percent
 from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.studio import equivalents, jobs
+from shoal.studio.audience import SCREENS
 from shoal.studio.pages import page
 from shoal.studio.plan import RECORDS, Plan
 from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import build_equivalents, explain_models, inspect_with_roles, show_rows
 from shoal.studio.state import RequestedRelease, Studio, Waiting
 from shoal.studio.words import CONCERNS, FILES, ROLES, change_in_words, visible
+from shoal.wording import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -211,11 +214,11 @@ def _rank_concerns(
     facts: Mapping[str, Any], plan: Plan, risk: Mapping[str, Mapping[str, Any]]
 ) -> list[tuple[str, list[list[str]]]]:
     """Group the warnings about a release by subject, the most serious first, and by kind."""
-    found = [(one["code"], one["text"]) for one in facts["warnings"]]
+    found = [(one["code"], sentences(one["facts"], SCREENS)) for one in facts["warnings"]]
     if plan.rows == RECORDS:
         found.append(("repeated_person", change_in_words(plan.whose)))
     if risk.get("after") and risk["after"]["highest"] >= 1:
-        found.append(("certain_match", "The highest risk is 100%: somebody can be picked out with certainty."))
+        found.append(("certain_match", _("The highest risk is 100%: somebody can be picked out with certainty.")))
     warned = {one["column"] for one in facts["warnings"] if one["code"] == "mostly_stars"}
     # Below the threshold of a warning, many stars and wide ranges are still worth a look.
     for one in facts["columns"]:
@@ -223,9 +226,11 @@ def _rank_concerns(
             continue
         name = visible(one["name"])
         if one["stars"] >= _MANY_STARS:
-            found.append(("many_stars", f"{percent(one['stars'])} of the cells of '{name}' are stars."))
+            text = _("{share} of the cells of '{name}' are stars.").format(share=percent(one["stars"]), name=name)
+            found.append(("many_stars", text))
         elif one["loss"] > _MUCH_LOST:
-            found.append(("much_lost", f"'{name}' has lost {percent(one['loss'])} of its information."))
+            text = _("'{name}' has lost {share} of its information.").format(share=percent(one["loss"]), name=name)
+            found.append(("much_lost", text))
     # A subject without codes takes the kinds that no other subject lists.
     ranked: list[tuple[str, list[list[str]]]] = []
     for title, codes in CONCERNS:

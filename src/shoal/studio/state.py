@@ -28,6 +28,8 @@ _DECIDED = (
     *("ledger", "ledger_keys", "review"),
 )
 """Attributes of `Studio` that forms change in addition to the plan."""
+_WITH_SENTENCES = ("inspect_table", "measure_risk", "compare", "compare_algorithms")
+"""Jobs whose outcomes have sentences in the language of the page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +233,11 @@ class Studio:
         return found.facts
 
     def _key(self, work: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
-        """Build the key of a job from its function, its arguments, the language, and the state of the table's file."""
+        """Build the key of a job from its function, its arguments, and the state of the table's file.
+
+        The language is a part of it only if the outcome has sentences; other outcomes have facts.
+        """
+        words = language() if work.__name__ in _WITH_SENTENCES else ""
         named = {name: value for name, value in arguments.items() if not callable(value)}
         try:
             # Modification time and size stand for the content; the demo file is written by the job itself.
@@ -239,7 +245,7 @@ class Studio:
             stamp = [] if self.plan.demo else [part for one in files for part in (one.st_mtime_ns, one.st_size)]
         except OSError:
             stamp = []
-        return f"{work.__name__}:{json.dumps([stamp, language(), named], sort_keys=True)}"
+        return f"{work.__name__}:{json.dumps([stamp, words, named], sort_keys=True)}"
 
     def file_of_release(self, side: str, name: str) -> Path | None:
         """Find a file in the public or private folder of the last release; None if there is no such file."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import ENGLISH, language, marked, use_language
-from shoal._messages import Text
+from shoal._messages import Part, Text, text_of
 from shoal.errors import ShoalError, place_of
 from shoal.studio.audience import SCREENS
 from shoal.studio.words import work_in_words
@@ -61,7 +61,7 @@ class Job:
 
     key: str
     """Identifies the function and its arguments: jobs with equal keys have equal outcomes."""
-    title: Text
+    title: Part
     """The title shown to users."""
     lasting: bool
     """Whether the job writes files or ledgers, so that no other job may replace it."""
@@ -74,7 +74,7 @@ class Job:
         """Return the title, the progress, and the elapsed seconds as plain values."""
         seconds = round(time.monotonic() - self.since, 1)
         return {
-            "title": self.title.render(SCREENS),
+            "title": text_of((self.title,), SCREENS),
             "step": work_in_words(self.step),
             "done": self.done,
             "total": self.total,
@@ -103,7 +103,7 @@ class Worker:
         with self._lock:
             self._outcomes.pop(key, None)
 
-    def start(self, key: str, title: Text, work: Work, arguments: Mapping[str, Any], *, lasting: bool = False) -> bool:
+    def start(self, key: str, title: Part, work: Work, arguments: Mapping[str, Any], *, lasting: bool = False) -> bool:
         """Start a job and cancel the current one, unless that is lasting; return whether the job runs now.
 
         A lasting job is never replaced: the return value is False while one runs.

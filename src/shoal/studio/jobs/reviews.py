@@ -35,6 +35,7 @@ def recount(
     progress : callable
         Called with (step, done, total).
     """
+    from shoal._messages import set_audience
     from shoal.studio.audience import SCREENS
     from shoal.verbs.audit import audit
     from shoal.verbs.inspect import inspect
@@ -64,7 +65,8 @@ def recount(
     chosen = None if quasi_identifiers is None else known
     judged = audit(source, quasi_identifiers=chosen, sensitive=linked or None)
     facts = judged.to_dict()
-    warnings = [{**one.to_dict(), "text": one.render(SCREENS)} for one in judged.warnings]
+    with set_audience(SCREENS):
+        warnings = [one.to_dict() for one in judged.warnings]
     stated = release.certificate.get("achieved") or {} if quasi_identifiers is None else {}
     different = [name for name, value in facts["achieved"].items() if name in stated and stated[name] != value]
     return {**found, "audit": {**facts, "warnings": warnings}, "different": different}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from shoal._core.progress import Progress
+    from shoal.findings import Remark
 
 __all__ = [
     "check_goal",
@@ -50,7 +51,6 @@ def inspect_table(
     key: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Inspect a table, or two that are joined; write it first if it is the bundled demo table."""
-    from shoal.studio.audience import SCREENS
     from shoal.verbs.inspect import inspect
 
     if demo is not None and not Path(source).exists():
@@ -59,10 +59,15 @@ def inspect_table(
         write_dataset(demo, Path(source).parent)
     data, given = as_one_table(source, rows, key, reading)
     found = inspect(data, show_values=show_values, progress=progress, **given)
-    warnings = [{"code": one.code, "column": one.column, "text": one.render(SCREENS)} for one in found.warnings]
+    warnings = [_plain_warning(one) for one in found.warnings]
     tables = {"data": source, "rows": rows, "key": key}
     replaced = count_replaced_cells({**tables, **reading}) if reading.get("replace_values") else {}
     return {**found.to_dict(), "warnings": warnings, "replaced": replaced}
+
+
+def _plain_warning(one: Remark) -> dict[str, Any]:
+    """Return a warning with its facts, which screens phrase in their language."""
+    return {"code": one.code, "column": one.column, "facts": (one.found, one.advice)}
 
 
 def sheets(*, source: str, progress: Progress) -> list[str]:
@@ -346,7 +351,7 @@ def publish(
         ],
         "loss": dict(metrics.ncp),
         "sample": sample_release(release),
-        "warnings": [{"code": one.code, "column": one.column, "text": one.render(SCREENS)} for one in release.warnings],
+        "warnings": [_plain_warning(one) for one in release.warnings],
         "files": sorted(one.name for one in Path(folder).iterdir()),
         "private": sorted(one.name for one in Path(f"{folder}.private").iterdir()),
     }

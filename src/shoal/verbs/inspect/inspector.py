@@ -12,9 +12,11 @@ import numpy as np
 import polars as pl
 
 from shoal._core.facts import Fact
+from shoal._core.language import gettext as _
 from shoal._core.progress import Progress, silent
 from shoal._core.threads import map_in_threads
 from shoal._core.validation import Boolean, Integer, validate
+from shoal._core.words import listed
 from shoal._messages import Suggestion
 from shoal.disclosure_risk import (
     count_frequencies,
@@ -223,8 +225,12 @@ def _inspected(
     ambiguous_dates = meanings is not None and not set(meanings) <= set(SIGNS)
     unread = None
     if meanings is not None:
-        what = "dates" if ambiguous_dates else "numbers"
-        unread = f"its {what} can be read in two ways ({' or '.join(meanings)})"
+        two_ways = (
+            _("its dates can be read in two ways ({ways})")
+            if ambiguous_dates
+            else _("its numbers can be read in two ways ({ways})")
+        )
+        unread = two_ways.format(ways=listed(meanings, "or"))
     # Columns with unreadable dates count as dates, so that they are not published as categories.
     dated = column.dictionary.dtype in (pl.Date, pl.Datetime) or ambiguous_dates or column.name in meant.unread
     kind = kind_of(column, found, dated=dated)
