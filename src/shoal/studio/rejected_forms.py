@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from shoal._core.language import gettext as _
 from shoal.errors import UsageError
 from shoal.studio.words import visible
 
@@ -25,8 +26,7 @@ __all__ = ["FieldError", "SubmittedForm", "refused_page"]
 _BESIDE = Markup('<span class="wrong beside" id="refused" role="alert">{}</span>')
 """Error message behind the invalid field."""
 _ABOVE = Markup(
-    '<section class="warning" id="refused" role="alert" tabindex="-1" autofocus><p><strong>That does not work.'
-    "</strong> {}</p></section>"
+    '<section class="warning" id="refused" role="alert" tabindex="-1" autofocus><p><strong>{}.</strong> {}</p></section>'
 )
 """Error message at the start of a form, if the invalid field is unknown."""
 _NOT_TYPED = ("hidden", "submit", "checkbox", "radio", "file")
@@ -186,14 +186,14 @@ def refused_page(page: str, sent: SubmittedForm, message: str | None, *, named: 
         wrong.attributes |= {"aria-invalid": "true", "aria-describedby": "refused", "autofocus": None}
     elif message is not None:
         place = reader.content if form is None else form.tag.end
-        edits.append((place, place, str(_ABOVE.format(visible(message)))))
+        edits.append((place, place, str(_ABOVE.format(_("That does not work"), visible(message)))))
     if form is not None:
         _fill(form, sent.form)
         # Unfold the parts around the field or the form, or the message would be hidden.
         folds = (form.tag if wrong is None else wrong).folds
         for tag in folds:
             tag.attributes["open"] = None
-        tags = [*folds, *form.fields, *(option for option, _ in form.options)]
+        tags = [*folds, *form.fields, *(option for option, _list in form.options)]
         edits += [(tag.start, tag.end, tag.text()) for tag in tags]
     # From the end to the start, so that earlier positions stay valid.
     for start, end, text in sorted(edits, reverse=True):
