@@ -26,7 +26,8 @@ __all__ = ["FieldError", "SubmittedForm", "refused_page"]
 _BESIDE = Markup('<span class="wrong beside" id="refused" role="alert">{}</span>')
 """Error message behind the invalid field."""
 _ABOVE = Markup(
-    '<section class="warning" id="refused" role="alert" tabindex="-1" autofocus><p><strong>{}.</strong> {}</p></section>'
+    '<section class="warning" id="refused" role="alert" tabindex="-1" autofocus><p><strong>{}.</strong> {}</p>'
+    "</section>"
 )
 """Error message at the start of a form, if the invalid field is unknown."""
 _NOT_TYPED = ("hidden", "submit", "checkbox", "radio", "file")
