@@ -6,6 +6,7 @@ import html
 import json
 import re
 import shlex
+import stat
 
 import pytest
 from click.testing import CliRunner
@@ -146,3 +147,70 @@ def test_only_what_may_be_read_is_reviewed(browser, published, tmp_path):
     assert "No release is open" in browser.send("/review/decision", {"decision": "approved"}).text
     browser.send("/review", {"source": "theirs"})
     assert "Choose what you decide" in browser.send("/review/decision", {"reviewed_by": "A"}).text
+
+
+def test_a_review_is_saved_and_opened_again_with_all_fields(browser, published):
+    home = published.parent
+    browser.send("/review", {"source": "theirs"})
+    assert not list(home.glob("*.shoal-review.toml")), "nothing was decided"
+    browser.send("/review/attack", {"original": "patients.csv"})
+    words = {
+        "conditions": "Delete it.",
+        "valid_until": "2031-01-31",
+        "reviewed_by": 'A. "O" Fficer',
+        "notes": "n",
+        "title": "T",
+        "institution": "I",
+        "purpose": "P",
+        "recipient": "R",
+        "controls": "C",
+    }
+    page = browser.send("/review/decision", {"decision": "conditions", **words}).text
+    assert "theirs.shoal-review.toml</bdi>, which only you can read" in page
+    before = browser.client.get("/review/document").text
+    (file,) = home.glob("*.shoal-review.toml")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert SECRET not in file.read_text()
+    # Another studio knows nothing but the folder.
+    browser.studio.review = None
+    listed = browser.look("/review").text
+    assert "Approved with conditions, " in listed
+    assert "valid until 2031-01-31" in listed
+    for form in ({"review": file.name}, {"source": "theirs"}):
+        browser.studio.review = None
+        page = browser.send("/review", form).text
+        for name, given in words.items():
+            assert re.search(f'name="{name}"[^>]*value="{re.escape(given)}" auto', html.unescape(page)), name
+        assert 'value="conditions" checked' in page
+        assert "Attack “Linking”: right in" in page, "its results, too"
+        assert "other figures than when" not in page
+        assert browser.client.get("/review/document").text == before
+    assert len(list(home.glob("*.shoal-review.toml"))) == 1
+    told = CliRunner().invoke(app, ["audit", str(published), "--spec", str(file), "-o", str(home / "again.html")])
+    assert told.exit_code == 0, told.stderr
+    assert "Delete it." in (home / "again.html").read_text()
+
+
+def test_a_saved_review_is_not_believed(browser, published):
+    home, table = published.parent, published.parent / "alone.csv"
+    next(published.glob("release.*")).rename(table)
+    page = browser.send("/review", {"source": "alone.csv"}).text
+    columns = table.read_text().splitlines()[0].split(",")
+    of = page.split('name="of" value="')[1].split('"')[0]
+    browser.send("/review/columns", {"of": of, f"role-{columns.index('zip')}": "known"})
+    browser.send("/review/decision", {"decision": "approved"})
+    (file,) = home.glob("*.shoal-review.toml")
+    saved = file.read_text()
+    # The table changes: its decision stays, with a warning, until it is made again.
+    table.write_text("\n".join(table.read_text().splitlines()[:-1]) + "\n")
+    browser.studio.review = None
+    assert "other figures than when this review was saved" in browser.send("/review", {"review": file.name}).text
+    assert file.read_text() == saved
+    assert "other figures" not in browser.send("/review/decision", {"decision": "refused"}).text
+    assert 'decision = "refused"' in file.read_text()
+    # Paths and words are checked as typed ones are.
+    for old, new in (("alone.csv", "../elsewhere"), ("refused", "perhaps"), ("version = 1", "version = 2"), ("[", "")):
+        file.write_text(saved.replace('"approved"', '"refused"').replace(old, new))
+        assert browser.send("/review", {"review": file.name}).status_code == 422, new
+    assert browser.send("/review", {"review": "../x.shoal-review.toml"}).status_code == 422
+    assert browser.look("/review").status_code == 200

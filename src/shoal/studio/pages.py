@@ -7,7 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import gettext, language, languages, ngettext
+from shoal._core.language import day, gettext, language, languages, ngettext
 from shoal._core.words import listed, number, percent
 from shoal.studio.audience import SCREENS
 from shoal.studio.explanations import EXPLAINED, explained_of_persons
@@ -59,6 +59,7 @@ def _environment() -> Environment:
     environment.filters.update(
         number=number,
         percent=percent,
+        day=day,
         listed=listed,
         visible=visible,
         coarsening=lambda words: change_in_words(describe_coarsening(words)),

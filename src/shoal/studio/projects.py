@@ -57,11 +57,11 @@ class Project:
     """Index of the current plan."""
 
 
-def name_project(paths: AllowedPaths, shown: str) -> str:
+def name_project(paths: AllowedPaths, shown: str, *, ending: str = PROJECT) -> str:
     """Find an unused name for the project of a table, beginning with the name of the table."""
     stem = PurePath(shown.rpartition("::")[2] if "://" in shown else shown).name.partition(".")[0]
     plain = re.sub(r"[^\w -]+", "-", stem)[:60].strip(" -") or "project"
-    names = (f"{plain}{PROJECT}" if count == 1 else f"{plain}-{count}{PROJECT}" for count in range(1, 10_000))
+    names = (f"{plain}{ending}" if count == 1 else f"{plain}-{count}{ending}" for count in range(1, 10_000))
     return next(name for name in names if not os.path.lexists(paths.home / name))
 
 
@@ -109,14 +109,14 @@ def write_project(path: Path, text: str) -> None:
         draft.unlink(missing_ok=True)
 
 
-def find_projects(home: Path) -> list[Path]:
-    """List the projects of a folder, the newest first."""
+def find_projects(home: Path, *, ending: str = PROJECT) -> list[Path]:
+    """List the projects of a folder, or other files with an ending, the newest first."""
     # A symbolic link could lead out of the folder.
     with os.scandir(home) as entries:
         found = [
             (entry.stat().st_mtime, Path(entry.path))
             for entry in entries
-            if entry.name.endswith(PROJECT) and entry.name.isprintable() and entry.is_file(follow_symlinks=False)
+            if entry.name.endswith(ending) and entry.name.isprintable() and entry.is_file(follow_symlinks=False)
         ]
     return [path for _, path in sorted(found, reverse=True)][:_MAX_LISTED]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from shoal.studio import equivalents, jobs
 from shoal.studio.attack_choice import ATTACKS_OF_REVIEW, explain_left_out
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError
+from shoal.studio.review_files import find_reviews, load_review, save_review, summarize_figures
 from shoal.studio.screen_inputs import check_form, collect_results, hash_names
 from shoal.studio.state import Review, Studio, Waiting
 
@@ -34,7 +36,9 @@ def review(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     if isinstance(found, Waiting):
         return found
     counted, tested = found
-    own, facts = studio.review, None if counted is None else counted["audit"]
+    facts = None if counted is None else counted["audit"]
+    changed = facts is not None and _save(studio, counted, tested)
+    own = studio.review
     from shoal.attacks import ATTACKS
     from shoal.report import DECISIONS, collect_review, describe_attack, describe_audit
 
@@ -43,6 +47,8 @@ def review(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         studio,
         step="review",
         own=own,
+        changed=changed,
+        saved=find_reviews(studio.paths),
         counted=counted,
         facts=facts,
         remarks=[] if facts is None else describe_audit(facts),
@@ -70,7 +76,7 @@ def _collect_facts(studio: Studio) -> Any:
     asked = {"source": own.source, "stamp": max((one.stat().st_mtime_ns for one in files if one.exists()), default=0)}
 
     def count(_: Studio) -> Any:
-        roles = {name: None if one is None else list(one) for name, one in _roles(own).items()}
+        roles = {name: None if one is None else list(one) for name, one in own.roles.items()}
         return studio.facts(
             "review", Text("Counting {name}", name=own.shown), jobs.recount, {**asked, **roles}, back="/review"
         )
@@ -93,8 +99,17 @@ def _collect_facts(studio: Studio) -> Any:
     return tested if isinstance(tested, Waiting) else (counted[0], tested)
 
 
-def _roles(own: Review) -> dict[str, Any]:
-    return {"quasi_identifiers": own.quasi_identifiers, "sensitive": own.sensitive}
+def _save(studio: Studio, counted: Mapping[str, Any], tested: Mapping[str, Any] | None) -> bool:
+    """Save the review once something was chosen; return whether the figures differ from the saved ones."""
+    own = studio.review
+    assert own is not None
+    figures = summarize_figures(counted, _list_results(tested))
+    # A decision about other figures is not overwritten before it is made again.
+    if own.figures not in ("", figures["figures"]):
+        return True
+    if own.words or own.original is not None or own.quasi_identifiers is not None:
+        studio.review = save_review(studio.paths, own, figures)
+    return False
 
 
 def _is_linked(counted: Mapping[str, Any]) -> bool:
@@ -113,11 +128,15 @@ def _list_results(tested: Mapping[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def open_review(studio: Studio, form: Mapping[str, str]) -> str:
-    """Open a published table."""
+    """Open a published table, with its saved review if there is one, or a saved review."""
+    if form.get("review"):
+        studio.review = load_review(studio.paths, form["review"])
+        return "/review"
     path = studio.paths.published(form.get("source", ""))
     home = studio.paths.home
     shown = str(path.relative_to(home) if path.is_relative_to(home) else path)
-    studio.review = Review(source=str(path), shown=shown)
+    file = next((name for name, one in find_reviews(studio.paths) if one.shown == shown), "")
+    studio.review = load_review(studio.paths, file) if file else Review(source=str(path), shown=shown)
     return "/review"
 
 
@@ -132,7 +151,7 @@ def set_columns_of_review(studio: Studio, form: Mapping[str, str]) -> str:
     }
     if not chosen[_KNOWN]:
         raise UsageError("Choose at least one column that others may know: risk is what these columns betray.")
-    studio.review = replace(own, quasi_identifiers=chosen[_KNOWN], sensitive=chosen[_SENSITIVE])
+    studio.review = replace(own, quasi_identifiers=chosen[_KNOWN], sensitive=chosen[_SENSITIVE], figures="")
     return "/review"
 
 
@@ -156,11 +175,13 @@ def decide(studio: Studio, form: Mapping[str, str]) -> str:
     words: dict[str, Any] = {name: given for name in _WORDS if (given := form.get(name, "").strip())}
     if "decision" not in words:
         raise FieldError("Choose what you decide.", field="decision")
+    # The day of the decision is kept, because a saved review may be opened and printed later.
+    words["date"] = dt.date.today().isoformat()
     try:
         About(**words)
     except ParameterError as error:
         raise FieldError(*error.args, field=error.parameter) from error
-    studio.review = replace(own, words=words)
+    studio.review = replace(own, words=words, figures="")
     return "/review"
 
 

@@ -88,6 +88,15 @@ class Review:
     """The table that it was made from, as typed; empty if it is not at hand, None until attacks are requested."""
     words: Mapping[str, str] = field(default_factory=dict)
     """The decision and the other words of the document, by parameter of `shoal.About`."""
+    file: str = ""
+    """Name of the file that it was saved to; empty if it was not saved."""
+    figures: str = ""
+    """The figures of the last count that was saved, as JSON; empty for a new decision."""
+
+    @property
+    def roles(self) -> dict[str, tuple[str, ...] | None]:
+        """The roles of columns that the reviewer chose."""
+        return {"quasi_identifiers": self.quasi_identifiers, "sensitive": self.sensitive}
 
 
 @dataclass(frozen=True, kw_only=True)
