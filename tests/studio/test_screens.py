@@ -529,7 +529,7 @@ def test_what_analysts_lose_and_a_risk_of_one_are_no_calm_verdict(browser, home)
     text = browser.send("/publish", {"folder": "wide"}).text
     assert "before you publish it" in text
     assert "What analysts lose" in text
-    assert "of its information." in text
+    assert "Columns that lose much" in text
     assert "100%: somebody can be picked out" not in text
     browser.send("/goal", {"k": "", "l": "1", "recoding": "generalization"})
     text = browser.send("/publish", {"folder": "alone"}).text

@@ -189,8 +189,10 @@ class PathLine(str):
 
 
 def warning_lines(warnings: Iterable[Remark], audience: Audience) -> list[str]:
-    """Return a line for each warning, in the words of the call."""
-    return [plain(f"Warning: {remark.render(audience)}") for remark in warnings]
+    """Return a line for each kind of warning, in the words of the call."""
+    from shoal.wording import join_warnings
+
+    return [plain(f"Warning: {text}") for _, text in join_warnings(one.to_dict(audience) for one in warnings)]
 
 
 def path_line(name: str, path: object) -> PathLine:

@@ -17,6 +17,7 @@ from shoal.report.sentences import (
     percent,
     promise,
 )
+from shoal.wording import join_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,7 +75,9 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     if source["sensitive"]:
         about += f"; sensitive {listed(source['sensitive'])}"
     warned = [
-        plain(f"Warning: {one['text']}") for one in certificate["warnings"] if one["code"] not in _SAID_WHEN_FOUND
+        plain(f"Warning: {text}")
+        for code, text in join_warnings(certificate["warnings"])
+        if code not in _SAID_WHEN_FOUND
     ]
     lines = lines_of([(name, text) for name, text in facts if text])
     return ["", plain(about), lines, *folder_lines(folder), "", *warned, *([""] if warned else [])]

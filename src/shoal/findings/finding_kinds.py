@@ -293,16 +293,16 @@ class Remark:
         with use_language(ENGLISH):
             return sentences((self.found, self.advice), audience)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Convert the warning to a dictionary for the publisher."""
+    def to_dict(self, audience: Audience | None = None) -> dict[str, Any]:
+        """Convert the warning to a dictionary for the publisher, in the words of an audience (the current one)."""
+        audience = current_audience() if audience is None else audience
         # Both the text and its fact, so that pages can translate the fact.
-        advice = None if self.advice is None else self.advice.to_dict()
         return {
             "code": self.code,
             "column": self.column,
-            "text": self.text,
-            "found": self.found.to_dict(),
-            "advice": advice,
+            "text": self.render(audience),
+            "found": self.found.to_dict(audience),
+            "advice": None if self.advice is None else self.advice.to_dict(audience),
         }
 
     def for_readers(self) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import ENGLISH, language, ngettext
 from shoal._core.language import gettext as _
+from shoal._core.language import ngettext
 from shoal.report.linked_promises import describe_counted
 from shoal.report.sentences import number, percent
-from shoal.wording import sentences as in_words
+from shoal.wording import join_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,12 +81,7 @@ def describe_audit(facts: Mapping[str, Any]) -> list[str]:
     if facts.get("unique_persons") is None:
         remarks.append(describe_counted(()))
     warned = _("Warning: {text}")
-    return remarks + [warned.format(text=_render_warning(one)) for one in facts.get("warnings", ())]
-
-
-def _render_warning(warning: Mapping[str, Any]) -> str:
-    """Render a warning: in English as its audience reads it, in other languages from its facts."""
-    return str(warning["text"]) if language() == ENGLISH else in_words((warning["found"], warning.get("advice")))
+    return remarks + [warned.format(text=text) for _code, text in join_warnings(facts.get("warnings", ()))]
 
 
 def _remarks_on_persons(facts: Mapping[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.report.sentences import listed, number, percent
 from shoal.report.templating import template
+from shoal.wording import join_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +54,7 @@ def render_inspection(facts: Mapping[str, Any], *, file: str | None = None) -> s
         person=person_sentences(facts),
         risk=risk_sentences(facts["risk"]),
         read=how_it_was_read(facts),
+        warned=[text for _code, text in join_warnings(facts["warnings"])],
         shown_values=any("values" in column for column in facts["columns"]),
     )
 

@@ -19,6 +19,7 @@ from shoal.report.sentences import (
     promise,
 )
 from shoal.report.templating import template
+from shoal.wording import join_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -216,7 +217,7 @@ def card_of_audit(facts: Mapping[str, Any]) -> str:
         figures=figures,
         sentences=[
             *(fails or (["The table satisfies what was asked for."] if requested else [])),
-            *(f"Warning: {remark['text']}" for remark in facts.get("warnings", ())),
+            *_warned(facts),
         ],
     )
 
@@ -232,8 +233,8 @@ def _promises(certificate: Mapping[str, Any]) -> list[str]:
 
 
 def _warned(certificate: Mapping[str, Any]) -> list[str]:
-    """List the warnings of a certificate."""
-    return [f"Warning: {remark['text']}" for remark in certificate.get("warnings", ())]
+    """List the warnings of a certificate or an audit."""
+    return [f"Warning: {text}" for _, text in join_warnings(certificate.get("warnings", ()))]
 
 
 def _risk_after(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:

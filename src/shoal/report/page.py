@@ -19,7 +19,7 @@ from shoal.report.person_risk import PERSON_OUTCOMES, bundle_sentence, describe_
 from shoal.report.review import collect_review
 from shoal.report.templating import template
 from shoal.verification.published_folder import COUNTERFEITS
-from shoal.wording import sentences as in_words
+from shoal.wording import join_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -287,8 +287,8 @@ def _group_by_kind(warnings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str
     """Group warnings by kind: title, reason, and the texts of all warnings of the kind."""
     # Warnings of one kind share its title and its reason.
     kinds: dict[str, list[str]] = {}
-    for one in warnings:
-        kinds.setdefault(one["code"], []).append(in_words((one["found"], one.get("advice"))))
+    for code, text in join_warnings(warnings):
+        kinds.setdefault(code, []).append(text)
     return [
         (WARNINGS[code].title, WARNINGS[code].why, texts) if code in WARNINGS else (code, "", texts)
         for code, texts in kinds.items()

@@ -12,7 +12,7 @@ from shoal._core.words import listed, number, percent
 from shoal.studio.audience import SCREENS
 from shoal.studio.explanations import EXPLAINED, explained_of_persons
 from shoal.studio.words import STEPS, change_in_words, date_form_in_words, describe_coarsening, visible, work_in_words
-from shoal.wording import sentences
+from shoal.wording import join_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -81,10 +81,10 @@ def _environment() -> Environment:
 
 
 def _by_kind(remarks: Iterable[Mapping[str, Any]]) -> list[list[str]]:
-    """Phrase remarks in the language of the page, grouped by kind, in order of first occurrence."""
+    """Join remarks of one kind, and group their texts by kind, in order of first occurrence."""
     kinds: dict[str, list[str]] = {}
-    for one in remarks:
-        kinds.setdefault(one["code"], []).append(sentences(one["facts"], SCREENS))
+    for code, text in join_warnings(remarks, SCREENS):
+        kinds.setdefault(code, []).append(text)
     return list(kinds.values())
 
 

@@ -17,7 +17,7 @@ from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import build_equivalents, explain_models, inspect_with_roles, show_rows
 from shoal.studio.state import RequestedRelease, Studio, Waiting
 from shoal.studio.words import CONCERNS, FILES, ROLES, change_in_words, visible
-from shoal.wording import sentences
+from shoal.wording import join_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -214,27 +214,29 @@ def _rank_concerns(
     facts: Mapping[str, Any], plan: Plan, risk: Mapping[str, Mapping[str, Any]]
 ) -> list[tuple[str, list[list[str]]]]:
     """Group the warnings about a release by subject, the most serious first, and by kind."""
-    found = [(one["code"], sentences(one["facts"], SCREENS)) for one in facts["warnings"]]
+    found = join_warnings(facts["warnings"], SCREENS)
     if plan.rows == RECORDS:
         found.append(("repeated_person", change_in_words(plan.whose)))
     if risk.get("after") and risk["after"]["highest"] >= 1:
         found.append(("certain_match", _("The highest risk is 100%: somebody can be picked out with certainty.")))
     warned = {one["column"] for one in facts["warnings"] if one["code"] == "mostly_stars"}
     # Below the threshold of a warning, many stars and wide ranges are still worth a look.
-    for one in facts["columns"]:
-        if one["name"] in warned:
-            continue
-        name = visible(one["name"])
-        if one["stars"] >= _MANY_STARS:
-            text = _("{share} of the cells of '{name}' are stars.").format(share=percent(one["stars"]), name=name)
-            found.append(("many_stars", text))
-        elif one["loss"] > _MUCH_LOST:
-            text = _("'{name}' has lost {share} of its information.").format(share=percent(one["loss"]), name=name)
-            found.append(("much_lost", text))
+    others = [one for one in facts["columns"] if one["name"] not in warned]
+    starred = [(one["name"], one["stars"]) for one in others if one["stars"] >= _MANY_STARS]
+    lost = [(one["name"], one["loss"]) for one in others if one["stars"] < _MANY_STARS and one["loss"] > _MUCH_LOST]
+    for code, text, shares in (
+        ("many_stars", _("Columns with many stars, and their share of stars: {columns}."), starred),
+        ("much_lost", _("Columns that lose much, and the share of their information that is lost: {columns}."), lost),
+    ):
+        if shares:
+            listed = ", ".join(f"'{visible(name)}' ({percent(share)})" for name, share in shares)
+            found.append((code, text.format(columns=listed)))
     # A subject without codes takes the kinds that no other subject lists.
     ranked: list[tuple[str, list[list[str]]]] = []
     for title, codes in CONCERNS:
-        kinds = codes or dict.fromkeys(code for code, _ in found if not any(code in group for _, group in CONCERNS))
+        kinds = codes or dict.fromkeys(
+            code for code, _text in found if not any(code in group for _title, group in CONCERNS)
+        )
         texts = [[text for code, text in found if code == kind] for kind in kinds]
         ranked.append((title, [one for one in texts if one]))
     return [one for one in ranked if one[1]]

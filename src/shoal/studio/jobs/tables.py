@@ -67,7 +67,7 @@ def inspect_table(
 
 def _plain_warning(one: Remark) -> dict[str, Any]:
     """Return a warning with its facts, which screens phrase in their language."""
-    return {"code": one.code, "column": one.column, "facts": (one.found, one.advice)}
+    return {"code": one.code, "column": one.column, "found": one.found, "advice": one.advice}
 
 
 def sheets(*, source: str, progress: Progress) -> list[str]:
