@@ -42,21 +42,23 @@ def join_warnings(warnings: Iterable[Mapping[str, Any]], audience: Audience | No
     # Warnings are of one kind if their sentences differ in arguments only.
     kinds: dict[tuple[str, str, str], list[tuple[Mapping[str, Any], Fact, Fact | None]]] = {}
     for one in warnings:
-        found, advice = (
-            Fact.of(fact) if isinstance(fact, Mapping) else fact for fact in (one["found"], one.get("advice"))
-        )
+        found, advice = _read_fact(one["found"]), _read_fact(one["advice"]) if one.get("advice") else None
         kinds.setdefault((one["code"], found.code, advice.code if advice else ""), []).append((one, found, advice))
     joined = []
     for (code, *_codes), several in kinds.items():
         first, *others = sorted(several, key=lambda one: -_figure(one[1]))
         # In English as its audience reads it, in other languages from its facts.
         text = first[0].get("text") if language() == ENGLISH else None
-        text = sentences(first[1:], audience) if text is None else text
+        text = sentences(first[1:], audience) if text is None else str(text)
         if others:
             columns = ", ".join(_name_with_figure(*one, audience) for one in others)
-            text = f"{text} {_('The same holds for {columns}.').format(columns=columns)}"
+            text += " " + _("The same holds for {columns}.").format(columns=columns)
         joined.append((code, text))
     return joined
+
+
+def _read_fact(given: Fact | Mapping[str, Any]) -> Fact:
+    return given if isinstance(given, Fact) else Fact.of(given)
 
 
 def _figure(found: Fact) -> float:
