@@ -58,9 +58,10 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     plan = studio.plan
     # The offers depend on the original columns, so choosing one of them does not compute them again.
     plain = Plan(**{**vars(plan), "coarsen": {}}).work
+    goal = Plan(**{**vars(plan), "coarsen": plan.coarse_attributes}).work
     made = {name: [tree.path, tree.name] for name, tree in plan.trees.items() if Path(tree.path).is_file()}
     # A goal that no release can meet is refused on the screen Goal.
-    met = studio.facts("coarser", Text("Checking the goal"), jobs.check_goal, {"content": plain}, back="/goal")
+    met = studio.facts("coarser", Text("Checking the goal"), jobs.check_goal, {"content": goal}, back="/goal")
     if isinstance(met, Waiting):
         return met
     arguments = {"content": plain, "trees": made}
@@ -85,9 +86,10 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         studio,
         step="coarser",
         offered=_add_own_coarsenings(offered, plan),
+        attributes=len(plan.names_of("quasi_identifier")),
         seen=seen,
         rows=rows,
-        of=hash_names(plan.names_of("quasi_identifier")),
+        of=hash_names(plan.coarsenable),
         most=_find_finest_columns(offered, plan),
         k=parse_k(plan),
         equivalents=build_equivalents(studio, plan),
@@ -103,7 +105,8 @@ def _measure_preview(studio: Studio, step: str) -> Any:
 
 def _find_finest_columns(offered: Mapping[str, list[list[Any]]], plan: Plan) -> list[str]:
     """Find the two columns that have the most values after the current coarsening."""
-    left = {name: dict(rungs).get(plan.coarsen.get(name, "")) or 0 for name, rungs in offered.items()}
+    quasi = plan.names_of("quasi_identifier")
+    left = {name: dict(offered[name]).get(plan.coarsen.get(name, "")) or 0 for name in quasi}
     return sorted(left, key=lambda name: -left[name])[:2]
 
 
@@ -124,7 +127,7 @@ def show_coarse_rows(studio: Studio, form: Mapping[str, str]) -> str:
 
 def set_coarser(studio: Studio, form: Mapping[str, str]) -> str:
     """Apply the coarsenings of a form."""
-    names = studio.plan.names_of("quasi_identifier")
+    names = studio.plan.coarsenable
     check_form(form, names)
     coarsen = dict(studio.plan.coarsen)
     for place, name in enumerate(names):
@@ -174,7 +177,7 @@ def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     if isinstance(inspected, Waiting):
         return inspected
     plan = studio.plan
-    names = plan.names_of("quasi_identifier")
+    names = plan.coarsenable
     place = _parse_place(query.get("column", "0"), len(names))
     name = names[place]
     tree, found = plan.trees.get(name), None
@@ -213,13 +216,13 @@ def _level_of(query: Mapping[str, str], found: Mapping[str, Any] | None) -> int:
 
 def _parse_place(given: str, count: int) -> int:
     if not (given.isdecimal() and len(given) < 6 and int(given) < count):
-        raise UsageError("There is no such column among those that others may know. Choose one on the screen Coarser.")
+        raise UsageError("There is no such column among those that are published. Choose one on the screen Coarser.")
     return int(given)
 
 
 def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
     """Propose a hierarchy, join some of its nodes, or add a level."""
-    names = studio.plan.names_of("quasi_identifier")
+    names = studio.plan.coarsenable
     check_form(form, names)
     place = _parse_place(form.get("column", ""), len(names))
     name = names[place]
@@ -260,7 +263,7 @@ def _store_steps(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...]
 
 def show_shape(studio: Studio, form: Mapping[str, str]) -> str:
     """Show or hide the values of one column."""
-    names = studio.plan.names_of("quasi_identifier")
+    names = studio.plan.coarsenable
     check_form(form, names)
     place = _parse_place(form.get("column", ""), len(names))
     if form.get("show") == "yes":
@@ -272,7 +275,7 @@ def show_shape(studio: Studio, form: Mapping[str, str]) -> str:
 
 def use_level(studio: Studio, form: Mapping[str, str]) -> str:
     """Coarsen a column to a level of its hierarchy, or by a coarsening typed in the syntax of the command line."""
-    names = studio.plan.names_of("quasi_identifier")
+    names = studio.plan.coarsenable
     check_form(form, names)
     place = _parse_place(form.get("column", ""), len(names))
     name = names[place]
@@ -288,7 +291,7 @@ def use_level(studio: Studio, form: Mapping[str, str]) -> str:
 
 def add_file(studio: Studio, column: str, content: bytes) -> str:
     """Use an uploaded hierarchy in ARX's format, which has a line for each value."""
-    names = studio.plan.names_of("quasi_identifier")
+    names = studio.plan.coarsenable
     place = _parse_place(column, len(names))
     name = names[place]
     path = store_file(studio.paths, content)

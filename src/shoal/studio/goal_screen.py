@@ -78,7 +78,16 @@ def _find_diversity(studio: Studio) -> Any:
     if not counts_records or not plan.names_of("sensitive") or any(plan.lists.values()):
         return {}
     # Only what the table and its columns are: the answer does not depend on the goal.
-    bare = replace(plan, coarsen={}, privacy={"k": "2"}, harmless=(), knows="", sets=(), resist="", algorithm="")
+    bare = replace(
+        plan,
+        coarsen=plan.coarse_attributes,
+        privacy={"k": "2"},
+        harmless=(),
+        knows="",
+        sets=(),
+        resist="",
+        algorithm="",
+    )
     arguments = {"content": bare.work, "harmless": list(plan.harmless)}
     return studio.facts(
         "goal", Text("Looking for what is possible"), jobs.largest_diversity, arguments, back="/columns"

@@ -135,6 +135,17 @@ class Plan:
         return [name for name, own in self.roles.items() if own == role]
 
     @property
+    def coarsenable(self) -> list[str]:
+        """List the columns that can be made coarser: quasi-identifiers first, then all others that are published."""
+        return [name for role in ("quasi_identifier", "sensitive", "insensitive") for name in self.names_of(role)]
+
+    @property
+    def coarse_attributes(self) -> dict[str, str]:
+        """The coarsenings of columns that are not quasi-identifiers; they decide what a release can achieve."""
+        quasi = self.names_of("quasi_identifier")
+        return {name: words for name, words in self.coarsen.items() if name in self.coarsenable and name not in quasi}
+
+    @property
     def about(self) -> str:
         """Suffix of the explanations of k and l: "_counted", "_linked", or empty if they explain single records."""
         return f"_{self.treatment}" if self.rows == SEVERAL and self.treatment != ONE_EACH else ""
@@ -185,16 +196,17 @@ class Plan:
             content["resist"] = self.resist
         if self.normalize:
             content["normalize"] = True
-        # Only quasi-identifiers are coarsened, and only published columns need a date format.
+        # Only published columns are coarsened or need a date format, and only quasi-identifiers become days.
         known = set(quasi)
         files = {} if source is None else {name: tree.path for name, tree in self.trees.items()}
         coarsen = {
             listed_name(name): self._with_file(words, files.get(name))
             for name, words in self.coarsen.items()
-            if words and name in known and (self.person or not words.startswith(SINCE_FIRST))
+            if words and name in self.coarsenable
+            if not words.startswith(SINCE_FIRST) or (self.person and name in known)
         }
         lists = {name: self.lists[name] for name in self.names_of("sensitive") if self.lists.get(name)}
-        read = {*known, *self.names_of("sensitive"), content.get("order")}
+        read = {*known, *self.names_of("sensitive"), *self.coarse_attributes, content.get("order")}
         kept = {name: form for name, form in self.dates.items() if name in read}
         weights = {name: _parse(text) for name, text in self.weights.items() if name in known}
         of_columns = (("coarsen", coarsen), ("dates", kept), ("lists", lists), ("weights", weights))

@@ -97,7 +97,7 @@ def inspect_with_roles(studio: Studio, step: str) -> Any:
         return Waiting(path="/columns")
     # The files of hierarchies are temporary: those of a project that was opened again are written once more.
     for name, tree in studio.plan.trees.items():
-        if not Path(tree.path).is_file() and name in studio.plan.names_of("quasi_identifier"):
+        if not Path(tree.path).is_file() and name in studio.plan.coarsenable:
             made = measure_hierarchy(studio, name, {})
             if isinstance(made, Waiting):
                 return made

@@ -296,6 +296,9 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
             dates[name] = form[f"date-{place}"].strip()
         # Without these fields in the form, lists and relative dates stay as they are.
         lists[name] = form.get(f"list-{place}", lists.get(name, ""))
+        # In another role a column is coarsened as proposed, or published as it is.
+        if before.roles.get(name, proposed) != roles[name]:
+            coarsen[name] = fitting[name] if roles[name] in ("quasi_identifier", proposed) else ""
         relative = coarsen[name].startswith(SINCE_FIRST)
         if form.get(f"days-{place}", "yes" if relative else "") != ("yes" if relative else ""):
             coarsen[name] = fitting[name] if relative else SINCE_FIRST

@@ -10,7 +10,15 @@ if TYPE_CHECKING:
     from shoal._core.progress import Progress
     from shoal.pipeline.input import OpenedData
 
-__all__ = ["as_one_table", "coarsen_parsed", "count_replaced_cells", "open_table", "read_parsed"]
+__all__ = [
+    "as_one_table",
+    "coarsen_other_columns",
+    "coarsen_parsed",
+    "count_replaced_cells",
+    "open_table",
+    "parse_other_columns",
+    "read_parsed",
+]
 
 
 def open_table(asked: Mapping[str, Any]) -> OpenedData:
@@ -49,6 +57,24 @@ def read_parsed(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list
     schema.check_known(opened.frame.columns)
     forms = {name: asked.get(name) for name in ("dates", "decimal", "coarsen", "hierarchies")}
     return convert_text(opened, schema, None, **forms).frame, list(schema.quasi_identifiers)
+
+
+def parse_other_columns(frame: Any, asked: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """Parse the published columns that are not quasi-identifiers; those that can be read in two ways stay text."""
+    from shoal.io import understand
+
+    names = [*(asked.get("sensitive") or ()), *(asked.get("insensitive") or ())]
+    dates = {name: form for name, form in (asked.get("dates") or {}).items() if name in names}
+    return understand(frame, names, dates=dates, decimal=asked.get("decimal")).frame, names
+
+
+def coarsen_other_columns(asked: Mapping[str, Any]) -> OpenedData | None:
+    """Coarsen the published columns that are not quasi-identifiers, as a release does; None if none is coarsened."""
+    from shoal.pipeline.attributes import coarsen_attributes
+    from shoal.request.request import Request
+
+    request = Request(**{name: value for name, value in asked.items() if name not in ("data", "rows", "key")})
+    return coarsen_attributes(open_table(asked), request) if request.attribute_coarsenings else None
 
 
 def coarsen_parsed(frame: Any, names: Sequence[str], asked: Mapping[str, Any]) -> tuple[Any, Any, Any]:

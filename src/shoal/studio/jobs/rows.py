@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from shoal.studio.jobs.parsing import coarsen_parsed, open_table, read_parsed
+from shoal.studio.jobs.parsing import coarsen_other_columns, coarsen_parsed, open_table, read_parsed
 from shoal.studio.requests import arguments_in
 
 if TYPE_CHECKING:
@@ -29,12 +29,13 @@ def coarse_rows(*, content: Mapping[str, Any], count: int, progress: Progress) -
     _, coarser, _ = coarsen_parsed(frame, names, asked)
     places = _sample(frame.height, count)
     kept = [name for name in names if name in coarser.frame.columns]
-    return {
-        "numbers": places,
-        "columns": kept,
-        "before": _texts(frame[places].select(kept)),
-        "after": _texts(coarser.frame[places].select(kept)),
-    }
+    before, after = frame[places].select(kept), coarser.frame[places].select(kept)
+    # Columns that are not quasi-identifiers are shown if they are made coarser.
+    if (others := coarsen_other_columns(asked)) is not None and others.finer is not None:
+        more = others.finer.frame
+        before = before.hstack(more[places].get_columns())
+        after = after.hstack(others.frame.select(more.columns)[places].get_columns())
+    return {"numbers": places, "columns": before.columns, "before": _texts(before), "after": _texts(after)}
 
 
 def original_rows(

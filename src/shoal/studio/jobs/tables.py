@@ -6,7 +6,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.studio.jobs.parsing import as_one_table, coarsen_parsed, count_replaced_cells, open_table, read_parsed
+from shoal.studio.jobs.parsing import (
+    as_one_table,
+    coarsen_other_columns,
+    coarsen_parsed,
+    count_replaced_cells,
+    open_table,
+    parse_other_columns,
+    read_parsed,
+)
 from shoal.studio.jobs.rows import sample_release
 from shoal.studio.requests import arguments_in, request_in
 
@@ -136,7 +144,7 @@ def list_coarsenings(
     trees: Mapping[str, Sequence[str]],
     progress: Progress,
 ) -> dict[str, list[list[Any]]]:
-    """List the coarsenings that fit each quasi-identifier, with the number of values that each leaves.
+    """List the coarsenings that fit each published column, with the number of values that each leaves.
 
     `trees` holds, for each column with a hierarchy made in the studio, its file and the name of it in commands.
     """
@@ -144,7 +152,10 @@ def list_coarsenings(
     from shoal.verbs.tune import ladder_of
 
     # Coarsenings are offered for the original columns, independent of the current choice.
-    frame, names = read_parsed(arguments_in({**content, "coarsen": {}}), progress)
+    asked = arguments_in({**content, "coarsen": {}})
+    frame, names = read_parsed(asked, progress)
+    frame, others = parse_other_columns(frame, asked)
+    names += others
     found: dict[str, list[list[Any]]] = {}
     roots: set[str] = set()
     for place, name in enumerate(names):
@@ -182,6 +193,7 @@ def preview(
     asked = arguments_in(content)
     frame, names = read_parsed(asked, progress)
     relative, coarser, made = coarsen_parsed(frame, names, asked)
+    coarsen_other_columns(asked)  # raises an error if a coarsening does not fit
     # Class sizes before and after, as measured by `risk` with a threshold of 1 / k.
     person = asked.get("person")
     columns = [*names, *(person or ())]
@@ -225,11 +237,12 @@ def check_goal(*, content: Mapping[str, Any], progress: Progress) -> bool:
 
 
 def largest_diversity(*, content: Mapping[str, Any], harmless: Sequence[str], progress: Progress) -> dict[str, int]:
-    """Compute the largest whole l of any release for each sensitive column; coarser columns do not change it."""
+    """Compute the largest whole l of any release for each sensitive column; other columns do not change it."""
     import polars as pl
 
     asked = arguments_in(content)
-    frame, _ = read_parsed(asked, progress)
+    coarser = coarsen_other_columns(asked)
+    frame = read_parsed(asked, progress)[0] if coarser is None else coarser.frame
     found = {}
     for name in asked.get("sensitive") or ():
         values = frame[name].drop_nulls() if asked.get("missing_sensitive") == "drop" else frame[name]

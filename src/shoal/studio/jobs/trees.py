@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.language import marked
 from shoal._messages import Text
 from shoal.errors import UsageError
-from shoal.studio.jobs.parsing import read_parsed
+from shoal.studio.jobs.parsing import parse_other_columns, read_parsed
 from shoal.studio.requests import arguments_in
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def shape(
     from shoal.verbs.tune import coarsening_losses
 
     asked = arguments_in(content)
-    frame, _ = read_parsed(asked, progress)
+    frame, quasi = read_parsed(asked, progress)
+    if column not in quasi:
+        frame, _ = parse_other_columns(frame, asked)
     values = frame.get_column(column)
     sensitive = asked.get("sensitive")
     other = frame.get_column(sensitive if isinstance(sensitive, str) else sensitive[0]) if sensitive else None
