@@ -36,7 +36,7 @@ import os
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from shoal._messages import PYTHON, Subject, Text, text_of
+from shoal._messages import PYTHON, Phrase, Subject, Text, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -129,9 +129,17 @@ class ParameterError(UsageError):
         hint : str, or part of a message
             Further advice.
         """
-        end = ". " if got is None else f". Got {got}. "
+        parts: dict[str, Part] = {
+            "parameter": Subject(owner, parameter),
+            "allowed": Phrase(allowed),
+            "hint": Phrase(hint),
+        }
         # The parts stay available to callers as attributes.
-        error = cls(Subject(owner, parameter), " must be ", allowed, end, hint)
+        error = cls(
+            Text("{parameter} must be {allowed}. {hint}", **parts)
+            if got is None
+            else Text("{parameter} must be {allowed}. Got {got}. {hint}", got=got, **parts)
+        )
         error.owner, error.parameter, error.allowed, error.got = owner, parameter, allowed, got
         return error
 

@@ -113,10 +113,16 @@ def test_errors_are_in_the_language_of_the_page(browser: Browser) -> None:
     assert refusal(browser.send("/goal", goal)) == "Wie viele Spalten jemand kennt, muss eine Zahl von 1 bis 3 sein."
     wrong = refusal(browser.send("/goal", {**goal, "known": "sets", "set-0": "zipp"}))
     assert wrong == "Die Spalte „zipp“ gehört nicht zu denen, die andere kennen können. Meinten Sie „zip“?"
+    assert refusal(browser.send("/goal", {"k": "0", "l": ""})) == (
+        "Die kleinste Gruppe (k) muss eine ganze Zahl &gt;= 1 sein. Angegeben ist 0."
+    )
     # A job fails in the worker process, which is passed the language.
     assert refusal(browser.send("/shape", {"column": "0", "do": "propose", "how": "intervals", "width": "x"})) == (
         "Die Breite muss eine Zahl sein."
     )
+    infeasible = refusal(browser.send("/goal", {"k": "5", "l": "9"}))
+    assert "Keine Veröffentlichung erfüllt l-Diversität mit l = 9" in infeasible
+    assert infeasible.endswith("bei &#39;disease&#39;: Das größte erfüllbare l ist 5.")
 
 
 def test_changes_are_shown_in_the_language_of_the_page(browser: Browser) -> None:

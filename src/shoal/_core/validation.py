@@ -14,6 +14,8 @@ from fractions import Fraction
 from numbers import Integral, Number, Rational, Real
 from typing import TYPE_CHECKING, Any, Protocol
 
+from shoal._core.language import marked
+from shoal._messages import Text
 from shoal.errors import ParameterError, did_you_mean
 
 if TYPE_CHECKING:
@@ -39,6 +41,9 @@ __all__ = [
     "validate_declared",
 ]
 
+_AN_INT, _AN_INT_FROM = "an int >= {low}", "an int from {low} to {high}"
+_A_WHOLE_NUMBER = marked("a whole number >= {low}")
+_A_WHOLE_NUMBER_FROM = marked("a whole number from {low} to {high}")
 _SPOKEN = (str, Number, type(None))
 """Types whose values a message may show; a frame or a column would reveal cells."""
 
@@ -72,8 +77,10 @@ class Integer:
         return int(value) >= self.low and (self.high is None or int(value) <= self.high)
 
     def render(self, audience: Audience) -> str:
-        kind = "an int" if audience.python else "a whole number"
-        return f"{kind} >= {self.low}" if self.high is None else f"{kind} from {self.low} to {self.high}"
+        if self.high is None:
+            return Text(_AN_INT if audience.python else _A_WHOLE_NUMBER, low=self.low).render(audience)
+        between = _AN_INT_FROM if audience.python else _A_WHOLE_NUMBER_FROM
+        return Text(between, low=self.low, high=self.high).render(audience)
 
     def read(self, text: str) -> Any:
         return number_in(text)
@@ -104,8 +111,10 @@ class RationalIn:
 
     def render(self, audience: Audience) -> str:
         relation = ">=" if self.low_included else ">"
-        text = f"a number {relation} {self.low}"
-        return text if self.high is None else f"{text} and <= {self.high}"
+        least = Text("a number {relation} {low}", relation=relation, low=self.low)
+        if self.high is None:
+            return least.render(audience)
+        return Text("{least} and <= {high}", least=least, high=self.high).render(audience)
 
     def read(self, text: str) -> Any:
         return number_in(text)
@@ -126,7 +135,7 @@ class Finite:
         return isinstance(value, Rational) or math.isfinite(value)
 
     def render(self, audience: Audience) -> str:
-        return "a finite number"
+        return Text("a finite number").render(audience)
 
     def read(self, text: str) -> Any:
         return number_in(text)
@@ -145,7 +154,7 @@ class OneOf:
         return isinstance(value, str) and value in self.options
 
     def render(self, audience: Audience) -> str:
-        return "one of " + ", ".join(f"'{option}'" for option in self.options)
+        return Text("one of {options}", options=tuple(f"'{option}'" for option in self.options)).render(audience)
 
     def read(self, text: str) -> Any:
         return text
@@ -162,7 +171,7 @@ class Boolean:
         return isinstance(value, bool)
 
     def render(self, audience: Audience) -> str:
-        return "True or False" if audience.python else "yes or no"
+        return "True or False" if audience.python else Text("yes or no").render(audience)
 
     def read(self, text: str) -> Any:
         return {"yes": True, "true": True, "no": False, "false": False}.get(text.lower(), text)
@@ -179,7 +188,7 @@ class NotBlank:
         return isinstance(value, str) and bool(value.strip())
 
     def render(self, audience: Audience) -> str:
-        return "a text that is not blank"
+        return Text("a text that is not blank").render(audience)
 
     def read(self, text: str) -> Any:
         return text
@@ -198,7 +207,7 @@ class Symbol:
         return seen and not any(char.isnumeric() or char == "," for char in str(value))
 
     def render(self, audience: Audience) -> str:
-        return "a text that can be seen, without digits and commas"
+        return Text("a text that can be seen, without digits and commas").render(audience)
 
     def read(self, text: str) -> Any:
         return text

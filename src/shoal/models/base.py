@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from shoal._core.language import marked
+from shoal._messages import PYTHON
 from shoal.errors import InternalError, ParameterError
 from shoal.models.rationals import round_up
 
@@ -217,6 +219,9 @@ class Rule:
     than the model and the caller needs an exact answer."""
 
 
+_WITH = marked("with")
+
+
 @dataclass(frozen=True, repr=False)
 class PrivacyModel(ABC):
     """A condition on each group of a release (`GroupModel`), or on all groups together (`TableModel`).
@@ -265,15 +270,15 @@ class PrivacyModel(ABC):
         >>> LDiversity(20, variant="distinct").words
         'l-diversity (distinct) with l = 20'
         """
+        return self._in_words(PYTHON)
+
+    def _in_words(self, audience: Audience) -> str:
         # Variants and ground distances go in parentheses; numbers follow "with".
-        given = self._given_parameters()
+        given, translate = self._given_parameters(), audience.translate
         senses = [_name_of_sense(value) for value in given.values() if not isinstance(value, Real)]
         numbers = [f"{name} = {value}" for name, value in given.items() if isinstance(value, Real)]
-        return (
-            self.name
-            + (f" ({', '.join(senses)})" if senses else "")
-            + (f" with {' and '.join(numbers)}" if numbers else "")
-        )
+        numbers_in_words = f" {translate(_WITH)} " + f" {translate('and')} ".join(numbers) if numbers else ""
+        return translate(self.name) + (f" ({', '.join(map(translate, senses))})" if senses else "") + numbers_in_words
 
     def render(self, audience: Audience) -> str:
         """Render the model as a part of a message: its words and, for users of the command line, its flags."""
@@ -285,7 +290,7 @@ class PrivacyModel(ABC):
             and getattr(value, "flag", True)
             and (called := audience.called(name, type(self).__name__)) is not None
         ]
-        return self.words + (f" ({' '.join(flags)})" if flags else "")
+        return self._in_words(audience) + (f" ({' '.join(flags)})" if flags else "")
 
     def _given_parameters(self) -> dict[str, Any]:
         """Collect the parameters that have no default or differ from it."""
@@ -332,7 +337,7 @@ class PrivacyModel(ABC):
         """Serialize the model as in a certificate: {"model": name, parameter: value, ...}."""
 
     @abstractmethod
-    def best_feasible(self, table: Population) -> str:
+    def best_feasible(self, table: Population) -> Part:
         """Describe the best parameters that the whole table, as one group, satisfies: the end of an error message."""
 
 

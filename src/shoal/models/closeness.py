@@ -132,7 +132,7 @@ class TCloseness(GroupModel):
             return None
         return self.ground.to_dict(), largest_distance(groups, self.ground)
 
-    def best_feasible(self, table: Population) -> str:  # noqa: D102
+    def best_feasible(self, table: Population) -> Part:  # noqa: D102
         return "the whole table as one group meets every t"
 
     @property

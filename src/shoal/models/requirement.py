@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal._core.validation import exact_fraction
 from shoal._core.words import quote_columns
-from shoal._messages import Suggestion
+from shoal._messages import Phrase, Suggestion, Text
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models.anonymity import KAnonymity
 from shoal.models.average_risk import AverageRisk
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal._messages import Part
     from shoal.models.base import PrivacyModel, ReleaseRule, Rule
     from shoal.models.column_sets import ColumnSet
     from shoal.models.linear import LinearForm
@@ -416,7 +417,7 @@ class Requirement:
             single = ReleaseCounts.whole(tables[0].rows, people, self.fewest_units(tables))
             if whole.monotone and not whole.satisfied(single):
                 best = whole.best_feasible(self._table_of_release(tables))
-                raise InfeasibleError("No release can satisfy ", whole, f": {best}.")
+                raise InfeasibleError(Text("No release can satisfy {model}: {best}.", model=whole, best=best))
         # Models of groups, for each sensitive attribute.
         for model in self.group_models:
             positions = self.positions_of(model)
@@ -436,20 +437,24 @@ class Requirement:
     def _infeasible(self, model: GroupModel, refused: Sequence[int], tables: Sequence[Population]) -> InfeasibleError:
         """Create the error with the best feasible parameters for all sensitive attributes that violate a model."""
         if not model.needs_sensitive:
-            return InfeasibleError("No release can satisfy ", model, f": {model.best_feasible(tables[0])}.")
+            best_of_all = model.best_feasible(tables[0])
+            return InfeasibleError(Text("No release can satisfy {model}: {best}.", model=model, best=best_of_all))
         # Attributes with the same best parameter share a clause.
-        best: dict[str, list[str]] = {}
+        best: dict[Part, list[str]] = {}
         for position in refused:
             best.setdefault(model.best_feasible(tables[position]), []).append(self.attributes[position])
         # Quoted in the order of the attributes.
-        clauses = ";".join(f" of {quote_columns(names)}: {value}" for value, names in best.items())
+        clauses: list[Part] = []
+        for value, names in best.items():
+            clauses += [";" if clauses else "", Text(" of {columns}: {best}", columns=quote_columns(names), best=value)]
         advice = model.advise(
             [
                 SensitiveCounts(name=name, rows=table.rows, height=table.height, distinct=table.distinct)
                 for name, table in zip(self.attributes, tables, strict=True)
             ]
         )
-        return InfeasibleError("No release can satisfy ", model, f"{clauses}.", *([" ", advice] if advice else []))
+        message = Text("No release can satisfy {model}{clauses}.", model=model, clauses=Phrase(*clauses))
+        return InfeasibleError(message, *([" ", advice] if advice else []))
 
 
 def _check_populations(models: Sequence[PrivacyModel], kinds: int) -> None:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._core.validation import Integer, parameter, validate_declared
+from shoal._messages import Text
 from shoal.errors import InternalError
 from shoal.models.anonymity import KAnonymity, rare_rows
 from shoal.models.average_risk import AverageRisk
@@ -54,10 +55,12 @@ class UnitAnonymity(GroupModel):
     def to_dict(self) -> dict[str, Any]:
         return {**KAnonymity(self.k).to_dict(), "of": "persons"}
 
-    def best_feasible(self, table: Population) -> str:
-        return (
-            f"one has {table.height} of the {table.rows} rows, so the largest feasible k is "
-            f"{table.rows // table.height}"
+    def best_feasible(self, table: Population) -> Text:
+        return Text(
+            "one has {most} of the {rows} rows, so the largest feasible k is {k}",
+            most=table.height,
+            rows=table.rows,
+            k=table.rows // table.height,
         )
 
     def frequency_form(self) -> tuple[int, Fraction] | None:
