@@ -292,7 +292,7 @@ class TestBadInput:
     def test_ids_that_are_written_in_another_way(self, sqlite: Any, patients: Any, before: Any, after: Any) -> None:
         series = sqlite.series()
         series.publish(patients(range(1, 60), patient_id=before))
-        with pytest.raises(DataError, match=r"written in another way.*dtype=str"):
+        with pytest.raises(DataError, match=r"other spellings of the ids.*dtype=str"):
             series.publish(patients(range(20, 70), patient_id=after))
         assert series.publish(patients(range(1000, 1060), patient_id=before)).counts["new"] == 60
 

@@ -185,6 +185,33 @@ def test_where_ledger_key_and_anchor_lie_is_shown(started, home):
     assert "Keep the key, and the anchor with it, in another place" in started.look("/series").text
 
 
+def test_answers_and_refusals_are_in_the_language_of_the_page(started, home):
+    pytest.importorskip("babel")
+    started.send("/series", {**PUBLISH, "folder": "admissions-1"})
+    german = started.send("/language", {"language": "de", "back": "series"}).text
+    assert "Veröffentlichung 1 von „admissions“ ist geschrieben." in german
+    assert f"Der Schlüssel „{home / LEDGER}.key“ liegt im Ordner des Protokolls" in german
+    assert "das Feld „Datei des Schlüssels“" in german
+    # A warning that is asked about, two refusals, and the way on.
+    again = started.send("/series", {**PUBLISH, "folder": "admissions-2"}).text
+    assert "Ist es dieselbe Datei?" in again
+    rows = (home / "patients.csv").read_text().splitlines()
+    rows[1] = f"{rows[1].rpartition(',')[0]},{rows[3].rpartition(',')[2]}"
+    (home / "q2.csv").write_text("\n".join(rows) + "\n")
+    started.send("/open", {"path": "q2.csv"})
+    changed = started.send("/series", {**PUBLISH, "folder": "admissions-2"}).text
+    assert "1 von 120 schon veröffentlichten Personen hat jetzt einen anderen sensiblen Wert." in changed
+    assert "das Formular „Personen löschen“" in changed
+    assert "1 Kennung zeigen, die nur für Sie bestimmt ist" in changed
+    erase = {"series": "admissions", "do": "erase", "sure": "yes"}
+    assert "Die Reihe kennt 1 von 1 Personen nicht." in started.send("/series", {**erase, "ids": "unknown"}).text
+    gone = started.send("/series", {**erase, "ids": rows[1].split(",")[0]}).text
+    assert "Aus „admissions“ insgesamt gelöschte Personen: 1;" in gone
+    english = started.send("/language", {"language": "en", "back": "series"}).text
+    assert "People erased from &#39;admissions&#39; in all: 1;" in english
+    assert "The key &#39;" in english
+
+
 @pytest.mark.parametrize("path", ["/", "/persons", "/columns", "/risk"])
 def test_other_screens_lead_back_to_an_open_ledger(started, path):
     back = '<a href="/series">Back to the series</a>'

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._messages import Suggestion
+from shoal._messages import Suggestion, Text
 from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, PeopleError, near_matches
 from shoal.pipeline.prepare import find_missing_rows
 from shoal.republication.ledger.advice import DROP, ERASE, LIST_IDS
@@ -37,7 +37,7 @@ __all__ = [
     "hash_spellings",
 ]
 
-NO_ROWS_HINT = (
+NO_ROWS_HINT = Text(
     "There is nothing to publish: leave this release out. No one is forgotten; people who return later are published "
     "with the same signature as before."
 )
@@ -230,16 +230,18 @@ def link(
 
     _check_columns(frame.columns, columns)
     if not frame.height:
-        raise NoRowsError(f"The table has no rows. {NO_ROWS_HINT}")
+        raise NoRowsError(Text("The table has no rows."), " ", NO_ROWS_HINT)
     ids = _read_identifiers(frame, columns.identifier)
     rows = np.arange(frame.height)
     absent = find_missing_rows(frame, columns.sensitive)
     dropped = int(absent.sum())
     if dropped and missing_sensitive == "error":
         raise DataError(
-            f"{dropped} row(s) have no sensitive value. Leave them out of this release with ",
-            Suggestion("missing_sensitive", "drop"),
-            ".",
+            Text(
+                "{count} row(s) have no sensitive value. Leave them out of this release with {choice}.",
+                count=dropped,
+                choice=Suggestion("missing_sensitive", "drop"),
+            )
         )
     rows = rows[~absent]
     pseudonyms = keys.pseudonymize(ids.gather(rows))
@@ -247,7 +249,7 @@ def link(
     order = np.lexsort((pseudonyms.ids[:, 1], pseudonyms.ids[:, 0]))
     rows, people = rows[order], pseudonyms.of(order)
     if not len(rows):
-        raise InfeasibleError("No row is left to publish: every row misses a sensitive value.")
+        raise InfeasibleError(Text("No row is left to publish: every row misses a sensitive value."))
     # Find the people, and normalize the spelling of new ids.
     known = memory.persons.find(people.ids)
     new = np.flatnonzero(known < 0)
@@ -330,16 +332,25 @@ def _read_identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
     missing = int((ids.is_null() | (ids.str.strip_chars() == "")).sum())
     if missing:
         raise DataError(
-            f"{missing} row(s) miss the identifier '{name}': later releases could not recognize the people. Give each "
-            "person one, or leave the rows out."
+            Text(
+                "{count} row(s) miss the identifier '{name}': later releases could not recognize the people. Give each "
+                "person one, or leave the rows out.",
+                count=missing,
+                name=name,
+            )
         )
     # A release has one row per person.
     repeated = ids.is_duplicated()
     if repeated.any():
         times, people = int(repeated.sum()), ids.filter(repeated).n_unique()
         raise DataError(
-            f"The identifier '{name}' is repeated: {times} rows belong to {people} person(s). A release has one row "
-            "per person: decide which one, or merge them."
+            Text(
+                "The identifier '{name}' is repeated: {times} rows belong to {people} person(s). A release has one row "
+                "per person: decide which one, or merge them.",
+                name=name,
+                times=times,
+                people=people,
+            )
         )
     return ids
 
@@ -375,9 +386,14 @@ def _check_not_erased(erased: NDArray[np.bool_], name_ids: _NameIds) -> None:
     count = int(erased.sum())
     if count:
         raise PeopleError(
-            f"{count} of {len(erased)} people {'was' if count == 1 else 'were'} erased from the series, and must not "
-            "return: they would get another set of values, and the releases together could betray them. Leave their "
-            "rows out of the table, and see that later tables do not have them either.",
+            Text("{count} of {all} people was erased from the series.", count=count, all=len(erased))
+            if count == 1
+            else Text("{count} of {all} people were erased from the series.", count=count, all=len(erased)),
+            Text(
+                " Those who were erased must not return: they would get another set of values, and the releases "
+                "together could betray them. Leave their rows out of the table, and see that later tables do not have "
+                "them either."
+            ),
             LIST_IDS,
             ids=name_ids(erased),
         )
@@ -395,12 +411,22 @@ def _check_spellings(
     respelled = new & np.isin(spellings, absent)
     if respelled.any():
         count = int(respelled.sum())
-        known_as = "is known under an id that is" if count == 1 else "are known under ids that are"
         raise PeopleError(
-            f"{count} of {int(new.sum())} new people {known_as} written in another way (blanks, leading zeros, upper "
-            "and lower case, Unicode forms, a decimal point, signs, dates). Taken for new ones, they would get another "
-            "set of values, and the releases together would betray them. Write the ids as in the earlier releases; in "
-            "pandas, read them as text (dtype=str). If they are other people, let their ids differ in more than that.",
+            Text(
+                "{count} of {all} new people is known under another spelling of the id", count=count, all=int(new.sum())
+            )
+            if count == 1
+            else Text(
+                "{count} of {all} new people are known under other spellings of the ids",
+                count=count,
+                all=int(new.sum()),
+            ),
+            Text(
+                " (blanks, leading zeros, upper and lower case, Unicode forms, a decimal point, signs, dates). Taken "
+                "for new ones, they would get another set of values, and the releases together would betray them. "
+                "Write the ids as in the earlier releases; in pandas, read them as text (dtype=str). If they are "
+                "other people, let their ids differ in more than that."
+            ),
             LIST_IDS,
             ids=name_ids(respelled),
         )
@@ -441,19 +467,24 @@ def _check_unchanged(changed: NDArray[np.bool_], old: int, name_ids: _NameIds) -
     count = int(changed.sum())
     if not count:
         return
-    hint = (
+    everyone = Text(
         " That is nearly everyone: is the column written in another way than before (codes and names, 1 and 1.0)?"
-        if count > 1 and 2 * count > old
-        else ""
     )
     raise PeopleError(
-        f"{count} of {old} people who were published before {'has' if count == 1 else 'have'} another sensitive value "
-        f"now.{hint} A series can publish no changed value: their signature would give the change away. If the first "
-        "value was right at its time, give them that value. If it was wrong, do not publish it again: leave them out "
-        "of this and all later releases, and erase them with ",
-        ERASE,
-        ". Who knows that they still belong to the table may then guess that a value was corrected; not which, unless "
-        "some values are corrected more often than others.",
+        Text("{count} of {all} people who were published before has another sensitive value now.", count=count, all=old)
+        if count == 1
+        else Text(
+            "{count} of {all} people who were published before have another sensitive value now.", count=count, all=old
+        ),
+        everyone if count > 1 and 2 * count > old else "",
+        Text(
+            " A series can publish no changed value: their signature would give the change away. If the first value "
+            "was right at its time, give them that value. If it was wrong, do not publish it again: leave them out of "
+            "this and all later releases, and erase them with {erase}. Who knows that they still belong to the table "
+            "may then guess that a value was corrected; not which, unless some values are corrected more often than "
+            "others.",
+            erase=ERASE,
+        ),
         LIST_IDS,
         ids=name_ids(changed),
     )

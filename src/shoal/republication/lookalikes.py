@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._messages import Phrase, phrase
+from shoal._messages import Part, Phrase, Text
 from shoal.findings import persons_of
 from shoal.republication.ledger.advice import TAKE_BACK
 from shoal.republication.linkage import find_absent_people
@@ -25,17 +25,21 @@ __all__ = ["describe_doubtful_ids"]
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Odd multiplier that spreads small codes over 64 bits."""
-_OTHER_IDS = (
+_OTHER_IDS = Text(
     "If they are the same people under other ids (coded anew, or written in another way), a release together with the "
-    "earlier ones may betray them: publish with the earlier ids"
+    "earlier ones may betray them: publish with the earlier ids."
 )
 """Advice that ends the warnings about other ids."""
 
 
-_SAME_TABLE = "If so, publish the right one"
-"""Advice that ends the warning about a repeated table."""
+_SAME_TABLE = Text(
+    "The table has the people and the values of the last release: is it the same file? If so, publish the right one."
+)
+"""Warning about a repeated table."""
 
-_AFTERWARDS = Phrase(", and take back a release that was made, before anybody outside sees it, with ", TAKE_BACK)
+_AFTERWARDS = Text(
+    " Take back a release that was made, before anybody outside sees it, with {take_back}.", take_back=TAKE_BACK
+)
 """Advice that follows if the release is made in spite of a warning."""
 
 
@@ -60,7 +64,7 @@ class Lookalikes:
 
 def describe_doubtful_ids(
     linked: LinkedTable, frame: pl.DataFrame, columns: SeriesColumns, *, made: bool
-) -> Iterator[str]:
+) -> Iterator[Part]:
     """Yield warnings about ids that may not be those of persons; they contain counts and names of columns, never cells.
 
     Parameters
@@ -74,13 +78,13 @@ def describe_doubtful_ids(
     made : bool
         Whether the release is made in spite of the warnings, so that it can be taken back.
     """
-    end = f"{phrase(_AFTERWARDS)}." if made else "."
+    end = _AFTERWARDS if made else ""
     yield from _describe_repeated_table(linked, end)
     yield from _describe_lookalikes(linked, end)
     yield from _describe_repeated_persons(frame[linked.rows], columns)
 
 
-def _describe_repeated_table(linked: LinkedTable, end: str) -> Iterator[str]:
+def _describe_repeated_table(linked: LinkedTable, end: Part) -> Iterator[Part]:
     """Yield a warning if the table is probably that of the last release."""
     records, known = linked.memory.persons.records, linked.known
     # The sensitive values of known people were compared before.
@@ -88,31 +92,41 @@ def _describe_repeated_table(linked: LinkedTable, end: str) -> Iterator[str]:
         return
     same = records["quasi_identifiers"][known] == linked.quasi_identifiers
     if same.all() and not records["gone"][known].any():
-        yield f"The table has the people and the values of the last release: is it the same file? {_SAME_TABLE}{end}"
+        yield Phrase(_SAME_TABLE, end)
 
 
-def _describe_lookalikes(linked: LinkedTable, end: str) -> Iterator[str]:
+def _describe_lookalikes(linked: LinkedTable, end: Part) -> Iterator[Part]:
     """Yield warnings about people who are probably not new."""
     found = find_lookalikes(linked)
+    new = f"{found.new:,}"
     # Two ids of this table in different spellings.
     if found.same_spelling:
-        yield (
-            f"{found.same_spelling:,} people of the table have ids that differ from another one's only in how they are "
-            "written (blanks, leading zeros, upper and lower case, Unicode forms). Each id is taken for a person of "
-            "its own: if two belong to one person, merge their rows, or the release may betray the person."
+        yield Text(
+            "{count} people of the table have ids that differ from another one's only in how they are written "
+            "(blanks, leading zeros, upper and lower case, Unicode forms). Each id is taken for a person of its own: "
+            "if two belong to one person, merge their rows, or the release may betray the person.",
+            count=f"{found.same_spelling:,}",
         )
     # A table without any known id was probably coded with new ids.
     if len(linked.memory.persons) and found.new == len(linked.known):
-        taken = f"Nobody of the release was in an earlier one: all {found.new:,} people are taken for new."
-        yield f"{taken} {_OTHER_IDS}{end}"
+        taken = Text("Nobody of the release was in an earlier one: all {count} people are taken for new.", count=new)
+        yield Phrase(taken, " ", _OTHER_IDS, end)
     # More matches with absent people than chance explains.
     if found.suspicious:
-        chance = f", more than the {found.by_chance:,.1f} that chance explains" if found.by_chance else ""
-        yield (
-            f"{found.alike:,} of {found.new:,} new people {'has' if found.alike == 1 else 'have'} the "
-            "quasi-identifiers of somebody who is known and absent from the table, and a sensitive value that fits"
-            f"{chance}. {_OTHER_IDS}{end}"
+        one = Text(
+            "1 of {all} new people has the quasi-identifiers of somebody who is known and absent from the table, and a "
+            "sensitive value that fits.",
+            all=new,
         )
+        several = Text(
+            "{alike} of {all} new people have the quasi-identifiers of somebody who is known and absent from the "
+            "table, and a sensitive value that fits.",
+            alike=f"{found.alike:,}",
+            all=new,
+        )
+        chance = Text(" Chance explains {number} of them.", number=f"{found.by_chance:,.1f}")
+        likeness = one if found.alike == 1 else several
+        yield Phrase(likeness, chance if found.by_chance else "", " ", _OTHER_IDS, end)
 
 
 def _describe_repeated_persons(frame: pl.DataFrame, columns: SeriesColumns) -> Iterator[str]:

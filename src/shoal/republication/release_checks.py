@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shoal._messages import Text
 from shoal.errors import LedgerError
 from shoal.republication.ledger import journal
 from shoal.republication.series_audit import find_unknown_releases, is_foreign
@@ -22,12 +23,16 @@ __all__ = ["check_latest", "check_stands", "describe_counts", "merge_files", "re
 def check_latest(series: RecordedSeries, memory: Memory) -> None:
     """Check that the last release can be taken back, and that an earlier memory has the tombstones of erased people."""
     if series.latest is None:
-        raise LedgerError(f"The series '{series.name}' has no release to take back.")
+        raise LedgerError(Text("The series '{name}' has no release to take back.", name=series.name))
     last = series.releases[-1]
     if last.state == "withdrawn":
         raise LedgerError(
-            f"Release {last.number} of the series '{series.name}' was taken back already, and the ledger remembers "
-            "how to take back one release only. Publish the next one."
+            Text(
+                "Release {number} of the series '{name}' was taken back already, and the ledger remembers how to take "
+                "back one release only. Publish the next one.",
+                number=last.number,
+                name=series.name,
+            )
         )
     if last.state == "lost":
         raise LedgerError(
@@ -36,9 +41,12 @@ def check_latest(series: RecordedSeries, memory: Memory) -> None:
         )
     if series.before(last.number) is None and len(memory.erased):
         raise LedgerError(
-            f"The series '{series.name}' has no earlier release, and people were erased from it "
-            f"({len(memory.erased)}): without this release the ledger would forget that they must not return. Start "
-            "another series."
+            Text(
+                "The series '{name}' has no earlier release, and people were erased from it ({count}): without this "
+                "release the ledger would forget that they must not return. Start another series.",
+                name=series.name,
+                count=len(memory.erased),
+            )
         )
 
 
@@ -66,16 +74,24 @@ def refuse_unknown_releases(series: RecordedSeries, target: Path) -> None:
     # A series of the same name from another ledger.
     if unknown and is_foreign(series, unknown[0]):
         raise LedgerError(
-            f"'{unknown[0]}' holds a release of another series named '{series.name}', of a ledger that this one does "
-            "not know: perhaps it was lost, and this one started in its place. Nothing was published. Restore that "
-            "ledger from a backup. If these are releases of other people, publish into another folder, or start a "
-            "series of another name."
+            Text(
+                "'{folder}' holds a release of another series named '{name}', of a ledger that this one does not know: "
+                "perhaps it was lost, and this one started in its place. Nothing was published. Restore that ledger "
+                "from a backup. If these are releases of other people, publish into another folder, or start a series "
+                "of another name.",
+                folder=unknown[0],
+                name=series.name,
+            )
         )
     if unknown:
         raise LedgerError(
-            f"'{unknown[0]}' holds a release of the series '{series.name}' that the ledger does not know: the ledger "
-            "was restored from an older backup, or the folder is of another ledger. Nothing was published. Restore a "
-            "newer backup, or take the folder away if it is not of this series."
+            Text(
+                "'{folder}' holds a release of the series '{name}' that the ledger does not know: the ledger was "
+                "restored from an older backup, or the folder is of another ledger. Nothing was published. Restore a "
+                "newer backup, or take the folder away if it is not of this series.",
+                folder=unknown[0],
+                name=series.name,
+            )
         )
 
 

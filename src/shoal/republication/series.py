@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from shoal._core.progress import Clock, Progress
 from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import Boolean, Constraint, Integer, OneOf, Optional, validate
+from shoal._messages import phrase
 from shoal._version import __version__
 from shoal.errors import LedgerError, NoRowsError, OutputError, WarnedError
 from shoal.io import check_free, staged_folder
@@ -182,7 +183,7 @@ class Series(Unpicklable):
             try:
                 opened = open_data(data, delimiter=delimiter, encoding=encoding)
             except NoRowsError as error:
-                raise NoRowsError(f"{error} {NO_ROWS_HINT}") from error
+                raise NoRowsError(*error.args, " ", NO_ROWS_HINT) from error
         store = self._store
         # From here to the end this process is the only publisher.
         with store.lock_for_publishing() as recovered:
@@ -211,7 +212,8 @@ class Series(Unpicklable):
                 parameters={"counterfeits": series.counterfeits, **options},
             )
             publication, release, pieces = self._make_release(linked, release, opened, clock, series)
-            publication = replace(publication, notes=(*recovered, *warnings, *publication.notes), warnings=warnings)
+            sentences = tuple(phrase(one) for one in warnings)
+            publication = replace(publication, notes=(*recovered, *sentences, *publication.notes), warnings=sentences)
             # In memory: note the intent, then record the release, each in a transaction of its own.
             if output is None:
                 with store.database.open_for_writing() as connection:

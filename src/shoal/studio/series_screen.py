@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import marked
+from shoal._core.language import language, marked
 from shoal._messages import Text
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
@@ -129,7 +129,7 @@ def _load_ledger(studio: Studio) -> Any:
     arguments = {
         "ledger": str(path),
         "key": studio.ledger_keys.get(studio.ledger),
-        "stamp": [stamp.st_mtime_ns, stamp.st_size],
+        "stamp": [stamp.st_mtime_ns, stamp.st_size, language()],
     }
     return studio.facts(
         "series", Text("Opening {name}", name=studio.ledger), jobs.list_series, arguments, back="/series"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal._messages import Phrase, Suggestion
+from shoal._messages import Suggestion, Text
 
 __all__ = [
     "ACCEPT",
@@ -31,10 +31,9 @@ ERASE = Suggestion("erase", python="Series.erase", command="'shoal republish era
 """Take people out of a series for good."""
 KEY = Suggestion("key", command="--key")
 """Name the file of the key."""
-LIST_IDS = Phrase(
-    " Their ids, for you alone: ",
-    Suggestion("ids", python="the 'ids' attribute of this error", command="shoal republish publish --refused FILE"),
-    ".",
+LIST_IDS = Text(
+    " Their ids, for you alone: {ids}.",
+    ids=Suggestion("ids", python="the 'ids' attribute of this error", command="shoal republish publish --refused FILE"),
 )
 """Find the ids of people who prevent a release, as the end of an error."""
 NEW_KEY = Suggestion("key_file", command="--new-key")

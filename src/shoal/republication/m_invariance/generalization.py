@@ -15,6 +15,7 @@ import numpy as np
 
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, OneOf, validate
+from shoal._messages import Text
 from shoal.errors import InfeasibleError, InternalError, ParameterError
 from shoal.republication.m_invariance.balancing import (
     find_largest_m,
@@ -157,10 +158,7 @@ def generalize(
     asked = {"m": m, "balancing": balancing, "min_real": min_real}
     validate("generalize", asked, {"m": Integer(low=2), "balancing": OneOf(BALANCINGS), "min_real": Integer(low=1)})
     if 0 < len(sensitive) < min_real:
-        raise InfeasibleError(
-            f"The release has {len(sensitive)} people, so that no quasi-identifiers can be shown of {min_real} real "
-            f"people. At least {min_real} people must be in it, or fewer be asked for."
-        )
+        raise _explain_too_few(len(sensitive), min_real)
     # Shuffle the rows, so that nothing depends on the order of the input.
     rows = rng.permutation(len(sensitive))
     rows = rows[np.argsort(sensitive[rows], kind="stable")]
@@ -222,24 +220,56 @@ def generalize(
 _NEW, _NO_SLOT = -1, -2
 
 
+def _explain_too_few(people: int, least: int) -> InfeasibleError:
+    """Create the error for a release that has fewer people than must share quasi-identifiers."""
+    return InfeasibleError(
+        Text(
+            "The release has too few people ({count}): no quasi-identifiers can be shown of {least} real people. At "
+            "least {least} people must be in it, or fewer be asked for.",
+            count=people,
+            least=least,
+        )
+    )
+
+
 def _explain_not_eligible(supply: Counts, m: int) -> InfeasibleError:
     """Create the error for new rows that are not m-eligible, with the ways out that `test_ways_out` found safe."""
     new, best = int(supply.sum()), find_largest_m(supply)
     # Too few new people, which discloses only their number.
     if new < m:
         return InfeasibleError(
-            f"The new rows are not {m}-eligible: there are {new}, and a release needs at least {m} new people, or "
-            "none. Leave all of them out until there are enough: their number alone decides that, so that their "
-            "absence shows nothing of their values."
+            Text(
+                "The new rows are not {m}-eligible: there are {new}, and a release needs at least {m} new people, or "
+                "none. Leave all of them out until there are enough: their number alone decides that, so that their "
+                "absence shows nothing of their values.",
+                m=m,
+                new=new,
+            )
         )
     # Too many new people share a value.
-    feasible = f"The largest m that would do is {best}." if best >= 2 else "No m of 2 or more would do."
-    series = "publish them in a new series of their own with that m, or " if best >= 2 else ""
+    shared = int(supply.max())
     return InfeasibleError(
-        f"The new rows are not {m}-eligible: {int(supply.max())} of {new} have the same sensitive value. {feasible} "
-        f"For these people, {series}leave all of them out, of this release and of all later ones. Do not let some or "
-        "all of them wait for a later release: whoever is absent now and there later is betrayed, up to certainty. "
-        "That none of them is in a release shows that too many share a value, and not which."
+        Text(
+            "The new rows are not {m}-eligible: {shared} of {new} have the same sensitive value.",
+            m=m,
+            shared=shared,
+            new=new,
+        ),
+        Text(
+            " The largest m that would do is {best}. For these people, publish them in a new series of their own with "
+            "that m, or leave all of them out, of this release and of all later ones.",
+            best=best,
+        )
+        if best >= 2
+        else Text(
+            " No m of 2 or more would do. For these people, leave all of them out, of this release and of all later "
+            "ones."
+        ),
+        Text(
+            " Do not let some or all of them wait for a later release: whoever is absent now and there later is "
+            "betrayed, up to certainty. That none of them is in a release shows that too many share a value, and not "
+            "which."
+        ),
     )
 
 

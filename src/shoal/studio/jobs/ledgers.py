@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from shoal._messages import Phrase, Text, set_audience
 from shoal.errors import UsageError
+from shoal.studio.audience import SCREENS
 
 if TYPE_CHECKING:
     from shoal._core.progress import Progress
@@ -16,15 +18,15 @@ MOST_IDS = 1_000
 """Most ids of people who prevent a release that a screen lists."""
 
 
-def list_series(*, ledger: str, key: str | None, stamp: Sequence[int], progress: Progress) -> dict[str, Any]:
+def list_series(*, ledger: str, key: str | None, stamp: Sequence[object], progress: Progress) -> dict[str, Any]:
     """List the series of a ledger with their releases.
 
-    `stamp` is unused here: it makes the key of the job differ if the file has changed.
+    `stamp` is unused here: it makes the key of the job differ if the file or the language has changed.
     """
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
-    with Ledger(ledger, key=key, wait=0) as opened:
+    with Ledger(ledger, key=key, wait=0) as opened, set_audience(SCREENS):
         found = []
         for name in opened.names:
             series = opened.series(name)
@@ -71,7 +73,7 @@ def start_series(
             sensitive=sensitive,
             direct_identifiers=direct_identifiers,
         )
-        return {"said": [f"The series '{name}' is started.", *series.notes], "problems": []}
+        return {"said": [Text("The series '{name}' is started.", name=name), *series.notes], "problems": []}
 
 
 def publish_next(
@@ -87,10 +89,8 @@ def publish_next(
     progress: Progress,
 ) -> dict[str, Any]:
     """Make, verify and write the next release of a series; list the ids of people who prevent it."""
-    from shoal._messages import set_audience, text_of
     from shoal.errors import PeopleError, WarnedError
     from shoal.republication import Ledger
-    from shoal.studio.audience import SCREENS
 
     how: Any = missing_sensitive
     if {"header_row", "replace_values"} & reading.keys():
@@ -108,13 +108,17 @@ def publish_next(
             )
         except WarnedError as error:
             # The publisher decides whether the warnings are accepted.
-            return {"said": [], "problems": [], "asked": [text_of([one], SCREENS) for one in error.warnings]}
+            return {"said": [], "problems": [], "asked": list(error.warnings)}
         except PeopleError as error:
-            return {"said": [], "problems": [error.render(SCREENS)], "ids": sorted(error.ids)[:MOST_IDS]}
+            return {"said": [], "problems": [Phrase(*error.args)], "ids": sorted(error.ids)[:MOST_IDS]}
         certificate = made.certificate.to_dict()
     others = [one for one in made.notes if one not in made.warnings]
     return {
-        "said": [f"Release {made.number} of '{series}' is written.", certificate["guarantee"]["text"], *others],
+        "said": [
+            Text("Release {number} of '{series}' is written.", number=made.number, series=series),
+            certificate["guarantee"]["text"],
+            *others,
+        ],
         "problems": list(made.warnings),
         "counts": dict(made.counts),
         "people": made.frame.height - certificate["cost"]["counterfeits"],
@@ -134,10 +138,10 @@ def verify_series(*, ledger: str, key: str | None, series: str, progress: Progre
     # Releases whose files were moved away cannot be checked, so the number of checked ones is reported.
     checked = sum(one.checked for one in found.releases)
     problems = list(found.problems)
-    messages = (
-        [] if problems else [f"Nothing is wrong: {checked} of {len(found.releases)} releases were looked at again."]
+    done = Text(
+        "Nothing is wrong: {checked} of {all} releases were looked at again.", checked=checked, all=len(found.releases)
     )
-    return {"said": messages, "problems": problems}
+    return {"said": [] if problems else [done], "problems": problems}
 
 
 def erase_people(
@@ -149,8 +153,12 @@ def erase_people(
     progress("ledger", 0, 1)
     with Ledger(ledger, key=key) as opened:
         erased = opened.series(series).erase(ids)
-    counted = f"Erased. People erased from '{series}' in all: {erased}; a table with one of them is refused."
-    return {"said": [counted, "Folders and backups keep what they had. Make a new backup."], "problems": []}
+    counted = Text(
+        "Erased. People erased from '{series}' in all: {erased}; a table with one of them is refused.",
+        series=series,
+        erased=erased,
+    )
+    return {"said": [counted, Text("Folders and backups keep what they had. Make a new backup.")], "problems": []}
 
 
 def take_back(*, ledger: str, key: str | None, series: str, progress: Progress) -> dict[str, Any]:
@@ -161,7 +169,8 @@ def take_back(*, ledger: str, key: str | None, series: str, progress: Progress) 
     progress("ledger", 0, 1)
     with Ledger(ledger, key=key) as opened:
         taken = opened.series(series).rollback(unpublished=True)
-    where = ""
+    messages = [Text("Release {number} of '{series}' was taken back.", number=taken.number, series=series)]
     if taken.folder:
-        where = f" Its folders are still there; remove them: {taken.folder} and {private_folder(taken.folder)}"
-    return {"said": [f"Release {taken.number} of '{series}' was taken back.{where}"], "problems": []}
+        folders = {"folder": taken.folder, "private": private_folder(taken.folder)}
+        messages.append(Text("Its folders are still there; remove them: {folder} and {private}", **folders))
+    return {"said": messages, "problems": []}
