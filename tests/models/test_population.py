@@ -102,18 +102,19 @@ def test_parts_are_judged_and_measured_as_the_whole_is():
         counted = [count_groups(part, ["q"], ["s"], populations)[0] for part in parts]
         sliced = [whole.select(part_of_group == part) for part in set(part_of_group)]
         order = np.concatenate([np.flatnonzero(part_of_group == part) for part in set(part_of_group)])
-        for pieces in (counted, sliced, [pickle.loads(pickle.dumps(one)) for one in sliced]):
-            joined = GroupCounts.concatenate(pieces)
-            for model in ASKED:
-                if isinstance(model, TableModel):
-                    answer = model.satisfied(ReleaseCounts.of(whole.sizes))
-                    judged[model].add(answer)
-                    assert model.satisfied(ReleaseCounts.of(joined.sizes)) == answer
-                    continue
-                answer = model.acceptable(whole)[order].tolist()
+        divided = [counted, sliced, [pickle.loads(pickle.dumps(one)) for one in sliced]]
+        rejoined = [GroupCounts.concatenate(pieces) for pieces in divided]
+        for model in ASKED:
+            if isinstance(model, TableModel):
+                answer = model.satisfied(ReleaseCounts.of(whole.sizes))
+                judged[model].add(answer)
+                assert all(model.satisfied(ReleaseCounts.of(joined.sizes)) == answer for joined in rejoined)
+                continue
+            answer = model.acceptable(whole)[order].tolist()
+            judged[model] |= set(answer)
+            for pieces, joined in zip(divided, rejoined, strict=True):
                 assert np.concatenate([model.acceptable(piece) for piece in pieces]).tolist() == answer
                 assert model.acceptable(joined).tolist() == answer
-                judged[model] |= set(answer)
         assert Achieved.merged([measure(part, ["q"], ["s"], ASKED, populations) for part in parts]) == measure(
             frame, ["q"], ["s"], ASKED
         )

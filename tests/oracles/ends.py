@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -14,6 +16,40 @@ __all__ = ["ends_fitting_one", "ends_of_few"]
 
 _INTERVAL = re.compile(r"\[([^,]+), ([^,]+)\]")
 _DAY = timedelta(days=1)
+
+
+class _Values:
+    """The known values of a column in ascending order, so that those of a cell are counted quickly."""
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self.ordered = sorted(values)
+
+    def count(self, value: Any) -> int:
+        return self.within(value, value)
+
+    def below(self, start: Any, stop: Any) -> int:
+        """Count start <= value < stop."""
+        return max(bisect_left(self.ordered, stop) - bisect_left(self.ordered, start), 0)
+
+    def above(self, start: Any, stop: Any) -> int:
+        """Count start < value <= stop."""
+        return max(bisect_right(self.ordered, stop) - bisect_right(self.ordered, start), 0)
+
+    def within(self, start: Any, stop: Any) -> int:
+        """Count start <= value <= stop."""
+        return max(bisect_right(self.ordered, stop) - bisect_left(self.ordered, start), 0)
+
+    @cached_property
+    def are_whole(self) -> bool:
+        return all(isinstance(one, Fraction) and one.denominator == 1 for one in self.ordered)
+
+    @cached_property
+    def mirrored(self) -> _Values:
+        return _Values(-one - int(self.are_whole) for one in self.ordered)
+
+    @cached_property
+    def widths(self) -> list[Fraction]:
+        return _widths(self.ordered)
 
 
 def ends_of_few(published: pl.DataFrame, original: pl.DataFrame, least: int) -> list[tuple[str, str]]:
@@ -40,12 +76,13 @@ def ends_of_few(published: pl.DataFrame, original: pl.DataFrame, least: int) -> 
     for place, name in enumerate(published.columns):
         column = original.get_column(name)
         places = [_place(value, column.dtype) for value in column]
-        known = [one for one in places if one is not None]
+        known: _Values | None = None
         for cells, rows in groups.items():
             cell, own = str(cells[place]), [places[row] for row in rows]
             interval = _INTERVAL.fullmatch(cell)
             if interval is not None and len(set(own)) > 1:
                 ends = [_place_of_text(text, column.dtype) for text in interval.groups()]
+                known = known or _Values(one for one in places if one is not None)
                 fits = _may_begin(ends[0], min(own), known, least) and _may_end(ends[1], max(own), known, least)
                 found += [(name, cell)] * (not fits)
             elif cell.startswith("{") and len(set(own)) > 1:
@@ -122,65 +159,61 @@ def _place_of_text(text: str, kind: pl.DataType) -> Any:
     return _place(text, kind)
 
 
-def _may_begin(end: Any, least_value: Any, places: list[Any], least: int) -> bool:
-    if places.count(end) >= least:
+def _may_begin(end: Any, least_value: Any, known: _Values, least: int) -> bool:
+    if known.count(end) >= least:
         return True
-    for start, after, next_after in _cells_from(end, places):
-        one_value = isinstance(start, Fraction) and after - start == 1 and all(at.denominator == 1 for at in places)
-        stop = next_after if start <= min(places) and not one_value else after
-        if start <= least_value < stop and sum(start <= one < stop for one in places) >= least:
+    for start, after, next_after in _cells_from(end, known):
+        one_value = isinstance(start, Fraction) and after - start == 1 and known.are_whole
+        stop = next_after if start <= known.ordered[0] and not one_value else after
+        if start <= least_value < stop and known.below(start, stop) >= least:
             return True
-    if isinstance(end, Fraction) and end < 0 and -end in _widths(places):
+    if isinstance(end, Fraction) and end < 0 and -end in known.widths:
         # Less than enough records on this side of zero: as far to the other side.
-        side = [one for one in places if (one < 0) == (least_value < 0)]
-        return len(side) < least and sum(bool(end <= one < -end) for one in places) >= least
+        negative = bisect_left(known.ordered, 0)
+        side = negative if least_value < 0 else len(known.ordered) - negative
+        return side < least and known.below(end, -end) >= least
     if isinstance(end, int):
-        return sum(bool(end <= one <= least_value) for one in places) >= least
+        return known.within(end, least_value) >= least
     return False
 
 
-def _may_end(end: Any, greatest_value: Any, places: list[Any], least: int) -> bool:
+def _may_end(end: Any, greatest_value: Any, known: _Values, least: int) -> bool:
     if isinstance(end, date) and not isinstance(end, datetime):
-        return _may_begin_backwards(end, greatest_value, places, least)
+        return _may_begin_backwards(end, greatest_value, known, least)
     if isinstance(end, int):
-        return _may_begin(-end, -greatest_value, [-one for one in places], least)
-    whole = int(all(one.denominator == 1 for one in places)) if isinstance(end, Fraction) else 0
+        return _may_begin(-end, -greatest_value, known.mirrored, least)
     if not isinstance(end, Fraction):
-        return _may_begin_backwards(end, greatest_value, places, least)
+        return _may_begin_backwards(end, greatest_value, known, least)
     # Mirrored, cells that end with their last whole number begin with it.
-    mirrored = [-one - whole for one in places]
-    return places.count(end) >= least or _may_begin(-end - whole, -greatest_value - whole, mirrored, least)
+    whole = int(known.are_whole)
+    return known.count(end) >= least or _may_begin(-end - whole, -greatest_value - whole, known.mirrored, least)
 
 
-def _may_begin_backwards(end: Any, greatest_value: Any, places: list[Any], least: int) -> bool:
+def _may_begin_backwards(end: Any, greatest_value: Any, known: _Values, least: int) -> bool:
     """Test if an interval of dates may end at a date: its cell ends with this day, or at this moment."""
-    if places.count(end) >= least:
+    if known.count(end) >= least:
         return True
     days = not isinstance(end, datetime)
     if days and end == date.max:
-        return len(places) >= least
+        return len(known.ordered) >= least
     bound = end + _DAY if days else end
-    for stop, before, before_that in _cells_before(bound, places):
-        start = before_that if end >= max(places) else before
-        inside = [start <= one < stop if days else start < one <= stop for one in places]
+    for stop, before, before_that in _periods(bound, -1):
+        start = before_that if end >= known.ordered[-1] else before
+        inside = known.below(start, stop) if days else known.above(start, stop)
         holds = start <= greatest_value < stop if days else start < greatest_value <= stop
-        if holds and sum(inside) >= least:
+        if holds and inside >= least:
             return True
     return False
 
 
-def _cells_from(end: Any, places: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
+def _cells_from(end: Any, known: _Values) -> Iterator[tuple[Any, Any, Any]]:
     """Yield the start of each cell that starts at an end, of the next cell, and of the cell after that."""
     if isinstance(end, Fraction):
-        for width in _widths(places):
+        for width in known.widths:
             if end % width == 0:
                 yield end, end + width, end + 2 * width
     elif isinstance(end, date):
         yield from ((start, *bounds) for start, *bounds in _periods(end, +1))
-
-
-def _cells_before(bound: Any, places: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
-    yield from _periods(bound, -1)
 
 
 def _periods(bound: Any, sign: int) -> Iterator[tuple[Any, Any, Any]]:

@@ -89,26 +89,31 @@ def test_streams_have_the_groups_of_tables_in_memory(many: Any) -> None:
 
 def test_chance_decides_which_rows_of_a_class_are_in_which_group(many: Any) -> None:
     # Three rows of one class, of which one must help the row of another: each of them does so about as often.
-    frame = pl.DataFrame({"age": [1] * 5 + [2], "area": ["x"] * 6, "disease": list("abcdef")})
+    # Ten areas are ten draws.
+    frame = pl.concat(
+        pl.DataFrame({"age": [1] * 5 + [2], "area": [area] * 6, "disease": list("abcdef")}) for area in "qrstuvwxyz"
+    )
     many.setattr("shoal.engines.memory._ROWS_PER_CELL", 0)
     seen: Counter[str] = Counter()
-    for seed in range(300):
+    for seed in range(30):
         found = release(frame, insensitive=(), k=2, seed=seed, algorithm=Helping())
         shown = found.data.filter(pl.col("age").cast(pl.String) != "1")
-        assert shown.height == 2
-        seen.update(set(shown["disease"]) - {"f"})
+        assert shown["area"].value_counts()["count"].to_list() == [2] * 10
+        seen.update(shown.filter(pl.col("disease") != "f")["disease"])
+    assert seen.total() == 300
     assert set(seen) == set("abcde")
     assert min(seen.values()) > 30  # 60 are expected; 30 is four standard deviations below
 
 
 class Helping(shoal.Mondrian):
-    """The last class takes the first row of the first."""
+    """Each class of the second half takes the first row of a class of the first half."""
 
     def group_rows(self, problem: Problem) -> Partition:
         assert not problem.table.sensitive
         classes = problem.table.classes
         groups = classes.of_rows.astype(np.int32)
-        groups[classes.order[0]] = classes.count - 1
+        half = classes.count // 2
+        groups[classes.first_rows[:half]] = np.arange(half, classes.count)
         return Partition.of(groups, super().group_rows(problem).guarantee)
 
 
