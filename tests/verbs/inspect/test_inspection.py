@@ -97,7 +97,7 @@ def test_counts_are_their_definitions(data: st.DataObject) -> None:
         ("zip", [f"021{row % 30:02}" for row in range(ROWS)], "category", "quasi_identifier", "prefix:4"),
         ("disease", [f"d{row % 7}" for row in range(ROWS)], "category", "sensitive", None),
         ("Hauptdiagnose", [f"d{row % 7}" for row in range(ROWS)], "category", "sensitive", None),
-        ("income", [30_000 + row * 37 % 47 for row in range(ROWS)], "number", "sensitive", None),
+        ("income", [30_000 + row * 37 % 47 for row in range(ROWS)], "number", "sensitive", "bins:5"),
         ("seen", GERMAN_DAYS, "date", "quasi_identifier", "date:year"),
         ("when", [dt.date(2020, 1 + row % 12, 1) for row in range(ROWS)], "date", "quasi_identifier", "date:month"),
         ("seen", [f"0{1 + row % 9}/0{1 + row % 8}/2020" for row in range(ROWS)], "date", "direct_identifier", None),
@@ -114,6 +114,34 @@ def test_kinds_roles_and_coarsenings(name: str, values: list[Any], kind: str, ro
     found = by_name(shoal.inspect(pl.DataFrame({name: values})))[name]
     assert (found.kind, found.role, found.coarsen) == (kind, role, coarsen)
     assert found.why
+
+
+@pytest.mark.parametrize(
+    ("salaries", "why", "coarsen"),
+    [
+        ([2_000 + 100 * (row % 12) for row in range(3_000)], "12 values, each of at least 250 records", None),
+        (
+            [*(2_000 + 10 * (row % 90) for row in range(2_900)), *(5_000 + 7 * row for row in range(100))],
+            "96.7% of the records have a value that at least 5 have",
+            None,
+        ),
+        (
+            [2_000 + 3 * (row * 7_919 % 1_511) for row in range(3_000)],
+            "only 0% of the records have a value that at least 5 have, so it is made coarser",
+            "bins:500",
+        ),
+    ],
+)
+def test_numbers_are_published_as_they_are_for_a_measured_reason_only(
+    salaries: list[int], why: str, coarsen: str | None, tmp_path: Path
+) -> None:
+    inspection = shoal.inspect(pl.DataFrame({"salary": salaries, "age": [row % 50 for row in range(3_000)]}))
+    found = by_name(inspection)["salary"]
+    assert (found.role, found.coarsen) == ("sensitive", coarsen)
+    assert why in found.why
+    # The first proposal of a spec file makes it coarser, too.
+    spec = inspection.to_toml()
+    assert ("coarsen.salary" in spec) == (coarsen is not None)
 
 
 def test_measured_numbers_are_for_nobody_to_know() -> None:

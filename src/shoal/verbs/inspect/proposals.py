@@ -30,6 +30,10 @@ _NEARLY_EVERYBODY = 0.9
 _MANY = 0.5
 _MEASURED = 50
 """Distinct numbers above which a column of unknown meaning is considered a measurement."""
+_SHARED = 5
+"""Records that must have a number for it to be common."""
+_COMMON = 0.9
+"""Share of the records with common numbers above which numbers are published as they are."""
 _MAX_SPOILED = 5
 """Distinct words, such as "n/a" and "unknown", in a column that is otherwise of numbers."""
 _UNKNOWN_NUMBERS = marked(
@@ -126,7 +130,7 @@ def _propose_role(
     # Then the name of the column decides, and at last the numbers and the uniqueness of its values.
     named = suggests_person_number(column.name) and suggests_numbering(column.name)
     if suggests_sensitive(column.name) and not named:
-        return Proposal(role=SENSITIVE, why=_("its name suggests something that people keep private"))
+        return _propose_sensitive(column, kind, _("its name suggests something that people keep private"))
     return _by_what_it_tells(column, kind, found)
 
 
@@ -152,8 +156,32 @@ def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleId
     measured = kind.numbers and column.distinct >= _MEASURED and column.uniqueness < _MANY
     if measured and kind.name == "number" and not suggests_known(column.name):
         why = _("numbers that look measured: a quasi-identifier if others may know them")
-        return Proposal(role=SENSITIVE, why=why)
+        return _propose_sensitive(column, kind, why)
     return Proposal(role=QUASI, why=f"{_(_KNOWN)}; {told}", coarsen=kind.coarsen)
+
+
+def _propose_sensitive(column: CountedColumn, kind: ColumnKind, why: str) -> Proposal:
+    """Propose that a column is sensitive; numbers are published as they are only if records share them."""
+    if not kind.numbers:
+        return Proposal(role=SENSITIVE, why=why)
+    # Measure how many records have the same number.
+    counts = column.counts[: column.distinct]
+    least, common = int(counts.min()), int(counts[counts >= _SHARED].sum()) / int(counts.sum())
+    if least >= _SHARED:
+        figure = _("{values} values, each of at least {least} records")
+        return Proposal(
+            role=SENSITIVE, why=f"{why}; {figure.format(values=number(column.distinct), least=number(least))}"
+        )
+    few = column.distinct < _MEASURED and kind.coarsen is None
+    if common >= _COMMON or few:
+        figure = _("{share} of the records have a value that at least {least} have")
+        return Proposal(role=SENSITIVE, why=f"{why}; {figure.format(share=percent(common), least=_SHARED)}")
+    # Numbers that single records have are made coarser, or may be known to an adversary.
+    figure = _("only {share} of the records have a value that at least {least} have, so it is made coarser")
+    role = QUASI if kind.coarsen is None else SENSITIVE
+    return Proposal(
+        role=role, why=f"{why}; {figure.format(share=percent(common), least=_SHARED)}", coarsen=kind.coarsen
+    )
 
 
 def _count_spoiled_numbers(column: CountedColumn) -> int:

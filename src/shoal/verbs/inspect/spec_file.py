@@ -92,7 +92,7 @@ def _lines(
         yield 'missing_person = "own"  # a record without a person is that of a person of its own; "error" refuses it'
     yield 'recoding = "generalization"  # intervals, sets and nodes of hierarchies; "suppression" publishes stars only'
     for column in columns:
-        if column.role == "quasi_identifier" and column.coarsen is not None:
+        if column.coarsen is not None:
             why = _COARSER[column.coarsen.partition(":")[0]]
             yield f"coarsen.{toml_key(column.name, listed=True)} = {quote_for_toml(column.coarsen)}  # {why}"
 
