@@ -88,7 +88,7 @@ def _listed() -> Iterator[str]:
         if "release" in warning.by:
             yield from (warning.title, warning.why)
     for attack in ATTACKS.values():
-        yield from (attack.title, attack.meaning)
+        yield from (attack.title, attack.meaning, attack.assumptions)
 
 
 def renew(folder: Path = _SOURCES / "locale") -> None:

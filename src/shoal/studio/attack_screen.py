@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.language import gettext, marked
 from shoal._messages import Text
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["attacks", "set_attack", "set_together"]
 
-_PLAIN = (
+_PLAIN = marked(
     "The attacks of the command line take dates as 2025-12-31, numbers as 3.14, names of columns in the first row and "
     "values as they are: write yours so for them. The program below reads them as you do here."
 )
@@ -69,7 +70,7 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         releases=_list_releases(studio),
         tables=[one.name for one in studio.paths.listed()],
         written=_find_written_release(studio),
-        note=_PLAIN if _has_other_formats(inspected) or plan.replaced or "header_row" in plan.reading else "",
+        note=gettext(_PLAIN) if _has_other_formats(inspected) or plan.replaced or "header_row" in plan.reading else "",
         equivalents=_build_equivalents(studio),
     )
 

@@ -195,24 +195,32 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
     "records": Explained(title=marked("Records"), meaning=marked("How many records of the table have the value.")),
     "success": Explained(
-        title="How often the attack is right",
-        meaning="The share of the records of the table about which it is right, with the range in which it would lie "
-        "for 95 of 100 tables like this one.",
+        title=marked("How often the attack is right"),
+        meaning=marked(
+            "The share of the records of the table about which it is right, with the range in which it would lie "
+            "for 95 of 100 tables like this one."
+        ),
     ),
     "baseline": Explained(
-        title="By guessing alone",
-        meaning="How often somebody would be right who has only the published list of values and knows nobody. What an "
-        "attack gets beyond that is what it learned.",
+        title=marked("By guessing alone"),
+        meaning=marked(
+            "How often somebody would be right who has only the published list of values and knows nobody. What an "
+            "attack gets beyond that is what it learned."
+        ),
     ),
     "control": Explained(
-        title="About records that are not in it",
-        meaning="How often the same attack is right about records that are not in the release. What it learns of them "
-        "is knowledge of the world, not a disclosure; only the difference comes from being in the table.",
+        title=marked("About records that are not in it"),
+        meaning=marked(
+            "How often the same attack is right about records that are not in the release. What it learns of them "
+            "is knowledge of the world, not a disclosure; only the difference comes from being in the table."
+        ),
     ),
     "identifier": Explained(
-        title="What names each person",
-        meaning="Somebody who attacks has a list of people with their names, and what others may know of them. Here it "
-        "is your own table: nobody can know more.",
+        title=marked("What names each person"),
+        meaning=marked(
+            "Somebody who attacks has a list of people with their names, and what others may know of them. Here it "
+            "is your own table: nobody can know more."
+        ),
     ),
     "ledger": Explained(
         title=marked("Ledger"),
