@@ -341,6 +341,7 @@ def near_matches(name: str, known: Iterable[str]) -> str | Text:
     if any(_DATA.match(other) for other in known):
         return "Names that there are look like data, and are not shown: is the line with the column names missing?"
     # Wide tables have more names than a message can list.
+    # Quoted, because names may have blanks.
     names = tuple(f"'{other}'" for other in known[:20])
     if len(known) > 20:
         return Text("Known are {names} and more.", names=names)

@@ -77,6 +77,7 @@ class Integer:
         return int(value) >= self.low and (self.high is None or int(value) <= self.high)
 
     def render(self, audience: Audience) -> str:
+        # Python has a name for the type, other audiences have words.
         if self.high is None:
             return Text(_AN_INT if audience.python else _A_WHOLE_NUMBER, low=self.low).render(audience)
         between = _AN_INT_FROM if audience.python else _A_WHOLE_NUMBER_FROM

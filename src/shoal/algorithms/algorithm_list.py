@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from shoal._core.facts import Fact
+from shoal._core.language import marked
 from shoal._core.validation import parameters_of
-from shoal._messages import Allowed, Phrase, Suggestion
+from shoal._messages import Allowed, Phrase, Suggestion, Text
 from shoal.algorithms.base import Algorithm
 from shoal.algorithms.cluster import Cluster
 from shoal.algorithms.column_sets import SetGeneralization, SetSuppression
@@ -267,9 +268,12 @@ def choose(
     why_not = unsupported(chosen, requirement, preferences)
     if why_not is not None:
         raise UnsupportedError(
-            f"The algorithm '{chosen.name}' cannot serve this request: ",
-            why_not,
-            f". {_list_alternatives(requirement, preferences)}",
+            Text(
+                "The algorithm '{chosen}' cannot serve this request: {why_not}. {others}",
+                chosen=chosen.name,
+                why_not=Phrase(why_not),
+                others=_list_alternatives(requirement, preferences),
+            ),
         )
     if resist is not None and not chosen.capabilities.resists_minimality:
         raise UnsupportedError(
@@ -315,7 +319,7 @@ def unsupported(
     if unserved is not None:
         return unserved
     if requirement.sampling is not None and not algorithm.capabilities.keeps_classes:
-        return "differential privacy needs groups that do not depend on the records"
+        return marked("differential privacy needs groups that do not depend on the records")
     # Models of the whole release need an algorithm that judges releases.
     if requirement.table_models and not algorithm.capabilities.judges_releases:
         return Phrase(
@@ -331,11 +335,11 @@ def _unserved_preference(preferences: Preferences, algorithm: Algorithm) -> str 
     if refused is not None:
         return refused
     if preferences.weights and not algorithm.capabilities.weights and preferences.copies is None:
-        return "its weights must be small multiples of one another, such as 1, 2 and 3"
+        return marked("its weights must be small multiples of one another, such as 1, 2 and 3")
     if preferences.limits and not algorithm.capabilities.serves_limits:
-        return "its groups cannot be kept within limits of levels"
+        return marked("its groups cannot be kept within limits of levels")
     if preferences.suppression_limit is not None and SUPPRESSION_LIMIT not in parameters_of(algorithm):
-        return "it has no limit of suppressed rows"
+        return marked("it has no limit of suppressed rows")
     return None
 
 

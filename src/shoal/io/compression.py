@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shoal._core.file_formats import COMPRESSED
+from shoal._messages import Text
 from shoal.errors import DataError
 
 __all__ = ["unpack"]
@@ -31,4 +32,6 @@ def unpack(content: bytes, name: str) -> bytes:
             return read
     except (OSError, EOFError, pa.ArrowInvalid):
         pass
-    raise DataError(f"'{name}' is not a {kind} file, or is cut off. Unpack it, or copy it again.")
+    raise DataError(
+        Text("'{name}' is not a {kind} file, or is cut off. Unpack it, or copy it again.", name=name, kind=kind)
+    )

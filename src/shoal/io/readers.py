@@ -211,7 +211,9 @@ def _parse_content(
 def _check_not_empty(table: OpenedTable, label: str) -> OpenedTable:
     """Return the table if it has rows and columns."""
     if table.frame.height == 0 or table.frame.width == 0:
-        raise DataError(f"{label} has no {'row' if table.frame.width else 'column'}.")
+        # Without columns there are no rows either, so columns come first.
+        no_rows = Text("{source} has no row.", source=label)
+        raise DataError(no_rows if table.frame.width else Text("{source} has no column.", source=label))
     return table
 
 
@@ -239,20 +241,28 @@ def _check_file(path: Path) -> None:
     with _name_file_in_errors(path):
         path.exists()  # raises for impossible paths
     if path.is_dir():
-        raise DataError(f"'{path}' is a folder. {_suggest_release_file(path)}")
+        raise DataError(Text("'{path}' is a folder. {hint}", path=path, hint=_suggest_release_file(path)))
     if not path.exists():
-        raise DataError(f"There is no file '{path}'. {_suggest_similar_names(path)}".rstrip())
+        raise DataError(Text("There is no file '{path}'. {hint}", path=path, hint=_suggest_similar_names(path)))
     if not path.is_file():
-        raise DataError(f"'{path}' is not a regular file. Copy its content to one first.")
+        raise DataError(Text("'{path}' is not a regular file. Copy its content to one first.", path=path))
     if not any(path.name.lower().endswith(endings) for endings in _ENDINGS.values()):
-        raise DataError(f"The kind of '{path.name}' is unknown. Known are files that end in {', '.join(LISTED)}.")
+        raise DataError(
+            Text(
+                "The kind of '{path}' is unknown. Known are files that end in {listed}.",
+                path=path.name,
+                listed=", ".join(LISTED),
+            )
+        )
 
 
-def _suggest_release_file(path: Path) -> str:
+def _suggest_release_file(path: Path) -> Text:
     """Suggest the table of a release folder in place of the folder."""
     # One of these is in every release folder.
     released = [path / f"release.{ending}" for ending in FORMATS]
-    return next((f"Did you mean '{file}'?" for file in released if file.exists()), "Name a file in it.")
+    # Any other folder may hold several tables.
+    found = next((file for file in released if file.exists()), None)
+    return Text("Name a file in it.") if found is None else Text("Did you mean '{first}'?", first=found)
 
 
 def _suggest_similar_names(path: Path) -> str | Text:
@@ -261,7 +271,7 @@ def _suggest_similar_names(path: Path) -> str | Text:
         # Only close names are suggested, because a folder may hold many files.
         names = [other.name for other in path.parent.iterdir() if other.is_file()]
     except OSError:
-        return f"There is no folder '{path.parent}' that can be read."
+        return Text("There is no folder '{path}' that can be read.", path=path.parent)
     return near_matches(path.name, names) if difflib.get_close_matches(path.name, names, n=1) else ""
 
 
@@ -272,7 +282,7 @@ def _name_file_in_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        raise DataError(f"'{path}' cannot be read: {reason}.") from error
+        raise DataError(Text("'{path}' cannot be read: {reason}.", path=path, reason=reason)) from error
 
 
 def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
@@ -301,7 +311,14 @@ def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
     else:
         return without_pandas_index(frame)
     ending = Path(name).suffix[1:] or "Parquet or Arrow"
-    raise DataError(f"'{name}' is not a {ending} file that can be read ({kind}). It may be damaged; write it again.")
+    raise DataError(
+        Text(
+            "'{name}' is not a {ending} file that can be read ({kind}). It may be damaged; write it again.",
+            name=name,
+            ending=ending,
+            kind=kind,
+        )
+    )
 
 
 def _read_orc(source: Path | IO[bytes]) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.optional import require
-from shoal._messages import Suggestion
+from shoal._messages import Suggestion, Text
 from shoal.errors import DataError, NoRowsError, ParameterError, near_matches
 from shoal.io.header import find_header_row
 
@@ -100,13 +100,18 @@ def read_workbook(
     filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series() if frame.width else pl.Series([])
     rows = filled.arg_true()
     if len(rows) == 0:
-        raise NoRowsError(f"The sheet '{name}' of {source} has a header but no rows.")
+        raise NoRowsError(Text("The sheet '{name}' of {source} has a header but no rows.", name=name, source=source))
     frame, filled = frame.head(rows[-1] + 1), filled.head(rows[-1] + 1)
     if not filled.all() and frame.width > 1:
         first = (~filled).arg_max() or 0
         raise DataError(
-            f"Row {first + 2 + (above or 0)} of the table in the sheet '{name}' of {source} is empty. Empty rows may "
-            "stand at the end only: remove it."
+            Text(
+                "Row {row} of the table in the sheet '{name}' of {source} is empty. Empty rows may "
+                "stand at the end only: remove it.",
+                row=first + 2 + (above or 0),
+                name=name,
+                source=source,
+            )
         )
     return frame, name
 
@@ -160,34 +165,68 @@ def _chosen(names: Sequence[str], sheet: str | None, source: str) -> str:
     listed = ", ".join(f"'{name}'" for name in names[:20])
     if sheet is not None:
         if sheet not in names:
-            raise ParameterError(f"{source} has no sheet '{sheet}'. {near_matches(sheet, names)}")
+            raise ParameterError(
+                Text(
+                    "{source} has no sheet '{sheet}'. {known}",
+                    source=source,
+                    sheet=sheet,
+                    known=near_matches(sheet, names),
+                )
+            )
         return sheet
     # With several sheets the first one may be a cover: do not guess.
     if len(names) == 1:
         return names[0]
-    raise ParameterError(f"{source} has {len(names)} sheets: {listed}. Name one with ", Suggestion("sheet"), ".")
+    raise ParameterError(
+        Text(
+            "{source} has {count} sheets: {listed}. Name one with {suggestion}.",
+            source=source,
+            count=len(names),
+            listed=listed,
+            suggestion=Suggestion("sheet"),
+        )
+    )
 
 
 def _check_header(top: pl.DataFrame, source: str, sheet: str, above: int) -> None:
     names = list(top.row(0)) if top.height else []
-    where = "the first row" if not above else f"row {above + 1}"
+    where = Text("row {row}", row=above + 1) if above else Text("the first row")
     if not names or all(name is None for name in names):
         raise DataError(
-            f"The sheet '{sheet}' of {source} has nothing in {where}. The names of its columns must stand there.",
+            Text(
+                "The sheet '{sheet}' of {source} has nothing in {where}. The names of its columns must stand there.",
+                sheet=sheet,
+                source=source,
+                where=where,
+            ),
             *_other_row(top, above),
         )
     # A column without a name could not be given a role.
     for place, name in enumerate(names, start=1):
         if name is None or not name.strip():
             raise DataError(
-                f"Column {place} of {len(names)} has no name in {where} of the sheet '{sheet}' of {source}. Give every "
-                "column a name.",
+                Text(
+                    "Column {place} of {count} has no name in {where} of the sheet '{sheet}' of {source}. Give every "
+                    "column a name.",
+                    place=place,
+                    count=len(names),
+                    where=where,
+                    sheet=sheet,
+                    source=source,
+                ),
                 *_other_row(top, above),
             )
     repeated = sorted({name for name in names if name is not None and list(names).count(name) > 1})
     if repeated:
         shown = ", ".join(f"'{name}'" for name in repeated[:5])
-        raise DataError(f"Column names are repeated in the sheet '{sheet}' of {source}: {shown}. Name each once.")
+        raise DataError(
+            Text(
+                "Column names are repeated in the sheet '{sheet}' of {source}: {shown}. Name each once.",
+                sheet=sheet,
+                source=source,
+                shown=shown,
+            )
+        )
 
 
 def _other_row(top: pl.DataFrame, above: int) -> Sequence[Part]:
@@ -195,7 +234,9 @@ def _other_row(top: pl.DataFrame, above: int) -> Sequence[Part]:
     found = find_header_row(top.rows())
     if found is None or found == 0:
         return ()
-    return (f" Row {above + found + 1} looks like the names of columns. Try ", _named(above + found), ".")
+    # Rows are numbered as spreadsheets do, from 1.
+    row, option = above + found + 1, _named(above + found)
+    return (Text(" Row {row} looks like the names of columns. Try {option}.", row=row, option=option),)
 
 
 def _named(above: int) -> Suggestion:
@@ -225,7 +266,13 @@ def _explaining(source: str) -> Iterator[None]:
         return
     except (fastexcel.FastExcelError, pl.exceptions.PolarsError) as error:
         kind = type(error).__name__
-    raise DataError(f"{source} cannot be read as a workbook ({kind}). Save it again, or export the sheet as CSV.")
+    raise DataError(
+        Text(
+            "{source} cannot be read as a workbook ({kind}). Save it again, or export the sheet as CSV.",
+            source=source,
+            kind=kind,
+        )
+    )
 
 
 def write_workbook(frame: pl.DataFrame, path: Path) -> None:

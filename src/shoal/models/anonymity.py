@@ -38,6 +38,7 @@ def _size_row(k: int, table: Population) -> LinearRow:
 
 
 def _largest_k(table: Population) -> Text:
+    # Singular and plural are texts of their own.
     rows = table.rows
     if rows == 1:
         return Text("the table has 1 row, so k can be at most 1")

@@ -249,6 +249,7 @@ class LDiversity(GroupModel):
             if largest == 0:
                 return Text("no l is feasible unless c is more than {c}", c=Fraction(table.height, table.rows))
             return Text("the largest feasible l at c = {c} is {l}", c=self.c, l=largest)
+        # The largest l of the other variants is a number that the whole table has.
         best: object
         if self.harmless:
             # A row with a harmless value counts once.

@@ -437,6 +437,7 @@ class Requirement:
     def _infeasible(self, model: GroupModel, refused: Sequence[int], tables: Sequence[Population]) -> InfeasibleError:
         """Create the error with the best feasible parameters for all sensitive attributes that violate a model."""
         if not model.needs_sensitive:
+            # The whole table is the best group.
             best_of_all = model.best_feasible(tables[0])
             return InfeasibleError(Text("No release can satisfy {model}: {best}.", model=model, best=best_of_all))
         # Attributes with the same best parameter share a clause.

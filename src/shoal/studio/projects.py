@@ -181,6 +181,7 @@ def _plain_text(text: Text) -> dict[str, Any]:
 def _text_in(found: Any) -> Any:
     """Parse the description of a change."""
     if isinstance(found, dict):
+        # Values may be texts themselves.
         form, values = found["form"], found["values"]
         text = Text(form, **{name: _text_in(one) for name, one in values.items()})
         # Projects may come from others: a form has plain fields only, each with a value.

@@ -345,6 +345,7 @@ def _describe_changes(before: Mapping[str, str], after: Mapping[str, str]) -> st
     )
     if not changed:
         return marked("Looked at the columns")
+    # A history lists a few changes and counts the rest.
     if len(changed) <= 3:
         return Text("{changes}", changes=changed)
     return Text("{changes} and {count} more", changes=changed[:3], count=len(changed) - 3)
