@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from json import loads
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from shoal.cli.asking import engine_ready, folder_of, request_in, saving_of, source_of
-from shoal.cli.command import RELEASE, takes
+from shoal.cli.command import RELEASE, option, takes
+from shoal.cli.console import lines_of, plain
+from shoal.errors import ParameterError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rich.console import RenderableType
+
     from shoal.cli.console import Terminal
+    from shoal.release.analysis import RowPairs
     from shoal.release.release import Release
     from shoal.request.request import Request
     from shoal.request.words import Words
@@ -21,8 +26,19 @@ if TYPE_CHECKING:
 __all__ = ["anonymize", "publish", "save"]
 
 
+Show = Annotated[
+    int | None,
+    option(
+        "--show",
+        metavar="N",
+        min=1,
+        help="Show N records at random as they were and as they are published: on this terminal only, in no file.",
+    ),
+]
+
+
 @takes(*RELEASE, "engine", "tables")
-def anonymize(terminal: Terminal, words: Words) -> None:
+def anonymize(terminal: Terminal, words: Words, *, show: Show = None) -> None:
     """Make a release of a table that satisfies a privacy requirement, with a certificate and a report.
 
     Example: shoal anonymize patients.csv --qi age,gender,zip --sensitive disease --id name -l 4 -k 10 -o out
@@ -51,10 +67,17 @@ def anonymize(terminal: Terminal, words: Words) -> None:
     Exit codes: 0 done; 1 the request is infeasible; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """  # noqa: D301 - the character keeps the lines of the example apart
     source, request = source_of(words), request_in(words)  # fails first if no columns are named
-    publish(terminal, source, folder_of(words), words, request)
+    if show is not None and terminal.json:
+        raise UsageError("Records are shown on the terminal only: leave out --json or --show.")
+    release = publish(terminal, source, folder_of(words), words, request)
+    if show is not None:
+        try:
+            terminal.say(*_describe_rows(release.side_by_side(show)))
+        except ParameterError as error:  # the table was read in batches; its release is in place
+            terminal.note(error.render(terminal.audience))
 
 
-def publish(terminal: Terminal, data: Any, folder: Path, words: Words, request: Request) -> None:
+def publish(terminal: Terminal, data: Any, folder: Path, words: Words, request: Request) -> Release:
     """Anonymize a table, save the release and print its summary.
 
     Parameters
@@ -69,6 +92,10 @@ def publish(terminal: Terminal, data: Any, folder: Path, words: Words, request: 
         The options of saving.
     request : Request
         The request.
+
+    Returns
+    -------
+    Release
 
     Raises
     ------
@@ -90,6 +117,18 @@ def publish(terminal: Terminal, data: Any, folder: Path, words: Words, request: 
         from shoal.cli.summary import summary_of
 
         terminal.say(*summary_of(facts, folder))
+    return release
+
+
+def _describe_rows(pairs: RowPairs) -> list[RenderableType]:
+    """Return a line for each record: its number, and each cell as it was and as it is published."""
+    lines = []
+    for at, number in enumerate(pairs.numbers):
+        cells = zip(pairs.after.columns, pairs.before.row(at), pairs.after.row(at), strict=True)
+        # Unchanged cells stand once; a missing cell is empty.
+        shown = [f"{name} {old or ''}" + ("" if old == new else f" -> {new or ''}") for name, old, new in cells]
+        lines.append((str(number + 1), "; ".join(shown)))
+    return [plain("Records as they were and as they are published, for you alone:"), lines_of(lines), ""]
 
 
 def save(terminal: Terminal, release: Release, folder: Path, words: Words) -> dict[str, Any]:

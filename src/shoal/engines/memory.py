@@ -50,6 +50,8 @@ class InMemory:
 
     opened: OpenedData
     """The table with all of its rows."""
+    raw: pl.DataFrame | None = None
+    """The table before lists, relative dates, text and sensitive values were converted; None if nothing was."""
     in_memory = True
     budget = MemoryBudget(1 << 62)
     """The in-memory engine has no limit."""
@@ -68,7 +70,12 @@ class InMemory:
             opened = opened.normalized(request.schema.quasi_identifiers + request.schema.sensitive)
         if request.attribute_coarsenings:
             opened = coarsen_attributes(opened, request)
-        return self if opened is self.opened else InMemory(opened=opened)
+        return self if opened is self.opened else InMemory(opened=opened, raw=self._original)
+
+    @property
+    def _original(self) -> pl.DataFrame:
+        """The rows of the table as they came in."""
+        return self.opened.raw_frame if self.raw is None else self.raw
 
     def of_cells(self, request: Request) -> Request:
         """Return the request unchanged: cells of this engine include all columns."""
@@ -168,9 +175,10 @@ class InMemory:
         if self._has_rows(whole.opened):
             joined = whole.opened.joined
             personal = () if joined is None else (PSEUDONYM, *(n for n in published.columns if n in joined.personal))
-            return MemoryRows(distinct=published, rows=cells, table_rows=whole.rows, personal=personal)
+            rows = {"rows": cells, "table_rows": whole.rows}
+            return MemoryRows(distinct=published, **rows, original=self._original, personal=personal)
         find_rows = partial(self.row_numbers, whole.opened, cells, counts)
-        return RunRows(distinct=published, counts=counts, cells=entries, find_rows=find_rows)
+        return RunRows(distinct=published, counts=counts, cells=entries, original=self._original, find_rows=find_rows)
 
     def place(self, release: Release, recoded: RecodedTable, schema: Schema, clock: Clock) -> Release:
         """Return the release unchanged, because it has all columns."""

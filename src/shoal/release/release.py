@@ -17,6 +17,7 @@ from shoal.release.analysis import (
     midpoints_of,
     plot_distributions,
     plot_risk,
+    select_row_pairs,
 )
 from shoal.release.report_facts import facts_for_publisher, facts_for_readers
 from shoal.release.verified_table import VerifiedTable
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from shoal.release.analysis import AnalystUtility, Utility
+    from shoal.release.analysis import AnalystUtility, RowPairs, Utility
     from shoal.release.certificate import Certificate
 
 __all__ = ["Release"]
@@ -188,6 +189,37 @@ class Release(VerifiedTable):
         column without recoded cells is unchanged.
         """
         return computable(self, midpoints_of)
+
+    def side_by_side(self, count: int = 10, *, seed: int = 0) -> RowPairs:
+        """Select some records at random, before and after; private, because they are records of the original table.
+
+        Parameters
+        ----------
+        count : int
+            The number of records; all of them if the release has fewer.
+        seed : int
+            The random seed of the selection.
+
+        Returns
+        -------
+        RowPairs
+            The numbers of the records in the input, from 0, and their cells `before` and `after` as frames of text.
+
+        Raises
+        ------
+        ParameterError
+            If the table was read in batches or by Spark.
+
+        Examples
+        --------
+        >>> import polars as pl, shoal
+        >>> people = pl.DataFrame({"age": [30, 31, 40, 41], "pay": [2, 3, 4, 5]})
+        >>> release = shoal.anonymize(people, quasi_identifiers=["age"], sensitive="pay", k=4, seed=1)
+        >>> pairs = release.side_by_side(4)
+        >>> sorted(pairs.before["age"]), pairs.after["age"].to_list()
+        (['30', '31', '40', '41'], ['*', '*', '*', '*'])
+        """
+        return select_row_pairs(self, count, seed=seed)
 
     def plot(self, columns: Sequence[str] | None = None) -> Figure:
         """Plot the distribution of each quasi-identifier in the original and in the published table.

@@ -136,6 +136,10 @@ class RowStore(Protocol):
         """Private: the row number in the input of each row of the table that losses are measured against."""
 
     @property
+    def original(self) -> pl.DataFrame | None:
+        """Private: the input, before text becomes dates or numbers; None if it may be larger than memory."""
+
+    @property
     def types(self) -> Mapping[str, Any]:
         """The columns of the published table with their Polars types."""
 
@@ -198,6 +202,7 @@ class MemoryRows(Unpicklable):
     """The published rows; recoded columns are categories."""
     rows: NDArray[np.int32]
     table_rows: NDArray[np.int32]
+    original: pl.DataFrame
     personal: tuple[str, ...] = ()
     """The columns of the table of persons, the pseudonym first, if it is written as a table of its own."""
     counts: None = None

@@ -47,6 +47,7 @@ class RunRows(Unpicklable):
     """How many rows each run has."""
     cells: NDArray[np.integer]
     """The row of the table that losses are measured against which each run is of."""
+    original: pl.DataFrame
     find_rows: Callable[[], NDArray[np.int32]]
     """Finds the row number in the input of each published row; it is called once."""
 

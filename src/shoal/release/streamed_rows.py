@@ -59,6 +59,7 @@ class StreamedRows(Unpicklable):
     """Number of published copies of each row of `distinct`."""
     rows: NDArray[np.int32]
     table_rows: NDArray[np.int32]
+    original: ClassVar[None] = None
     attached: AttachedColumns | None = None
     """Insensitive columns; None if there are none."""
 

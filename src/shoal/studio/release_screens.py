@@ -153,9 +153,6 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         return Waiting(path="/publish")
     if done.error is not None:
         return Waiting(path="/publish?ended=failed")
-    rows = _read_rows(studio, done.facts["sample"], made.plan)
-    if isinstance(rows, Waiting):
-        return rows
     from shoal.report import achieved_for, model_title, promise
     from shoal.report.linked_promises import describe_counted
     from shoal.report.person_risk import risk_figures
@@ -169,7 +166,7 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="publish",
         made=made,
         facts=done.facts,
-        rows=rows,
+        rows=_select_rows(studio, done.facts["sample"]),
         concerns=_rank_concerns(done.facts, made.plan, risk),
         protects_records=_protects_records(done.facts, made.plan),
         counted=describe_counted(certificate["requested"], alone=made.plan.unnamed_are_persons),
@@ -186,22 +183,12 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     )
 
 
-def _read_rows(studio: Studio, sample: Mapping[str, Any] | None, plan: Plan) -> Any:
-    """Read the original records of some published ones, if the user chose to see them; None if there are none."""
-    if not studio.rows_shown or sample is None:
-        return None
+def _select_rows(studio: Studio, sample: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Select as many records before and after as the user chose to see; None if there are none."""
     count = studio.rows_shown
-    arguments = {
-        "source": plan.source,
-        **plan.second_table,
-        "reading": plan.read_arguments,
-        "numbers": sample["numbers"][:count],
-        "columns": sample["columns"],
-    }
-    before = studio.facts("publish", Text("Reading some records"), jobs.original_rows, arguments, back="/release")
-    if isinstance(before, Waiting):
-        return before
-    return {**sample, "numbers": sample["numbers"][:count], "after": sample["after"][:count], "before": before}
+    if not count or sample is None:
+        return None
+    return {**sample, **{name: sample[name][:count] for name in ("numbers", "before", "after")}}
 
 
 def show_release_rows(studio: Studio, form: Mapping[str, str]) -> str:

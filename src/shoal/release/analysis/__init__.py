@@ -4,10 +4,12 @@ from shoal.release.analysis.analyst_utility import AnalystUtility, measure_analy
 from shoal.release.analysis.cell_bounds import bounds_of, midpoints_of
 from shoal.release.analysis.charts import plot_distributions, plot_risk
 from shoal.release.analysis.prediction_utility import Utility
+from shoal.release.analysis.side_by_side import RowPairs, select_row_pairs
 from shoal.release.analysis.views import computable, measure_utility
 
 __all__ = [
     "AnalystUtility",
+    "RowPairs",
     "Utility",
     "bounds_of",
     "computable",
@@ -16,4 +18,5 @@ __all__ = [
     "midpoints_of",
     "plot_distributions",
     "plot_risk",
+    "select_row_pairs",
 ]

@@ -3,7 +3,7 @@
 from shoal.studio.jobs.attacks import attack, intersect
 from shoal.studio.jobs.ledgers import erase_people, list_series, publish_next, start_series, take_back, verify_series
 from shoal.studio.jobs.reviews import attack_published, recount
-from shoal.studio.jobs.rows import MOST_ROWS, coarse_rows, original_rows
+from shoal.studio.jobs.rows import MOST_ROWS, coarse_rows
 from shoal.studio.jobs.tables import (
     check_goal,
     compare,
@@ -35,7 +35,6 @@ __all__ = [
     "largest_diversity",
     "list_series",
     "measure_risk",
-    "original_rows",
     "preview",
     "publish",
     "publish_next",

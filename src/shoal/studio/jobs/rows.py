@@ -5,17 +5,18 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from shoal.studio.jobs.parsing import coarsen_other_columns, coarsen_parsed, open_table, read_parsed
+from shoal.errors import ParameterError
+from shoal.studio.jobs.parsing import coarsen_other_columns, coarsen_parsed, read_parsed
 from shoal.studio.requests import arguments_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import polars as pl
 
     from shoal._core.progress import Progress
 
-__all__ = ["MOST_ROWS", "coarse_rows", "original_rows", "sample_release"]
+__all__ = ["MOST_ROWS", "coarse_rows", "sample_release"]
 
 MOST_ROWS = 100
 """Largest number of records that are shown."""
@@ -38,36 +39,18 @@ def coarse_rows(*, content: Mapping[str, Any], count: int, progress: Progress) -
     return {"numbers": places, "columns": before.columns, "before": _texts(before), "after": _texts(after)}
 
 
-def original_rows(
-    *,
-    source: str,
-    reading: Mapping[str, Any],
-    numbers: Sequence[int],
-    columns: Sequence[str],
-    progress: Progress,
-    rows: str | None = None,
-    key: Sequence[str] = (),
-) -> list[list[str | None]]:
-    """Return the cells of some records of the original table; columns that it lacks are empty."""
-    # The cells are those of the file, with replaced values, before dates and numbers are parsed.
-    progress("read", 0, 1)
-    frame = open_table({"data": source, "rows": rows, "key": key, **reading, "decimal": None}).frame
-    places = [name for name in columns if name in frame.columns]
-    some = _texts(frame[list(numbers)].select(places))
-    return [[row[places.index(name)] if name in places else None for name in columns] for row in some]
-
-
 def sample_release(release: Any) -> dict[str, Any] | None:
-    """Select published records at random, with their numbers in the original table; None if it has no numbers."""
-    # Engines that read in pieces know distinct rows only.
-    published, numbers = release.published, getattr(release.store, "rows", None)
-    if numbers is None or len(numbers) != published.height:
+    """Select published records at random, before and after; None if the original table is not in memory."""
+    try:
+        pairs = release.side_by_side(MOST_ROWS)
+    except ParameterError:  # the table was read in pieces
         return None
-    places = _sample(published.height, MOST_ROWS)
+    columns = pairs.after.columns
     return {
-        "numbers": [int(numbers[place]) for place in places],
-        "columns": published.columns,
-        "after": _texts(published[places]),
+        "numbers": list(pairs.numbers),
+        "columns": columns,
+        "before": pairs.before.rows(),
+        "after": pairs.after.rows(),
     }
 
 
