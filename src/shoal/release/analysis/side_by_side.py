@@ -1,4 +1,4 @@
-"""Some records of a release beside those of the original table, for the publisher's eyes only."""
+"""Some records of a release next to those of the original table, for the publisher only."""
 
 from __future__ import annotations
 
