@@ -149,6 +149,45 @@ def test_only_what_may_be_read_is_reviewed(browser, published, tmp_path):
     assert "Choose what you decide" in browser.send("/review/decision", {"reviewed_by": "A"}).text
 
 
+def test_each_sensitive_column_persons_and_columns_that_were_left_out_are_shown(browser, home):
+    lines = ["visit,who,age,zip,disease,ward"]
+    for row in range(160):
+        of = row // 4
+        ward = ("north", "south", "west")[row % 3]
+        lines.append(f"{row},P{of:03},{20 + of % 10},{10001 + of % 2},d{row * 7 % 11 % 4},{ward}")
+    (home / "visits.csv").write_text("\n".join(lines) + "\n")
+    quasi = {"quasi_identifiers": ["age", "zip"], "sensitive": ["disease", "ward"]}
+    shoal.anonymize(home / "visits.csv", **quasi, direct_identifiers=["visit"], person="who", k=3).save(home / "theirs")
+    browser.enter()
+    browser.send("/review", {"source": "theirs"})
+    page = browser.send("/review/attack", {"original": "visits.csv", "person": "who"}).text
+    assert "Not published of the original: visit and who." in page
+    assert "It could not run" not in page
+    alike = page.split("<h3>Homogeneity</h3>")[1].split("<h3>")[0]
+    assert "Of 40 persons in the release" in alike
+    for column in ("disease", "ward", "together: disease and ward"):
+        assert f"<bdi>{column}</bdi>" in alike, column
+    browser.send("/review/decision", {"decision": "approved"})
+    document = browser.client.get("/review/document").text
+    assert re.search(r"<dt>Columns not published</dt><dd>visit and who</dd>", document)
+    assert "--population visits.csv --id who --person who" in page
+    browser.studio.review = None
+    again = browser.send("/review", {"source": "theirs"}).text
+    assert re.search(r'name="person"[^>]*value="who"', again)
+
+
+def test_certainty_and_lost_use_do_not_look_calm(browser, home):
+    rows = ["age,zip,disease", *(f"{age},{'*' if age % 4 else 10001},d{age % 3}" for age in range(20, 60))]
+    (home / "bad.csv").write_text("\n".join(rows) + "\n")
+    browser.enter()
+    page = browser.send("/review", {"source": "bad.csv"}).text
+    of = page.split('name="of" value="')[1].split('"')[0]
+    page = browser.send("/review/columns", {"of": of, "role-0": "known", "role-1": "known"}).text
+    assert '<p class="wrong">Somebody who knows all quasi-identifiers' in page
+    assert '<span class="high">! 100%</span>' in page
+    assert "<bdi>zip</bdi>: 75% of the cells are stars, so the column is hardly of use." in page
+
+
 def test_a_review_is_saved_and_opened_again_with_all_fields(browser, published):
     home = published.parent
     browser.send("/review", {"source": "theirs"})

@@ -21,7 +21,16 @@ from shoal.report.facts import (
 )
 from shoal.report.inspection_page import render_inspection
 from shoal.report.judgements import render_attack, render_audit
-from shoal.report.page import render, render_public, render_publication, render_risk, risk_rows, size_rows, write_report
+from shoal.report.page import (
+    list_column_rates,
+    render,
+    render_public,
+    render_publication,
+    render_risk,
+    risk_rows,
+    size_rows,
+    write_report,
+)
 from shoal.report.review import collect_review
 from shoal.report.sentences import achieved_for, model_title, promise, reservations
 from shoal.report.trade_off_page import render_trade_off
@@ -46,6 +55,7 @@ __all__ = [
     "facts_in",
     "find_unchanged_groups",
     "gap_sentence",
+    "list_column_rates",
     "model_title",
     "promise",
     "public_facts",

@@ -30,6 +30,7 @@ def render_audit(
     about: About | None = None,
     attacks: Sequence[Mapping[str, Any]] = (),
     failed: Sequence[tuple[str, str]] = (),
+    removed: Sequence[str] = (),
 ) -> str:
     """Render the audit of a table as one HTML page, with numbers and sizes of failing groups, but no cell.
 
@@ -45,9 +46,13 @@ def render_audit(
         Results of attacks on the table, as `AttackResult.to_dict()`.
     failed : sequence of (str, str)
         The names of attacks that could not run, with their reasons.
+    removed : sequence of str
+        The columns of the original that are not published, if they are known.
     """
     with use_language((about or About()).language):
-        return _render_audit(facts, title=title, about=about or About(), attacks=attacks, failed=failed)
+        return _render_audit(
+            facts, title=title, about=about or About(), attacks=attacks, failed=failed, removed=removed
+        )
 
 
 def _render_audit(
@@ -57,6 +62,7 @@ def _render_audit(
     about: About,
     attacks: Sequence[Mapping[str, Any]],
     failed: Sequence[tuple[str, str]],
+    removed: Sequence[str],
 ) -> str:
     from shoal.attacks import ATTACKS
 
@@ -66,6 +72,7 @@ def _render_audit(
         title=about.title or title,
         subject=title,
         facts=facts,
+        removed=removed,
         about=about.dated() if about.decision else about,
         attacks=[collect_attack(one) for one in attacks],
         failed=[(_(ATTACKS[name].title), reason) for name, reason in failed],

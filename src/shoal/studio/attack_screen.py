@@ -46,7 +46,7 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         return done
     found, together = done
     from shoal.attacks import ATTACKS
-    from shoal.report import describe_attack
+    from shoal.report import describe_attack, list_column_rates
 
     linked = bool(plan.person) and plan.treatment == LINKED
     options = {"linked": linked, "sensitive": bool(plan.names_of("sensitive"))}
@@ -60,6 +60,7 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         together=together,
         known=ATTACKS,
         describe=describe_attack,
+        column_rates=list_column_rates,
         named=named,
         of=hash_names(named),
         runs=choose_attacks(ATTACKS_OF_PLAN, **options),

@@ -318,15 +318,24 @@ def of_reviewing(review: Review, counted: Mapping[str, Any], tested: Mapping[str
     named = review.quasi_identifiers is not None
     columns = {"quasi_identifiers": quasi, **({"sensitive": sensitive} if sensitive else {})} if named else {}
     roles = [(flag(f"columns.{name}"), listed_names(names)) for name, names in columns.items()]
-    # The attacks that ran, except linking, which needs an identifier at the command line.
-    people = [(flag("attack.targets"), review.original or "")]
-    aimed = (people, ", targets=people") if tested and tested["aimed"] else ([], "")
+    # The attacks that ran; linking needs an identifier at the command line.
+    whose = [(flag("columns.person"), listed_names([review.person]))] if review.person else []
+    of_persons = f", person={review.person!r}" if review.person else ""
+    people = [(flag("attack.targets"), review.original or ""), *whose]
+    aimed = (people, f", targets=people{of_persons}") if tested and tested["aimed"] else ([], "")
     calls: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         "refinement": ("refinement_attack", [], ""),
-        "singling-out": ("singling_out_attack", people, ", people"),
+        "singling-out": ("singling_out_attack", people, f", people{of_persons}"),
         "homogeneity": ("homogeneity_attack", *aimed),
         "background": ("background_knowledge_attack", *aimed),
     }
+    if review.person:
+        population = [(flag("attack.population"), review.original or ""), (flag("attack.identifier"), review.person)]
+        calls["linking"] = (
+            "linking_attack",
+            [*population, *whose],
+            f", people, identifier={review.person!r}{of_persons}",
+        )
     ran = [one["name"] for one in tested["attacks"]] if tested else []
     attacks = [(name, *calls[name]) for name in ran if name in calls]
     # The command line: each attack writes a folder, from which the audit takes its result.

@@ -47,7 +47,7 @@ def save_review(paths: AllowedPaths, own: Review, figures: Mapping[str, str]) ->
     columns = {name: [*given] for name, given in own.roles.items() if given is not None}
     kept = {"version": _VERSION, "release": own.shown, **figures}
     if own.original is not None:
-        kept["original"] = own.original
+        kept |= {"original": own.original, "person": own.person}
     # The decision is the section of the words of a report, so that the command line reads it, too.
     content = {"columns": columns, "report": dict(own.words), "studio": kept}
     text = "\n".join([_HEAD, *toml_lines({name: one for name, one in content.items() if one})]) + "\n"
@@ -102,13 +102,14 @@ def _parse(path: Path) -> Review:
             raise UsageError(_DAMAGED)
         words = msgspec.convert(content.get("report", {}), dict[str, str])
         About(**words)  # type: ignore[arg-type]
-        texts = {name: msgspec.convert(kept.get(name, ""), str) for name in ("release", "figures")}
+        texts = {name: msgspec.convert(kept.get(name, ""), str) for name in ("release", "figures", "person")}
         return Review(
             source="",
             shown=texts["release"],
             quasi_identifiers=msgspec.convert(roles.get("quasi_identifiers"), tuple[str, ...] | None),
             sensitive=msgspec.convert(roles.get("sensitive"), tuple[str, ...] | None),
             original=msgspec.convert(kept.get("original"), str | None),
+            person=texts["person"],
             words=words,
             file=path.name,
             figures=texts["figures"],

@@ -40,7 +40,7 @@ def review(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     changed = facts is not None and _save(studio, counted, tested)
     own = studio.review
     from shoal.attacks import ATTACKS
-    from shoal.report import DECISIONS, collect_review, describe_attack, describe_audit
+    from shoal.report import DECISIONS, collect_review, describe_attack, describe_audit, list_column_rates
 
     return page(
         "review.html.j2",
@@ -57,6 +57,7 @@ def review(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         left_out=_explain_left_out(own, counted),
         known=ATTACKS,
         describe=describe_attack,
+        column_rates=list_column_rates,
         decisions=DECISIONS,
         of=hash_names([] if counted is None else counted["columns"]),
         releases=[one.name for one in studio.paths.releases()],
@@ -92,6 +93,7 @@ def _collect_facts(studio: Studio) -> Any:
         "rows": counted[0]["audit"]["rows"],
         "linked": _is_linked(counted[0]),
         "original": str(studio.paths.table(own.original)) if own.original else "",
+        "person": own.person,
     }
     tested = studio.facts(
         "review", Text("Attacking {name}", name=own.shown), jobs.attack_published, arguments, back="/review"
@@ -162,7 +164,7 @@ def attack_review(studio: Studio, form: Mapping[str, str]) -> str:
     original = form.get("original", "").strip()
     if original:
         studio.paths.table(original)
-    studio.review = replace(own, original=original)
+    studio.review = replace(own, original=original, person=form.get("person", "").strip() if original else "")
     return "/review"
 
 
@@ -209,5 +211,6 @@ def document_of(studio: Studio) -> str | None:
         title=f"Review of {name}",
         about=About(**words),
         attacks=_list_results(tested),
+        removed=tested["removed"] if tested else (),
         failed=[(one["name"], one["error"]) for one in (tested["attacks"] if tested else ()) if one["error"]],
     )

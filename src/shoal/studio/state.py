@@ -86,6 +86,8 @@ class Review:
     """Sensitive columns, as the reviewer chose; None for those of the certificate."""
     original: str | None = None
     """The table that it was made from, as typed; empty if it is not at hand, None until attacks are requested."""
+    person: str = ""
+    """The column of that table that identifies persons with several records; empty if each record is a person."""
     words: Mapping[str, str] = field(default_factory=dict)
     """The decision and the other words of the document, by parameter of `shoal.About`."""
     file: str = ""

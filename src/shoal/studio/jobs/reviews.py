@@ -10,8 +10,12 @@ from shoal.studio.jobs.attacks import name_people, run_attack
 
 if TYPE_CHECKING:
     from shoal._core.progress import Progress
+    from shoal.verification.published_folder import ReadRelease
 
 __all__ = ["attack_published", "recount"]
+
+_MOSTLY = 0.5
+"""Share of stars above which a column is called hardly of use."""
 
 
 def recount(
@@ -54,6 +58,7 @@ def recount(
         "audit": None,
         "different": [],
         "proposed": {},
+        "starred": [(name, share) for name, share in _measure_stars(release).items() if share > _MOSTLY],
     }
     if not known:
         # Roles are proposed as for a table that is opened; what names a person may be known, too.
@@ -72,6 +77,16 @@ def recount(
     return {**found, "audit": {**facts, "warnings": warnings}, "different": different}
 
 
+def _measure_stars(release: ReadRelease) -> dict[str, float]:
+    """Measure the share of each column's cells that are stars."""
+    import polars as pl
+
+    # Only text can be a star; an empty table has no shares.
+    texts = [name for name, kind in release.frame.schema.items() if kind == pl.String]
+    rows = max(release.frame.height, 1)
+    return {name: int((release.frame.get_column(name) == release.star).sum()) / rows for name in texts}
+
+
 def attack_published(
     *,
     source: str,
@@ -81,6 +96,7 @@ def attack_published(
     rows: int,
     linked: bool,
     original: str,
+    person: str,
     progress: Progress,
 ) -> dict[str, Any]:
     """Attack a published table: each sensitive column alone, and their combination.
@@ -99,6 +115,8 @@ def attack_published(
         Whether the records of a person are linked.
     original : str
         The table that it was made from; empty if the reviewer does not have it.
+    person : str
+        The column of that table that identifies persons with several records; empty if each record is a person.
     progress : callable
         Called with (step, done, total).
     """
@@ -110,19 +128,24 @@ def attack_published(
         singling_out_attack,
     )
     from shoal.io import read
+    from shoal.verification.published_folder import read_published
 
     known: Any = {"quasi_identifiers": list(quasi_identifiers), "progress": progress}
     people = read(original) if original else None
     # Records of the original that were left out are not targets: they would count as published.
     aimed = people is not None and not linked and people.height == rows
-    on_values: Any = {**known, "sensitive": list(sensitive), "targets": people if aimed else None}
-    named, identifier = (people, "") if people is None else name_people(people, "")
+    whose: Any = {"person": [person]} if person else {}
+    on_values: Any = {**known, "sensitive": list(sensitive), **({"targets": people, **whose} if aimed else {})}
+    named, identifier = (people, "") if people is None else name_people(people, person)
     attacks: Mapping[str, Callable[[], Any]] = {
         "refinement": lambda: refinement_attack(source, **known),
-        "linking": lambda: linking_attack(source, named, identifier=identifier, **known),
-        "singling-out": lambda: singling_out_attack(source, people, **known),
+        "linking": lambda: linking_attack(source, named, identifier=identifier, **known, **whose),
+        "singling-out": lambda: singling_out_attack(source, people, **known, **whose),
         "homogeneity": lambda: homogeneity_attack(source, **on_values),
         "background": lambda: background_knowledge_attack(source, **on_values),
     }
+    # Columns of the original that are not published are named in the document.
+    published = read_published(source).frame.columns if people is not None else []
+    removed = [name for name in ([] if people is None else people.columns) if name not in published]
     chosen = choose_attacks(ATTACKS_OF_REVIEW, linked=linked, sensitive=bool(sensitive), original=people is not None)
-    return {"aimed": aimed, "attacks": [run_attack(name, attacks[name]) for name in chosen]}
+    return {"aimed": aimed, "removed": removed, "attacks": [run_attack(name, attacks[name]) for name in chosen]}
