@@ -37,3 +37,37 @@ def test_the_figures_are_those_of_the_release_in_memory(shoal: Any, tmp_path: Pa
     table.with_columns(pay=pl.lit(99)).write_csv(tmp_path / "other.csv")
     assert "represent no value" in shoal("utility", tmp_path / "out", tmp_path / "other.csv").err
     assert shoal("utility", tmp_path / "in.csv", tmp_path / "in.csv").code == 2
+
+
+def table() -> pl.DataFrame:
+    """240 records of three towns, each of which has one word."""
+    return pl.DataFrame({
+        "town": [f"{10115 + row % 3}" for row in range(240)],
+        "word": [("aa", "ab", "ba")[row % 3] for row in range(240)],
+        "salary": [1000 + 37 * row % 5000 for row in range(240)],
+        "seen": [f"{1 + row % 28:02}.{1 + row % 12:02}.2024" for row in range(240)],
+    })  # fmt: skip
+
+
+def test_attacks_and_figures_take_the_hierarchy_of_a_coarse_sensitive_column(shoal: Any, tmp_path: Path) -> None:
+    rows = table().select("town", "word")
+    rows.write_csv(tmp_path / "in.csv")
+    (tmp_path / "words.csv").write_text("aa,first,any\nab,first,any\nba,second,any\n")
+    roles = ["--qi", "town", "--sensitive", "word", "--coarsen", f"word=level:{tmp_path}/words.csv:1"]
+    assert shoal("anonymize", tmp_path / "in.csv", *roles, "-k", "4", "-o", tmp_path / "out").code == 0
+    attack = ["attack", "homogeneity", tmp_path / "out", "--targets", tmp_path / "in.csv", "--json"]
+    unknown = shoal(*attack)
+    assert unknown.code == 2 and "--hierarchy" in unknown.err
+    named = ["--hierarchy", f"word={tmp_path}/words.csv"]
+    assert shoal(*attack, *named).json["successes"] == rows.height
+    measured = shoal("utility", tmp_path / "out", tmp_path / "in.csv", *named, "--json").json
+    # The values of a class count the same.
+    assert {one["name"]: one["value"] for one in measured["measures"]}["marginals"] < 1000
+
+
+def test_utility_reads_dates_that_are_written_as_text(shoal: Any, tmp_path: Path) -> None:
+    table().write_csv(tmp_path / "in.csv")
+    roles = ["--qi", "seen", "--sensitive", "salary,word", "--id", "town", "-k", "4", "-o", tmp_path / "out"]
+    how = ["--coarsen", "seen=date:month", "--coarsen", "salary=bins:1000"]
+    assert shoal("anonymize", tmp_path / "in.csv", *roles, *how).code == 0
+    assert shoal("utility", tmp_path / "out", tmp_path / "in.csv").code == 0

@@ -132,3 +132,13 @@ def test_an_attack_compares_true_values_with_the_cells_that_cover_them():
     )
     found = inference_attack(release, targets=rows[:200], controls=rows[200:], seed=1)
     assert found.rate > 0.9
+
+
+@pytest.mark.parametrize("missing", ["value", "drop"])
+def test_provenance_is_that_of_the_original_values(missing):
+    raw = table().with_columns(pl.when(pl.col("salary") > 5800).then(None).otherwise("salary").alias("salary"))
+    release = shoal.anonymize(raw, **ROLES, k=4, coarsen=COARSEN, missing_sensitive=missing, seed=1)
+    certificate = release.certificate.to_dict()
+    assert shoal.provenance(raw.sample(fraction=1, shuffle=True, seed=2), certificate, salt=release.salt)
+    other = raw.with_columns(seen=pl.col("seen").str.replace("^03", "04"))
+    assert not shoal.provenance(other, certificate, salt=release.salt)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.verification.linked_failures import BundledUnits
-    from shoal.verification.meaning import Tree
+    from shoal.verification.meaning import Meaning, Tree
     from shoal.verification.published_columns import ReadTable
 
 __all__ = [
@@ -100,6 +100,15 @@ class PublishedTable:
     linked: bool = False
     """Whether these are the pseudonyms of linked rows."""
 
+    def collect_meanings(self, names: Sequence[str]) -> dict[str, Meaning]:
+        """Collect the interpretations of columns from the certificate and the caller."""
+        return collect_meanings(
+            names,
+            parameters_of(self.reading.get("certificate") or {}),
+            trees=self.reading.get("hierarchies"),
+            cells=self.reading.get("cells"),
+        )
+
     def read(self, beside: pl.DataFrame | None = None) -> ReadTable:
         """Read the quasi-identifiers, next to true values if they are given.
 
@@ -108,12 +117,7 @@ class PublishedTable:
         NotUnderstoodError
             If the meaning of a column's cells is in doubt.
         """
-        meanings = collect_meanings(
-            self.names,
-            parameters_of(self.reading.get("certificate") or {}),
-            trees=self.reading.get("hierarchies"),
-            cells=self.reading.get("cells"),
-        )
+        meanings = self.collect_meanings(self.names)
         understood = read_table(self.frame, self.names, star=self.star, meanings=meanings, true_values=beside)
         understood.require()
         return understood
@@ -350,8 +354,9 @@ def _coarsen_as_published(frame: pl.DataFrame, names: Sequence[str], table: Publ
     """Replace the true values of coarse columns by the published cell that covers them, if there is just one."""
     import polars as pl
 
-    meanings = collect_meanings(names, parameters_of(table.reading.get("certificate") or {}))
+    meanings = table.collect_meanings(names)
     understood = read_table(table.frame, names, star=table.star, meanings=meanings, true_values=frame)
+    understood.require()
     converted = convert_to_form(understood, frame)
     columns = []
     for name in names:

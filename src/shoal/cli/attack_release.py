@@ -164,13 +164,16 @@ def _asked(
     # Options take precedence over the certificate of the release.
     release = read_published(source, delimiter=delimiter, encoding=encoding)
     names = names_in("--qi", quasi_identifiers) or release.columns("quasi_identifiers")
+    secrets = names_in("--sensitive", sensitive) or release.columns("sensitive")
+    # Cells of sensitive columns have a meaning, too, if they were coarsened.
+    read = (*names, *secrets)
     reading: Reading = {
         "quasi_identifiers": names,
-        "sensitive": names_in("--sensitive", sensitive) or release.columns("sensitive"),
+        "sensitive": secrets,
         "star": star or release.star,
         "certificate": release.certificate,
-        "hierarchies": trees_of_cells(hierarchies, names),
-        "cells": cells_of(cells, names),
+        "hierarchies": trees_of_cells(hierarchies, read),
+        "cells": cells_of(cells, read),
     }
     if persons := names_in("--person", person):
         reading["person"] = persons

@@ -45,7 +45,9 @@ def utility(
     names = release.columns("quasi_identifiers")
     if not names:
         raise ColumnError("No certificate names the quasi-identifiers. Name the folder of a release.")
-    # Measure with the meanings of the published cells.
+    # Measure with the meanings of the published cells, also of sensitive columns if they were coarsened.
+    coarse = (release.certificate.get("parameters") or {}).get("coarsen") or {}
+    names += tuple(name for name in release.columns("sensitive") if name in coarse)
     meanings = release.meanings(names, trees=trees_of_cells(hierarchies, names), cells=cells_of(cells, names))
     found = measure_published_utility(
         release.frame,

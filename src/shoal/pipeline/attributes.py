@@ -55,5 +55,10 @@ def coarsen_attributes(opened: OpenedData, request: Request) -> OpenedData:
     return replace(
         opened,
         frame=opened.frame.with_columns(columns),
-        finer=FinerColumns(frame=finer, described=coarser.described, classes=coarser.classes),
+        finer=FinerColumns(
+            frame=finer,
+            unconverted=pl.DataFrame([opened.frame[name] for name in names]),
+            described=coarser.described,
+            classes=coarser.classes,
+        ),
     )

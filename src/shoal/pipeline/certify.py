@@ -142,8 +142,10 @@ def _hash_input(whole: PreparedTable) -> tuple[str, str]:
     """Compute the keyed hash of the input, and its key."""
     opened, schema = whole.opened, whole.request.schema
     raw = opened.raw_frame
-    # Converted text is hashed in its original form, unless both have the same values.
-    unchanged = opened.reads_alike and opened.kept is None
+    # Converted text is hashed in its original form, unless both have the same values; so are coarser columns.
+    unchanged = opened.reads_alike and opened.kept is None and opened.finer is None
+    if opened.finer is not None:
+        raw = raw.with_columns(opened.finer.unconverted.get_columns())
     original = whole.original if unchanged else encode_raw(raw, schema, opened.counts)
     return compute_input_hash(raw, original, counts=opened.counts)
 

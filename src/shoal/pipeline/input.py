@@ -59,10 +59,16 @@ class FinerColumns(Unpicklable):
     """Columns of an input before they were coarsened, for the verification."""
 
     frame: pl.DataFrame
+    unconverted: pl.DataFrame
+    """The same columns before text became dates or numbers, for the hash of the input."""
     described: Mapping[str, Any]
     """The coarsenings as a certificate describes them, by column."""
     classes: Mapping[str, Mapping[str, Sequence[str]]]
     """For each column whose values became names of classes: the values that each name represents."""
+
+    def select(self, rows: NDArray[np.integer]) -> FinerColumns:
+        """Select some rows."""
+        return replace(self, frame=self.frame[rows], unconverted=self.unconverted[rows])
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -129,7 +135,7 @@ class OpenedData(Unpicklable):
             units=self.units_of(rows),
             kept=None,
             linked=None if self.linked is None else self.linked.select(rows),
-            finer=None if self.finer is None else replace(self.finer, frame=self.finer.frame[rows]),
+            finer=None if self.finer is None else self.finer.select(rows),
         )
 
     def normalized(self, names: Sequence[str]) -> OpenedData:

@@ -274,8 +274,8 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "published as they are: whoever knows them of a person finds the record."
     ),
     "own_together": marked(
-        "Columns that are published as they are, outside the protection: {count}. Records that these columns alone, "
-        "all together, make unique: {records:number}. Whoever knows them of a person finds the record."
+        "Columns that are published outside the protection: {count}. Records that these columns alone, all together, "
+        "make unique: {records:number}. Whoever knows them of a person finds the record."
     ),
     "quasi_or_drop": marked("Make one of them a quasi-identifier, or drop it."),
     "stars": marked("{share:percent} of the records show a star for '{column}'."),

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.attacks.value_forms import convert_to_form
 from shoal.errors import ColumnError, DataError
 from shoal.release.analysis.analyst_utility import compare_columns
 from shoal.release.analysis.expected_columns import unchanged
 from shoal.table import Schema, encode
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.faithfulness import find_covered_values
+from shoal.verification.published_columns import read_table
 from shoal.verification.values import format_values
 
 if TYPE_CHECKING:
@@ -46,9 +48,9 @@ def measure_published_utility(
     published, original : polars.DataFrame
         The tables.
     meanings : mapping of column to Meaning
-        The quasi-identifiers, and how their cells are interpreted.
+        The quasi-identifiers and the sensitive columns that were coarsened, and how their cells are interpreted.
     sensitive : tuple of str
-        The sensitive columns.
+        All sensitive columns.
     star : str
         The symbol of a suppressed cell.
 
@@ -59,7 +61,8 @@ def measure_published_utility(
     DataError
         If the tables have different numbers of records, or cells represent no value of the original.
     """
-    names = (*meanings, *sensitive)
+    recoded = tuple(name for name in meanings if name not in sensitive)
+    names = (*recoded, *sensitive)
     for table, which in ((published, "release"), (original, "original")):
         missing = [name for name in names if name not in table.columns]
         if missing:
@@ -69,8 +72,9 @@ def measure_published_utility(
             f"The release has {published.height:,} records, the original {original.height:,}. Compare a release with "
             "the records that it was made of."
         )
-    schema = Schema(quasi_identifiers=tuple(meanings), sensitive=sensitive)
-    encoded = encode(original.select(names), schema)
+    # Texts of dates and numbers are compared in the form of the cells.
+    original = convert_to_form(read_table(published, meanings, star=star, meanings=meanings), original)
+    encoded = encode(original.select(names), Schema(quasi_identifiers=recoded, sensitive=sensitive))
     before, after = [], []
     for column in (*encoded.quasi_identifiers, *encoded.sensitive):
         one = unchanged(column, encoded.multiplicities)
@@ -79,7 +83,7 @@ def measure_published_utility(
         if column.name in meanings:
             covered = _covered(labels.to_list(), column.dictionary, meanings[column.name], star)
         else:
-            # Sensitive values are published as they are.
+            # Other sensitive values are published as they are.
             known = {text: place for place, text in enumerate(format_values(column.dictionary).to_list())}
             covered = np.zeros((len(labels), column.size), dtype=np.bool_)
             for place, text in enumerate(labels.to_list()):
@@ -89,7 +93,7 @@ def measure_published_utility(
         codes = np.array([places[text] for text in cells.to_list()], dtype=np.int64)
         before.append(one)
         after.append(_published(one, codes, covered))
-    return compare_columns(before, after, recoded=len(meanings))
+    return compare_columns(before, after, recoded=len(recoded))
 
 
 def _covered(labels: list[str | None], values: pl.Series, meaning: Meaning, star: str) -> NDArray[np.bool_]:
