@@ -57,7 +57,8 @@ def test_attacks_and_figures_take_the_hierarchy_of_a_coarse_sensitive_column(sho
     assert shoal("anonymize", tmp_path / "in.csv", *roles, "-k", "4", "-o", tmp_path / "out").code == 0
     attack = ["attack", "homogeneity", tmp_path / "out", "--targets", tmp_path / "in.csv", "--json"]
     unknown = shoal(*attack)
-    assert unknown.code == 2 and "--hierarchy" in unknown.err
+    assert unknown.code == 2
+    assert "--hierarchy" in unknown.err
     named = ["--hierarchy", f"word={tmp_path}/words.csv"]
     assert shoal(*attack, *named).json["successes"] == rows.height
     measured = shoal("utility", tmp_path / "out", tmp_path / "in.csv", *named, "--json").json
