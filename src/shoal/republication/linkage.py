@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion, Text, phrase
 from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, PeopleError, near_matches
 from shoal.pipeline.prepare import find_missing_rows
 from shoal.republication.ledger.advice import DROP, ERASE, LIST_IDS
@@ -44,12 +44,6 @@ NO_ROWS_HINT = Text(
 """Advice that is added to the error for a table without rows."""
 _NameIds = Callable[["NDArray[np.bool_]"], list[str]]
 """Function that selects the ids of rows."""
-_ALIKE = (
-    "{:,} pair(s) of values of '{}', of this release and of earlier ones, differ in upper and lower case, blanks or "
-    "forms of Unicode alone: they count as different values, and read like one. Write them alike from the first "
-    "release on."
-)
-"""Note about sensitive values that differ only in case, blanks or Unicode form."""
 _EXACT = 1 << 53
 """Floats with a smaller absolute value represent whole numbers exactly."""
 _INVISIBLE = "[\u00ad\u200b-\u200f\u2060\ufeff]"
@@ -293,7 +287,20 @@ def link(
         spellings=spellings,
         memory=memory,
         dropped=dropped,
-        notes=tuple(_ALIKE.format(pairs, name) for name, pairs in alike.items()),
+        notes=tuple(_describe_alike(name, pairs) for name, pairs in alike.items()),
+    )
+
+
+def _describe_alike(name: str, pairs: int) -> str:
+    """Describe sensitive values that differ only in case, blanks or Unicode form."""
+    return phrase(
+        Text(
+            "{pairs} pair(s) of values of '{name}', of this release and of earlier ones, differ in upper and lower "
+            "case, blanks or forms of Unicode alone: they count as different values, and read like one. Write them "
+            "alike from the first release on.",
+            pairs=f"{pairs:,}",
+            name=name,
+        )
     )
 
 

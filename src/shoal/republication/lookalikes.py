@@ -129,14 +129,16 @@ def _describe_lookalikes(linked: LinkedTable, end: Part) -> Iterator[Part]:
         yield Phrase(likeness, chance if found.by_chance else "", " ", _OTHER_IDS, end)
 
 
-def _describe_repeated_persons(frame: pl.DataFrame, columns: SeriesColumns) -> Iterator[str]:
+def _describe_repeated_persons(frame: pl.DataFrame, columns: SeriesColumns) -> Iterator[Part]:
     """Yield a warning if another column, or the quasi-identifiers, show persons with several rows."""
     found = [one for one in persons_of(frame, columns.quasi_identifiers) if one.column != columns.identifier]
     for evidence in found[:1]:
-        yield (
-            f"Persons seem to have several rows: {evidence.text}. Each value of '{columns.identifier}' is taken for a "
-            "person of its own with a set of values of its own, and what is promised does not hold for somebody who "
-            "has several. Start a series whose ids are those of persons, with one row of each in every release."
+        yield Text(
+            "Persons seem to have several rows: {evidence}. Each value of '{name}' is taken for a person of its own "
+            "with a set of values of its own, and what is promised does not hold for somebody who has several. Start "
+            "a series whose ids are those of persons, with one row of each in every release.",
+            evidence=evidence.text,
+            name=columns.identifier,
         )
 
 

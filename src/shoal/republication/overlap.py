@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion, Text, phrase
 from shoal.errors import PeopleError
 from shoal.republication.ledger.memory import read_memory
 from shoal.republication.ledger.records import list_series
@@ -32,11 +32,15 @@ _MEANING = Text(
 
 def describe_other_series(name: str, others: Sequence[str]) -> str:
     """Describe the risk of starting a series in a ledger that has other series."""
-    listed = ", ".join(f"'{one}'" for one in others[:5]) + (" and more" if len(others) > 5 else "")
-    return (
-        f"The ledger has other series besides '{name}': {listed}. {_MEANING} Publish all releases of a person in one "
-        "series; publishing people who are in another series of this ledger is an error unless you allow it, and those "
-        "in another ledger it cannot be noticed."
+    named = tuple(f"'{one}'" for one in others[:5]) + (("…",) if len(others) > 5 else ())
+    return phrase(
+        Text("The ledger has other series besides '{name}': {others}.", name=name, others=named),
+        " ",
+        _MEANING,
+        Text(
+            " Publish all releases of a person in one series; publishing people who are in another series of this "
+            "ledger is an error unless you allow it, and in another ledger they cannot be noticed."
+        ),
     )
 
 

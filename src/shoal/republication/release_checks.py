@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal._messages import Text
+from shoal._messages import Text, phrase
 from shoal.errors import LedgerError
 from shoal.republication.ledger import journal
 from shoal.republication.series_audit import find_unknown_releases, is_foreign
@@ -109,11 +109,24 @@ def merge_files(
 
 def describe_counts(counts: Mapping[str, int]) -> Iterator[str]:
     """Yield notes for the publisher about a release, as sentences."""
-    sentences = (
-        ("missing_sensitive", "{} row is", "{} rows are", "left out because of a missing sensitive value."),
-        ("changed_quasi_identifiers", "{} person has", "{} people have", "other quasi-identifiers than before."),
-        ("returned", "{} person returns", "{} people return", "after a gap, with the same signature as before."),
+    left, changed, back = (
+        {"count": f"{counts[name]:,}"} for name in ("missing_sensitive", "changed_quasi_identifiers", "returned")
     )
-    for name, one, many, rest in sentences:
-        if counts[name]:
-            yield f"{(one if counts[name] == 1 else many).format(f'{counts[name]:,}')} {rest}"
+    # Each sentence in the singular and in the plural.
+    sentences = (
+        (
+            Text("{count} row is left out because of a missing sensitive value.", **left),
+            Text("{count} rows are left out because of missing sensitive values.", **left),
+        ),
+        (
+            Text("{count} person has other quasi-identifiers than before.", **changed),
+            Text("{count} people have other quasi-identifiers than before.", **changed),
+        ),
+        (
+            Text("{count} person returns after a gap, with the same signature as before.", **back),
+            Text("{count} people return after a gap, with the same signatures as before.", **back),
+        ),
+    )
+    for one, several in sentences:
+        if one.values["count"] != "0":
+            yield phrase(one if one.values["count"] == "1" else several)

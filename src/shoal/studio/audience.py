@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from shoal._core.language import gettext, marked
+from shoal._core.language import gettext, marked, use_language
 
-__all__ = ["SCREENS"]
+__all__ = ["SCREENS", "ScreensIn"]
 
 _CALLED: Mapping[str, str] = {
     "k": marked("The smallest group (k)"),
@@ -83,4 +84,22 @@ class _Screens:
 
 
 SCREENS = _Screens()
-"""The only instance of the audience."""
+"""The audience in the language of the page."""
+
+
+@dataclass(frozen=True)
+class ScreensIn:
+    """The audience in a given language, for jobs that write files in another one."""
+
+    code: str
+    python: bool = False
+
+    def called(self, parameter: str, owner: str = "") -> str | None:
+        """Return the screens' name of a parameter; None if no screen has such a field."""
+        with use_language(self.code):
+            return SCREENS.called(parameter, owner)
+
+    def translate(self, message: str) -> str:
+        """Translate a message, if the catalogue has it."""
+        with use_language(self.code):
+            return SCREENS.translate(message)

@@ -191,6 +191,7 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
         "quasi_identifiers": plan.names_of("quasi_identifier"),
         "sensitive": plan.names_of("sensitive"),
         "direct_identifiers": [one for one in equivalents.left_out_of_series(plan) if one != identifier],
+        "language": language(),
     }
     sent = SubmittedForm(path="/series/start", form=form)
     _start_job(
@@ -221,6 +222,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             "reading": {name: one for name, one in plan.read_arguments.items() if name != "dates"},
             "missing_sensitive": "drop" if form.get("drop") else "error",
             "strict": not form.get("anyway"),
+            "language": language(),
         }
         _start_job(
             studio,

@@ -53,7 +53,7 @@ def serve(
     browser : bool
         Whether to open a browser.
     language : str
-        Code of the language of the screens.
+        Code of the language of the screens; empty for that of the browser.
     opened : callable
         Called with the address as soon as the server listens.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._messages import Phrase, Text, set_audience
 from shoal.errors import UsageError
-from shoal.studio.audience import SCREENS
+from shoal.studio.audience import SCREENS, ScreensIn
 
 if TYPE_CHECKING:
     from shoal._core.progress import Progress
@@ -58,13 +58,14 @@ def start_series(
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
     direct_identifiers: Sequence[str],
+    language: str,
     progress: Progress,
 ) -> dict[str, Any]:
     """Start a series; create the ledger if it does not exist."""
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
-    with Ledger(ledger, key=key, create=True) as opened:
+    with Ledger(ledger, key=key, create=True) as opened, set_audience(ScreensIn(language)):
         series = opened.start(
             name,
             m=m,
@@ -86,6 +87,7 @@ def publish_next(
     reading: Mapping[str, Any],
     missing_sensitive: str,
     strict: bool,
+    language: str,
     progress: Progress,
 ) -> dict[str, Any]:
     """Make, verify and write the next release of a series; list the ids of people who prevent it."""
@@ -100,7 +102,7 @@ def publish_next(
         )
     # A series takes no other options of reading.
     given = {name: value for name, value in reading.items() if name in ("delimiter", "encoding")}
-    with Ledger(ledger, key=key) as opened, set_audience(SCREENS):
+    with Ledger(ledger, key=key) as opened, set_audience(ScreensIn(language)):
         # A group of one real person would show that person's exact quasi-identifiers.
         try:
             made = opened.series(series).publish(
@@ -116,7 +118,12 @@ def publish_next(
     return {
         "said": [
             Text("Release {number} of '{series}' is written.", number=made.number, series=series),
-            certificate["guarantee"]["text"],
+            Text(
+                "m-invariance with m = {m}: nobody can tell {columns} of a person with a confidence above 1/{m}, even "
+                "with all releases of the series. The report has what this takes for granted.",
+                m=made.certificate.m,
+                columns=tuple(made.certificate.input["sensitive"]),
+            ),
             *others,
         ],
         "problems": list(made.warnings),
