@@ -5,7 +5,7 @@ A measure has the name of its figures in `Risk` and in JSON. Only its sentence d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -36,8 +36,13 @@ class Measure:
     sampling fraction p, c_i classes of i rows."""
     reference: str
     """Source of the measure."""
-    sentence: Callable[[Facts], str | None]
-    """Describes the figures of a table in plain words; returns None if they were not requested."""
+    describe: Callable[[Facts, Any], str | None]
+    """Describes the figures of a table in plain words, given all results and those of the measure."""
+
+    def sentence(self, facts: Facts) -> str | None:
+        """Describe the figures of a table in plain words; None if they were not requested."""
+        figures = facts[self.name]
+        return None if figures is None else self.describe(facts, figures)
 
 
 def _records(facts: Facts, share: float) -> int:
@@ -92,8 +97,8 @@ _NAMED = 4
 """Largest number of columns that a sentence names."""
 
 
-def _sample_uniques(facts: Facts) -> str:
-    alone = _records(facts, facts["sample_uniques"])
+def _sample_uniques(facts: Facts, figures: float) -> str:
+    alone = _records(facts, figures)
     # The sentence for persons; the one for records follows.
     if facts.get("unit") is not None:
         if not alone:
@@ -116,11 +121,11 @@ def _sample_uniques(facts: Facts) -> str:
     ).format(rows=number(facts["rows"]), alone=number(alone), known=_known(facts))
 
 
-def _small_classes(facts: Facts) -> str:
+def _small_classes(facts: Facts, figures: Facts) -> str:
     shares = [
         f"{number(_records(facts, share))} share{'s' if _records(facts, share) == 1 else ''} them with fewer than "
         f"{number(int(k) - 1)} other{'s' if int(k) > 2 else ''}"
-        for k, share in facts["small_classes"].items()
+        for k, share in figures.items()
         if int(k) > 2
     ]
     # The smallest class, as a number of persons or of records.
@@ -138,8 +143,7 @@ def _small_classes(facts: Facts) -> str:
     )
 
 
-def _prosecutor(facts: Facts) -> str:
-    figures = facts["prosecutor"]
+def _prosecutor(facts: Facts, figures: Facts) -> str:
     above = _records(facts, figures["records_above"])
     # With several records per person, the adversary chooses among persons.
     if facts.get("unit") is not None:
@@ -166,10 +170,7 @@ def _prosecutor(facts: Facts) -> str:
     )
 
 
-def _journalist(facts: Facts) -> str | None:
-    figures = facts["journalist"]
-    if figures is None:
-        return None
+def _journalist(facts: Facts, figures: Any) -> str:
     above = _records(facts, figures["records_above"])
     return (
         f"Somebody who knows the population, and not who is in the file, picks the right person for a row with a "
@@ -178,10 +179,7 @@ def _journalist(facts: Facts) -> str | None:
     )
 
 
-def _marketer(facts: Facts) -> str | None:
-    figures = facts["marketer"]
-    if figures is None:
-        return None
+def _marketer(facts: Facts, figures: Any) -> str:
     who = "every row" if facts.get("unit") is None else "of every person the row that fits fewest people"
     return (
         f"Somebody who matches {who} with a person of the population that fits is right about "
@@ -190,10 +188,7 @@ def _marketer(facts: Facts) -> str | None:
     )
 
 
-def _k_map(facts: Facts) -> str | None:
-    figures = facts["k_map"]
-    if figures is None:
-        return None
+def _k_map(facts: Facts, figures: Any) -> str:
     # The counted k first, then the estimates.
     sentences = []
     if figures["k"] is not None:
@@ -207,20 +202,14 @@ def _k_map(facts: Facts) -> str | None:
     return " ".join(sentences)
 
 
-def _delta_presence(facts: Facts) -> str | None:
-    figures = facts["delta_presence"]
-    if figures is None:
-        return None
+def _delta_presence(facts: Facts, figures: Any) -> str:
     return (
         f"That a person of the population is in the file can be known with a probability between "
         f"{_share(figures['lowest'])} and {_share(figures['highest'])}, depending on the person."
     )
 
 
-def _population_uniques(facts: Facts) -> str | None:
-    figures = facts["population_uniques"]
-    if figures is None:
-        return None
+def _population_uniques(facts: Facts, figures: Any) -> str:
     # All estimates that fit the sample, in parentheses.
     others = [
         f"{_share(figures[name])} by {title}"
@@ -233,10 +222,7 @@ def _population_uniques(facts: Facts) -> str | None:
     )
 
 
-def _individual(facts: Facts) -> str | None:
-    figures = facts["individual"]
-    if figures is None:
-        return None
+def _individual(facts: Facts, figures: Any) -> str:
     return (
         f"By the survey weights, {number(round(figures['expected'], 1))} of {number(_total(facts))} "
         f"{_noun(facts, 2, 'row')} are expected to be re-identified by somebody who tries all: "
@@ -244,10 +230,7 @@ def _individual(facts: Facts) -> str | None:
     )
 
 
-def _household(facts: Facts) -> str | None:
-    figures = facts["household"]
-    if figures is None:
-        return None
+def _household(facts: Facts, figures: Any) -> str:
     return (
         f"Counting that who finds one person of a household finds all of it, "
         f"{number(round(figures['expected'], 1))} of {number(_total(facts))} {_noun(facts, 2, 'row')} are expected to "
@@ -255,10 +238,7 @@ def _household(facts: Facts) -> str | None:
     )
 
 
-def _log_linear(facts: Facts) -> str | None:
-    figures = facts["log_linear"]
-    if figures is None:
-        return None
+def _log_linear(facts: Facts, figures: Any) -> str:
     alone = _records(facts, facts["sample_uniques"])
     return (
         f"Of the {number(alone)} {_noun(facts, 2)} that are alone in the file, "
@@ -268,10 +248,7 @@ def _log_linear(facts: Facts) -> str | None:
     )
 
 
-def _suda(facts: Facts) -> str | None:
-    figures = facts["suda"]
-    if figures is None:
-        return None
+def _suda(facts: Facts, figures: Any) -> str:
     special = _records(facts, figures["records"])
     sentence = (
         f"{number(special)} of {number(_total(facts))} {_noun(facts, 2)} can be told from all others by at most "
@@ -289,10 +266,7 @@ def _suda(facts: Facts) -> str | None:
     )
 
 
-def _attribute_disclosure(facts: Facts) -> str | None:
-    figures = facts["attribute_disclosure"]
-    if not figures:
-        return None
+def _attribute_disclosure(facts: Facts, figures: Facts) -> str | None:
     sentences = []
     # A sentence for each sensitive attribute.
     for name, one in figures.items():
@@ -309,11 +283,10 @@ def _attribute_disclosure(facts: Facts) -> str | None:
             f"{_share(one['highest'])}, {_share(one['average'])} on average; for {number(above)} records it is "
             f"more than {_limit(one)}."
         )
-    return " ".join(sentences)
+    return " ".join(sentences) or None
 
 
-def _combinations(facts: Facts) -> str | None:
-    ranked = facts["quasi_identifiers"]
+def _combinations(facts: Facts, ranked: Sequence[Facts]) -> str | None:
     if not ranked or ranked[0]["separation"] is None:
         return None
     # The best single column, and the best combination.
@@ -328,38 +301,34 @@ def _combinations(facts: Facts) -> str | None:
     )
 
 
-def _known_sets(facts: Facts) -> str | None:
-    if (sets := facts["known_sets"]) is None:
-        return None
+def _known_sets(_facts: Facts, sets: Facts) -> str:
     return (
         f"Of {number(sets['sets'])} set(s) of quasi-identifiers, {listed(sets['columns'])} find most records: "
         f"{_share(sets['most_uniques'])} are alone in it, and {_share(sets['uniques'])} in some set."
     )
 
 
-def _units(facts: Facts) -> str | None:
-    if facts["unit"] is None:
-        return None
+def _units(facts: Facts, columns: str) -> str:
     return (
-        f"All figures count persons, who are identified by '{facts['unit']}': {number(facts['rows'])} records of "
+        f"All figures count persons, who are identified by '{columns}': {number(facts['rows'])} records of "
         f"{number(facts['units'])} {_noun(facts, facts['units'])}. A person has the highest risk of any of that "
         f"person's records. A record that is known to be in a class is of one person with a probability of up to "
         f"{_share(facts['largest_share'])}."
     )
 
 
-def _persons(facts: Facts) -> str | None:
-    if not facts["persons"]:
+def _persons(_facts: Facts, evidence: Sequence[Facts]) -> str | None:
+    if not evidence:
         return None
     return (
-        f"The column '{facts['persons'][0]['column']}' repeats as the number or name of a person would: "
-        f"{facts['persons'][0]['text']}. All figures here count records, and of a person with several more is known "
+        f"The column '{evidence[0]['column']}' repeats as the number or name of a person would: "
+        f"{evidence[0]['text']}. All figures here count records, and of a person with several more is known "
         "than they show, up to everything."
     )
 
 
-def _identifiers(facts: Facts) -> str | None:
-    return " ".join(dict.fromkeys(one["text"] for one in facts["identifiers"])) or None
+def _identifiers(_facts: Facts, found: Sequence[Facts]) -> str | None:
+    return " ".join(dict.fromkeys(one["text"] for one in found)) or None
 
 
 _ADVERSARY = (
@@ -378,7 +347,7 @@ MEASURES: tuple[Measure, ...] = (
         formula="f: distinct persons of a class; of a person: max over the records of 1 / f; largest share: max of r / "
         "g for the r of the g records of a class that are of one person",
         reference="K. Wang and B. C. M. Fung, Anonymizing sequential releases, KDD 2006",
-        sentence=_units,
+        describe=_units,
     ),
     Measure(
         name="persons",
@@ -390,7 +359,7 @@ MEASURES: tuple[Measure, ...] = (
         formula="for each column, the mean share of the pairs of rows of a value that agree, against that of all pairs",
         reference="K. Wang and B. C. M. Fung, Anonymizing sequential releases, KDD 2006: (X, Y)-anonymity, for tables "
         "in which a person has several records",
-        sentence=_persons,
+        describe=_persons,
     ),
     Measure(
         name="sample_uniques",
@@ -401,7 +370,7 @@ MEASURES: tuple[Measure, ...] = (
         formula="c_1 / n",
         reference="K. El Emam, Guide to the De-Identification of Personal Health Information, CRC Press 2013, chapter "
         "15",
-        sentence=_sample_uniques,
+        describe=_sample_uniques,
     ),
     Measure(
         name="known_sets",
@@ -411,7 +380,7 @@ MEASURES: tuple[Measure, ...] = (
         "star matches only itself.",
         formula="rows with f = 1 in some set / n; rows with 1 / f above the threshold in some set / n",
         reference="A. Hundepool and L. Willenborg, mu- and tau-ARGUS, 1996: combinations of identifying variables",
-        sentence=_known_sets,
+        describe=_known_sets,
     ),
     Measure(
         name="small_classes",
@@ -421,7 +390,7 @@ MEASURES: tuple[Measure, ...] = (
         formula="(sum of f over the classes with f < k) / n",
         reference="L. Sweeney, k-anonymity: a model for protecting privacy, International Journal of Uncertainty, "
         "Fuzziness and Knowledge-Based Systems 10(5), 2002, doi:10.1142/S0218488502001648",
-        sentence=_small_classes,
+        describe=_small_classes,
     ),
     Measure(
         name="prosecutor",
@@ -432,7 +401,7 @@ MEASURES: tuple[Measure, ...] = (
         formula="highest 1 / min f; average u / n; records_above: the share of rows with 1 / f above the threshold",
         reference="K. El Emam and F. K. Dankar, Protecting privacy using k-anonymity, Journal of the American Medical "
         "Informatics Association 15(5), 2008, doi:10.1197/jamia.M2716",
-        sentence=_prosecutor,
+        describe=_prosecutor,
     ),
     Measure(
         name="journalist",
@@ -443,7 +412,7 @@ MEASURES: tuple[Measure, ...] = (
         formula="highest 1 / min F; average max(u / sum F, sum(f / F) / n); records_above: the share of rows with 1 / "
         "F above the threshold",
         reference="K. El Emam and F. K. Dankar 2008, doi:10.1197/jamia.M2716; El Emam 2013, chapter 16",
-        sentence=_journalist,
+        describe=_journalist,
     ),
     Measure(
         name="marketer",
@@ -452,7 +421,7 @@ MEASURES: tuple[Measure, ...] = (
         assumptions="As for the journalist; each row is matched with one of the people who fit, at random.",
         formula="sum(f / F) / n",
         reference="F. K. Dankar and K. El Emam, A method for evaluating marketer re-identification risk, PAIS 2010",
-        sentence=_marketer,
+        describe=_marketer,
     ),
     Measure(
         name="k_map",
@@ -464,7 +433,7 @@ MEASURES: tuple[Measure, ...] = (
         formula="min F; or the largest k for which P(X >= min f) <= significance, X Poisson with mean p k",
         reference="L. Sweeney 2002, doi:10.1142/S0218488502001648; K. El Emam and F. K. Dankar 2008, "
         "doi:10.1197/jamia.M2716",
-        sentence=_k_map,
+        describe=_k_map,
     ),
     Measure(
         name="delta_presence",
@@ -474,7 +443,7 @@ MEASURES: tuple[Measure, ...] = (
         formula="min and max of f / F over the classes of the population (f = 0 where a class has no row)",
         reference="M. E. Nergiz, M. Atzori and C. Clifton, Hiding the presence of individuals from shared databases, "
         "SIGMOD 2007, doi:10.1145/1247480.1247554",
-        sentence=_delta_presence,
+        describe=_delta_presence,
     ),
     Measure(
         name="population_uniques",
@@ -490,7 +459,7 @@ MEASURES: tuple[Measure, ...] = (
         reference="L. Zayatz 1991; N. Hoshino, Journal of Official Statistics 17(4), 2001; G. Chen and S. "
         "Keller-McNulty, Journal of Official Statistics 14(1), 1998; F. K. Dankar, K. El Emam, A. Neisa and T. "
         "Roffey 2012, doi:10.1186/1472-6947-12-66",
-        sentence=_population_uniques,
+        describe=_population_uniques,
     ),
     Measure(
         name="individual",
@@ -502,7 +471,7 @@ MEASURES: tuple[Measure, ...] = (
         formula="r = (p^f / f) 2F1(f, f; f + 1; 1 - p) with p = f / sum w; global sum(r) / n; expected sum(r)",
         reference="R. Benedetti and L. Franconi 1998; S. Polettini, Some remarks on the individual risk methodology, "
         "2003",
-        sentence=_individual,
+        describe=_individual,
     ),
     Measure(
         name="household",
@@ -511,7 +480,7 @@ MEASURES: tuple[Measure, ...] = (
         assumptions="As for individual risk; the risks within a household are independent.",
         formula="1 - product of (1 - r) over the household",
         reference="A. Hundepool et al., Statistical Disclosure Control, Wiley 2012, section 3.5",
-        sentence=_household,
+        describe=_household,
     ),
     Measure(
         name="log_linear",
@@ -524,7 +493,7 @@ MEASURES: tuple[Measure, ...] = (
         "= mu / p with the fitted frequency mu of the cell, over the sample uniques",
         reference="C. Skinner and N. Shlomo, Assessing identification risk in survey microdata using log-linear "
         "models, JASA 103(483), 2008, doi:10.1198/016214507000001328",
-        sentence=_log_linear,
+        describe=_log_linear,
     ),
     Measure(
         name="suda",
@@ -536,7 +505,7 @@ MEASURES: tuple[Measure, ...] = (
         reference="M. J. Elliot, A. M. Manning and R. W. Ford 2002; A. M. Manning, D. "
         "J. Haglin and J. A. Keane 2008, doi:10.1007/s10618-007-0078-6; C. J. Skinner and M. J. Elliot 2002, "
         "doi:10.1111/1467-9868.00365",
-        sentence=_suda,
+        describe=_suda,
     ),
     Measure(
         name="attribute_disclosure",
@@ -550,7 +519,7 @@ MEASURES: tuple[Measure, ...] = (
         "- product over the classes of C(g - c, r) / C(g, r)",
         reference="A. Machanavajjhala, D. Kifer, J. Gehrke and M. Venkitasubramaniam, l-diversity: privacy beyond "
         "k-anonymity, TKDD 1(1), 2007, doi:10.1145/1217299.1217302",
-        sentence=_attribute_disclosure,
+        describe=_attribute_disclosure,
     ),
     Measure(
         name="quasi_identifiers",
@@ -560,7 +529,7 @@ MEASURES: tuple[Measure, ...] = (
         "combination is within its error with a probability of 99%.",
         formula="distinction: distinct combinations / n; separation: pairs of rows that differ / all pairs",
         reference="R. Motwani and Y. Xu, Efficient algorithms for masking and finding quasi-identifiers, VLDB 2007",
-        sentence=_combinations,
+        describe=_combinations,
     ),
     Measure(
         name="identifiers",
@@ -570,7 +539,7 @@ MEASURES: tuple[Measure, ...] = (
         "a promise: a column that is not named here may still identify people.",
         formula="the name has a word of the category, or enough distinct values have its form (and checksum)",
         reference="45 CFR 164.514(b)(2)(i)",
-        sentence=_identifiers,
+        describe=_identifiers,
     ),
 )
 """All measures, in the order in which they are explained."""
