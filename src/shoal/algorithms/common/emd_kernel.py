@@ -27,19 +27,7 @@ _FAR = 2**62
 
 
 @inlined
-def within_equal(
-    size: int,
-    touched: Codes,
-    distinct: int,
-    counts: Counts,
-    first: int,
-    last: int,
-    a: int,
-    b: int,
-    c: int,
-    bounds: Counts,
-    offset: int,
-) -> bool:
+def within_equal(size, touched, distinct, counts, first, last, a, b, c, bounds, offset):
     """Decide the equal distance; bounds = n, then T by code."""
     # The distance is the sum of the positive excesses c(v) / |G| - T(v) / n.
     rows = bounds[offset]
@@ -54,19 +42,7 @@ def within_equal(
 
 
 @allocating_step
-def within_ordered(
-    size: int,
-    touched: Codes,
-    distinct: int,
-    counts: Counts,
-    first: int,
-    last: int,
-    a: int,
-    b: int,
-    c: int,
-    bounds: Counts,
-    offset: int,
-) -> bool:
+def within_ordered(size, touched, distinct, counts, first, last, a, b, c, bounds, offset):
     """Decide the ordered distance; bounds = n, s, m, then T by rank, then the rank of each code."""
     # A running sum over the ranks: the flow between neighbours is the excess of the prefix.
     rows = bounds[offset]
@@ -93,19 +69,7 @@ def within_ordered(
 
 
 @allocating_step
-def within_hierarchical(
-    size: int,
-    touched: Codes,
-    distinct: int,
-    counts: Counts,
-    first: int,
-    last: int,
-    a: int,
-    b: int,
-    c: int,
-    bounds: Counts,
-    offset: int,
-) -> bool:
+def within_hierarchical(size, touched, distinct, counts, first, last, a, b, c, bounds, offset):
     """Decide the hierarchical distance; bounds = n, s, levels, w, T of w nodes by level, each code's node by level."""
     # Each level moves the excess of its nodes up by one step.
     rows = bounds[offset]
@@ -138,19 +102,7 @@ def within_hierarchical(
 
 
 @allocating_step
-def within_metric(
-    size: int,
-    touched: Codes,
-    distinct: int,
-    counts: Counts,
-    first: int,
-    last: int,
-    a: int,
-    b: int,
-    c: int,
-    bounds: Counts,
-    offset: int,
-) -> bool:
+def within_metric(size, touched, distinct, counts, first, last, a, b, c, bounds, offset):
     """Decide a metric; bounds = n, the largest whole distance, T by code, then the whole distances of every two codes.
 
     Successive shortest paths over the values: excess of one value goes to a value with a deficit along the cheapest

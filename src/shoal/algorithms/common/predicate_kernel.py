@@ -96,17 +96,7 @@ def _entropy(size: int, touched: Codes, distinct: int, counts: Counts, first: in
 
 
 @allocating_step
-def _recursive(
-    size: int,
-    touched: Codes,
-    distinct: int,
-    counts: Counts,
-    first: int,
-    last: int,
-    a: int,
-    b: int,
-    l: int,
-) -> bool:
+def _recursive(size, touched, distinct, counts, first, last, a, b, l):
     """Test whether b * r_1 < a * (r_l + ... + r_m): the rows of the group beyond its l - 1 largest counts."""
     # Keep the l - 1 largest counts sorted, by insertion; l is small.
     largest = np.zeros(max(l - 1, 1), np.int64)
@@ -142,17 +132,7 @@ def _spread(touched: Codes, distinct: int, first: int, numbers: int, bounds: Cou
 
 
 @inlined
-def _share(
-    size: int,
-    touched: Codes,
-    distinct: int,
-    counts: Counts,
-    first: int,
-    last: int,
-    bounds: Counts,
-    offset: int,
-    least: bool,
-) -> bool:
+def _share(size, touched, distinct, counts, first, last, bounds, offset, least):
     """Test whether each v in G has c(v) * SHARE_SCALE <= bounds[v] * |G|, or >= if `least`."""
     # Cross-multiplied, so that shares are compared exactly.
     for i in range(distinct):

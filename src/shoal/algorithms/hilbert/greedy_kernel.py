@@ -63,17 +63,7 @@ def _count_group(
 
 
 @kernel_step
-def _close_groups(
-    codes: Codes,
-    ranks: Codes,
-    starts: Counts,
-    rules: Counts,
-    bounds: Counts,
-    smallest: int,
-    begins: Codes,
-    touched: Codes,
-    counts: Counts,
-) -> int:
+def _close_groups(codes, ranks, starts, rules, bounds, smallest, begins, touched, counts):
     """Close groups along the curve; return their number. Group g is `begins[g] <= row < begins[g + 1]`."""
     n = codes.shape[0]
     count = 0
@@ -113,19 +103,7 @@ def _close_groups(
 
 
 @allocating_step
-def _place_tail(
-    codes: Codes,
-    tail: Codes,
-    begins: Codes,
-    count: int,
-    joined: Codes,
-    following: Codes,
-    touched: Codes,
-    counts: Counts,
-    starts: Counts,
-    rules: Counts,
-    bounds: Counts,
-) -> int:
+def _place_tail(codes, tail, begins, count, joined, following, touched, counts, starts, rules, bounds):
     """Let each row of the tail join the nearest group that stays acceptable; return the number of rows left.
 
     The rows left are moved to the front of `tail`. `joined[g]` is a row that joined group g, `following` the next one.
@@ -160,19 +138,7 @@ def _place_tail(
 
 
 @kernel_step
-def _merge_tail(
-    codes: Codes,
-    tail: Codes,
-    begins: Codes,
-    count: int,
-    joined: Codes,
-    following: Codes,
-    touched: Codes,
-    counts: Counts,
-    starts: Counts,
-    rules: Counts,
-    bounds: Counts,
-) -> int:
+def _merge_tail(codes, tail, begins, count, joined, following, touched, counts, starts, rules, bounds):
     """Merge a tail with the last groups until it is acceptable, with all groups if needed; return the first of them."""
     # Histogram of the tail.
     distinct = ZERO

@@ -200,16 +200,7 @@ def _open_lists(cell_counts: Codes, list_starts: Codes, lists: State, heap: Code
 
 
 @kernel
-def sweep_lists(
-    cell_ranks: Codes,
-    cell_rows: Codes,
-    cell_counts: Codes,
-    list_starts: Codes,
-    num: int,
-    den: int,
-    k: int,
-    groups: Codes,
-) -> tuple[int, int]:
+def sweep_lists(cell_ranks, cell_rows, cell_counts, list_starts, num, den, k, groups):
     """Partition rows into groups with |G| >= k and l * h(G) <= |G|, l = num / den, sweeping a sorted list per value.
 
     Each group first takes from the lists that must be served (otherwise the remaining rows would not be l-eligible),

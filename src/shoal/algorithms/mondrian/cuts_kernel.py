@@ -29,7 +29,6 @@ __all__ = [
     "STACK_DEPTH",
     "Domains",
     "Parts",
-    "Sides",
     "cut_records",
     "empty_sides",
     "find_cut",
@@ -153,15 +152,7 @@ def empty_sides(predicate: Predicate) -> Sides:
 
 
 @kernel_step
-def _is_allowed(
-    records: Codes,
-    start: int,
-    end: int,
-    d: int,
-    cut: Counts,
-    sides: Sides,
-    predicate: Predicate,
-) -> bool:
+def _is_allowed(records, start, end, d, cut, sides, predicate):
     """Test whether both sides of a cut are acceptable: a cut is (attribute, code, equal, left of them, spread)."""
     counts, touched = sides
     starts, rules, bounds, _ = predicate
@@ -199,18 +190,7 @@ def _is_allowed(
 
 
 @kernel_step
-def find_cut(
-    records: Codes,
-    start: int,
-    end: int,
-    d: int,
-    low: int,
-    high: int,
-    relaxed: bool,
-    cut: Counts,
-    sides: Sides,
-    predicate: Predicate,
-) -> bool:
+def find_cut(records, start, end, d, low, high, relaxed, cut, sides, predicate):
     """Find an allowed cut on the attribute `cut[0]`, the nearest to the median first; fill in the rest of `cut`."""
     a = cut[0]
     size = end - start

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
-from shoal.algorithms.common.predicate_kernel import Predicate, acceptable
+from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.trees_kernel import Trees, meeting_level, node_penalty
 from shoal.algorithms.common.whole_kernel import TWO, ZERO
 from shoal.algorithms.mondrian.cuts_kernel import (
@@ -23,7 +23,6 @@ from shoal.algorithms.mondrian.cuts_kernel import (
     ROWS_DONE,
     Domains,
     Parts,
-    Sides,
     empty_sides,
     find_cut,
     find_extents,
@@ -97,17 +96,7 @@ def _sort_by(numbers: Codes, sizes: Codes, count: int, sequence: Codes, length: 
 
 
 @inlined
-def _count_child(
-    records: Codes,
-    start: int,
-    d: int,
-    sequence: Codes,
-    begin: int,
-    end: int,
-    touched: Codes,
-    distinct: int,
-    counts: Counts,
-) -> int:
+def _count_child(records, start, d, sequence, begin, end, touched, distinct, counts):
     """Add the records of a child to a histogram of sensitive values; return the number of distinct values."""
     last = records.shape[1] - 1
     for i in range(begin, end):
@@ -143,16 +132,7 @@ def _order_by_size(sizes: Codes, children: int, order: Codes, buckets: Codes) ->
 
 
 @inlined
-def _mark_alone(
-    records: Codes,
-    start: int,
-    d: int,
-    children: int,
-    begins: Counts,
-    scratch: Codes,
-    sides: Sides,
-    predicate: Predicate,
-) -> None:
+def _mark_alone(records, start, d, children, begins, scratch, sides, predicate):
     """Find the children that are acceptable alone; all others get the side `REST`."""
     counts, touched = sides.counts[0], sides.touched[0]
     starts, rules, bounds, _ = predicate
@@ -171,16 +151,7 @@ def _mark_alone(
 
 
 @kernel_step
-def _fill_rest(
-    records: Codes,
-    start: int,
-    d: int,
-    children: int,
-    begins: Counts,
-    scratch: Codes,
-    sides: Sides,
-    predicate: Predicate,
-) -> int:
+def _fill_rest(records, start, d, children, begins, scratch, sides, predicate):
     """Move children to the rest, the smallest first, until it is acceptable; return its number of records."""
     counts, touched = sides.counts[0], sides.touched[0]
     starts, rules, bounds, _ = predicate
@@ -208,19 +179,7 @@ def _fill_rest(
 
 
 @allocating_step
-def _sides_along_tree(
-    records: Codes,
-    start: int,
-    end: int,
-    d: int,
-    a: int,
-    level: int,
-    trees: Trees,
-    mark: int,
-    scratch: Codes,
-    sides: Sides,
-    predicate: Predicate,
-) -> int:
+def _sides_along_tree(records, start, end, d, a, level, trees, mark, scratch, sides, predicate):
     """Divide a range by the nodes of a level: a side for each child that is acceptable alone, one for the rest.
 
     If the rest is not acceptable, the smallest of the other children join it until it is. Leaves the side of each
@@ -367,20 +326,7 @@ def _order_by_width(widths: NDArray[np.float64], order: Counts) -> None:
 
 
 @allocating_step
-def _choose_cut(
-    records: Codes,
-    start: int,
-    end: int,
-    domains: Domains,
-    trees: Trees,
-    relaxed: bool,
-    measured: Measured,
-    cut: Counts,
-    scratch: Codes,
-    sides: Sides,
-    predicate: Predicate,
-    state: Counts,
-) -> int:
+def _choose_cut(records, start, end, domains, trees, relaxed, measured, cut, scratch, sides, predicate, state):
     """Find the cut of most worth among one for each attribute; return its number of sides, or 0 if none is allowed.
 
     `cut` receives it; a cut in a hierarchy has the size 0, and `scratch[BEST]` has the sides. If no subtrees can be
@@ -430,17 +376,7 @@ def _choose_cut(
 
 
 @kernel
-def cut_along_trees(
-    records: Codes,
-    spare: Codes,
-    domains: Domains,
-    trees: Trees,
-    scratch: Codes,
-    predicate: Predicate,
-    relaxed: bool,
-    parts: Parts,
-    budget: int,
-) -> None:
+def cut_along_trees(records, spare, domains, trees, scratch, predicate, relaxed, parts, budget):
     """Cut ranges of records with the largest saving per bit, if all sides are acceptable, until the budget is spent.
 
     An attribute with a hierarchy is divided by the children of its values' lowest common ancestor; other attributes,

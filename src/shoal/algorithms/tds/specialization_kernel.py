@@ -257,16 +257,7 @@ def _test_part(
 
 
 @kernel_step
-def _assess(
-    records: Codes,
-    attributes: int,
-    trees: Trees,
-    groups: Groups,
-    g: int,
-    a: int,
-    predicate: Predicate,
-    scratch: Scratch,
-) -> tuple[bool, int, int]:
+def _assess(records, attributes, trees, groups, g, a, predicate, scratch):
     """Specialize one group by one column on trial; return validity, gain, and the size of the smallest part."""
     node = groups.nodes[a, g]
     start, stop = groups.starts[g], groups.stops[g]
@@ -302,16 +293,7 @@ def _assess(
 
 
 @kernel
-def assess(
-    records: Codes,
-    trees: Trees,
-    groups: Groups,
-    candidates: Candidates,
-    predicate: Predicate,
-    scratch: Scratch,
-    state: Counts,
-    number: int,
-) -> None:
+def assess(records, trees, groups, candidates, predicate, scratch, state, number):
     """Add the contributions of the first `number` changed groups to the candidates above them; mark invalid ones."""
     attributes = groups.nodes.shape[0]
     # Column by column, because a node belongs to one column.
@@ -386,16 +368,7 @@ def _add_to_list(trees: Trees, groups: Groups, g: int, a: int, node: int) -> Non
 
 
 @kernel_step
-def _split(
-    records: Codes,
-    trees: Trees,
-    groups: Groups,
-    candidates: Candidates,
-    g: int,
-    a: int,
-    scratch: Scratch,
-    state: Counts,
-) -> Any:
+def _split(records, trees, groups, candidates, g, a, scratch, state):
     """Split a group by the children of its node in column a; return the number of parts.
 
     The first part keeps the number of the group, the other parts get new numbers.
@@ -466,16 +439,7 @@ def _replace(trees: Trees, candidates: Candidates, node: int, state: Counts) -> 
 
 
 @kernel
-def specialize(
-    records: Codes,
-    trees: Trees,
-    groups: Groups,
-    candidates: Candidates,
-    predicate: Predicate,
-    scratch: Scratch,
-    state: Counts,
-    budget: int,
-) -> int:
+def specialize(records, trees, groups, candidates, predicate, scratch, state, budget):
     """Perform the best valid specialization until none is left, the groups need room, or the budget is spent.
 
     Parameters
