@@ -11,10 +11,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from shoal._core.file_formats import ARROW, DELIMITED, FORMATS, LISTED, PARQUET, RELEASED, STAT_FILES, WORKBOOKS
+from shoal._core.file_formats import (
+    ARROW,
+    COMPRESSED,
+    DELIMITED,
+    FORMATS,
+    LISTED,
+    PARQUET,
+    RELEASED,
+    STAT_FILES,
+    WORKBOOKS,
+)
 from shoal._messages import Subject, Text
 from shoal.errors import DataError, ParameterError, near_matches
-from shoal.io.compression import unpack
 from shoal.io.databases import database_source, read_database
 from shoal.io.delimited import read_delimited
 from shoal.io.frames import without_pandas_index
@@ -42,6 +51,8 @@ _SERVED = {
     "header_row": "delimited text and workbooks",
 }
 """The kinds of sources that each option is for."""
+_MARKS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
+"""The first bytes of compressed files."""
 _TAB_NAMES = ("tab", "\\t")
 _MAX_SOURCE_LENGTH = 4096
 
@@ -130,7 +141,7 @@ def read_table(
         _refuse_options(text | others)
         return _check_not_empty(OpenedTable(frame=read_database(database)), "The result of the query")
     if source == STANDARD_INPUT:
-        content = unpack(sys.stdin.buffer.read(), "standard input")
+        content = _unpack(sys.stdin.buffer.read(), "standard input")
         return _parse_content(content, "standard input", kind=_detect_kind(content), text=text, **others)
     # The kind of a file follows from its name, that of standard input from its first bytes.
     path = Path(os.fspath(source)).expanduser()
@@ -152,7 +163,7 @@ def read_table(
             return _check_not_empty(
                 OpenedTable(frame=_read_binary(path, path.name), format="parquet"), f"'{path.name}'"
             )
-        content = unpack(path.read_bytes(), path.name)
+        content = _unpack(path.read_bytes(), path.name)
     return _parse_content(content, f"'{path.name}'", kind=kind, text=text, **others)
 
 
@@ -332,3 +343,29 @@ def _read_orc(source: Path | IO[bytes]) -> pl.DataFrame:
     except pa.ArrowException as error:
         # The caller knows the errors of Polars, and names the file.
         raise pl.exceptions.ComputeError(type(error).__name__) from None
+
+
+def _unpack(content: bytes, name: str) -> bytes:
+    """Unpack a file if its first bytes or its name belong to a compressed format, and return its content.
+
+    Raises
+    ------
+    DataError
+        If it cannot be _unpacked.
+    """
+    # The first bytes are more reliable than the name.
+    kind = next((kind for kind, mark in _MARKS.items() if content.startswith(mark)), None)
+    kind = kind or next((kind for ending, kind in COMPRESSED.items() if name.lower().endswith(ending)), None)
+    if kind is None:
+        return content
+    import pyarrow as pa
+
+    try:
+        with pa.CompressedInputStream(pa.BufferReader(content), kind) as stream:
+            read: bytes = stream.read()
+            return read
+    except (OSError, EOFError, pa.ArrowInvalid):
+        pass
+    raise DataError(
+        Text("'{name}' is not a {kind} file, or is cut off. Unpack it, or copy it again.", name=name, kind=kind)
+    )

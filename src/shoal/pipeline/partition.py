@@ -20,14 +20,13 @@ from shoal.pipeline.division import GroupChecker, divide_table
 from shoal.pipeline.limits import WITHIN_LIMITS, LevelLimits
 from shoal.pipeline.own_values import give_own_values
 from shoal.pipeline.units import number_rows_within_units
-from shoal.pipeline.weighted_columns import partition_with_weights
 from shoal.table.counts import rows_by_code
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal._core.progress import Clock
-    from shoal.algorithms import Problem
+    from shoal.algorithms import Algorithm, Problem
     from shoal.pipeline.division import Division, TablePart
     from shoal.pipeline.linked_rows import LinkedRows
     from shoal.pipeline.prepare import PreparedTable
@@ -184,7 +183,7 @@ def _solve_part(
     of_row, rows = _expand_rows(prepared, problem.table, part, division)
     problem = give_own_values(replace(problem, table=rows), algorithm)
     try:
-        found = partition_with_weights(problem, algorithm)
+        found = _partition_with_weights(problem, algorithm)
     except InfeasibleError as error:
         raise _add_row_numbers(error, prepared, of_row, source) from error
     found.check(rows.rows, len(rows.quasi_identifiers))
@@ -327,3 +326,19 @@ def _make_guarantee(division: Division) -> Guarantee:
     parts = len(division.parts)
     code = "solved_in_parts_beside_large" if division.set_aside.any() else "solved_in_parts"
     return Guarantee(promise=Fact(code, count=parts))
+
+
+def _partition_with_weights(problem: Problem, algorithm: Algorithm) -> Partition:
+    """Run an algorithm on a problem; weights that it does not serve itself are served by repeated columns.
+
+    A column with weight 2 is given twice if the others have weight 1, so that a sum over columns counts it twice.
+    Groups are sets of rows, so the partition needs no conversion.
+    """
+    capabilities, copies = algorithm.capabilities, problem.preferences.copies
+    if not problem.preferences.weights or capabilities.weights or not capabilities.sums_columns or copies is None:
+        return algorithm.partition(problem)
+    columns = zip(problem.table.quasi_identifiers, copies, strict=True)
+    repeated = tuple(column for column, times in columns for _ in range(times))
+    found = algorithm.partition(replace(problem, table=replace(problem.table, quasi_identifiers=repeated)))
+    # Ratios and bounds of the run are those of the weighted loss.
+    return replace(found, guarantee=Guarantee(promise=Fact("weighted_copies")))

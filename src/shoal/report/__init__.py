@@ -27,13 +27,13 @@ from shoal.report.page import (
     render_public,
     render_publication,
     render_risk,
+    render_trade_off,
     risk_rows,
     size_rows,
     write_report,
 )
 from shoal.report.review import collect_review
 from shoal.report.sentences import achieved_for, model_title, promise, reservations
-from shoal.report.trade_off_page import render_trade_off
 
 __all__ = [
     "DECISIONS",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         PublicFacts,
         ReportFacts,
         SizeShare,
+        TradeOffFacts,
     )
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "render_public",
     "render_publication",
     "render_risk",
+    "render_trade_off",
     "risk_rows",
     "size_rows",
     "write_report",
@@ -455,3 +457,24 @@ def _describe_utility(measure: AnalystMeasure) -> tuple[str, str, str, str]:
     said = _(measure.meaning) if measure.reason is None else _("Not measured: {why}.").format(why=_(measure.reason))
     value = "" if measure.value is None else sentences.number(measure.value)
     return title[0].upper() + title[1:], said, value, sentences.number(measure.best)
+
+
+def render_trade_off(facts: Mapping[str, Any], told: TradeOffFacts) -> str:
+    """Render a trade-off as one HTML page.
+
+    Parameters
+    ----------
+    facts : mapping
+        `TradeOff.to_dict()`. It holds no cell of the input, so the page shows none.
+    told : TradeOffFacts
+        Its sentences, its table and its figure.
+    """
+    able = [choice for choice in facts["choices"] if choice["error"] is None]
+    return template("trade_off.html.j2").render(
+        title="Protection and loss",
+        facts=facts,
+        told=told,
+        able=able,
+        failed=[choice for choice in facts["choices"] if choice["error"] is not None],
+        columns=facts["quasi_identifiers"],
+    )

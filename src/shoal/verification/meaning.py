@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, time
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,7 +20,6 @@ from shoal.errors import ParameterError
 from shoal.verification.scales import number_of, period_of
 from shoal.verification.sub_domains import Everything, Listed, Span, SubDomain
 from shoal.verification.values import format_values
-from shoal.verification.written_forms import in_plain_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,7 +86,7 @@ class Meaning:
     order: tuple[str, ...] | None = None
     """The values in their order, if they are names that have one."""
     form: Mapping[str, str] = field(default_factory=dict)
-    """The notation of dates or numbers (`in_plain_form`); empty if it is the common one."""
+    """The notation of dates or numbers (`_in_plain_form`); empty if it is the common one."""
 
     @classmethod
     def of(cls, given: object) -> Meaning:
@@ -167,7 +167,7 @@ class Meaning:
 
     def plain(self, text: str) -> str:
         """Rewrite a date or a number in the common notation."""
-        return in_plain_form(text, self.form) if self.form else text
+        return _in_plain_form(text, self.form) if self.form else text
 
     def transformed(self, values: pl.Series) -> pl.Series:
         """Coarsen true values as the column was coarsened, if cells can be compared only then.
@@ -324,3 +324,28 @@ def _by_column(coarsen: Mapping[str, Any], names: Sequence[str]) -> dict[str, An
         for name in [key] if key in names else [name for pair in together[:1] for name in pair]:
             found[name] = described
     return found
+
+
+def _in_plain_form(text: str, form: Mapping[str, str]) -> str:
+    """Rewrite a date or a number from the given notation to the common one; any other text is returned unchanged.
+
+    Examples
+    --------
+    >>> _in_plain_form("31.12.1980", {"dates": "%d.%m.%Y"}), _in_plain_form("*", {"dates": "%d.%m.%Y"})
+    ('1980-12-31', '*')
+    >>> _in_plain_form("-1.234,5", {"decimal": ",", "thousands": "."})
+    '-1234.5'
+    """
+    # Text that does not match the notation, such as a star, is not a date.
+    if "dates" in form:
+        try:
+            moment = datetime.strptime(text, form["dates"].replace("%-", "%"))
+        except ValueError:
+            return text
+        return moment.date().isoformat() if moment.time() == time() else moment.isoformat()
+    # Thousands must be grouped correctly: `1.23` is not a number with separators.
+    decimal, thousands = re.escape(form.get("decimal", ".")), form.get("thousands", "")
+    grouped = rf"[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}})+|" if thousands else ""
+    if re.fullmatch(rf"-?(?:{grouped}[0-9]+)(?:{decimal}[0-9]+)?", text) is None:
+        return text
+    return (text.replace(thousands, "") if thousands else text).replace(form.get("decimal", "."), ".")
