@@ -203,10 +203,12 @@ def test_a_review_is_saved_and_opened_again_with_all_fields(browser, published):
         "purpose": "P",
         "recipient": "R",
         "controls": "C",
+        "roles": "The board did.",
     }
     page = browser.send("/review/decision", {"decision": "conditions", **words}).text
     assert "theirs.shoal-review.toml</bdi>, which only you can read" in page
     before = browser.client.get("/review/document").text
+    assert "The board did." in before
     (file,) = home.glob("*.shoal-review.toml")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert SECRET not in file.read_text()

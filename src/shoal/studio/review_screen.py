@@ -24,7 +24,7 @@ __all__ = ["attack_review", "decide", "document_of", "open_review", "review", "s
 
 _WORDS = (
     *("decision", "conditions", "valid_until", "reviewed_by", "title", "institution", "purpose"),
-    *("recipient", "controls", "notes"),
+    *("recipient", "controls", "roles", "notes"),
 )
 """Parameters of `shoal.About` that the form of a decision has as fields."""
 _KNOWN, _SENSITIVE = "known", "sensitive"
