@@ -255,3 +255,17 @@ def test_a_saved_review_is_not_believed(browser, published):
         assert browser.send("/review", {"review": file.name}).status_code == 422, new
     assert browser.send("/review", {"review": "../x.shoal-review.toml"}).status_code == 422
     assert browser.look("/review").status_code == 200
+
+
+def test_damaged_files_beside_a_review_do_not_stop_it(browser, published):
+    home = published.parent
+    (home / "deep.shoal-review.toml").write_text("a = " + "[" * 100_000)
+    (home / "deep.shoal.toml").write_text("a = " + "[" * 100_000)
+    assert browser.send("/open/project", {"project": "deep.shoal.toml"}).status_code == 422
+    browser.send("/review", {"source": "theirs"})
+    browser.send("/review/decision", {"decision": "approved", "reviewed_by": "A"})
+    file = home / "theirs.shoal-review.toml"
+    # Somebody damages the file while the review is open: it is saved again.
+    file.write_bytes(b"\xff\xfe")
+    assert browser.send("/review/decision", {"decision": "refused", "reviewed_by": "A"}).status_code == 200
+    assert 'report.decision = "refused"' in file.read_text()

@@ -278,7 +278,7 @@ class ReleasePlan(Unpicklable):
         """
         try:
             facts = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise DataError(f"The plan '{path}' cannot be read: it is no JSON text.") from error
         try:
             return _plan_in(facts)

@@ -92,7 +92,7 @@ def attack_result(path: str | PathLike[str]) -> Mapping[str, Any]:
         shown = [found["quasi_identifiers"], found["attempts"], found["low"], found["high"], found["control"]]
         if found["attack"] in ATTACKS and found["baseline"]["rate"] is not ... and shown:
             return dict(found)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
     raise DataError(
         f"There is no result of an attack on one release in '{path}': give a folder that 'shoal attack NAME RELEASE "

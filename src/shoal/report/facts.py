@@ -250,7 +250,7 @@ def facts_in(text: str | bytes) -> ReportFacts | PublicFacts:
             raise DataError("The report was written by a later version of shoal. Render it with that version.")
         kind: type[ReportFacts | PublicFacts] = ReportFacts if found["private"] else PublicFacts
         facts = msgspec.convert(found, kind)
-    except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, msgspec.ValidationError) as error:
         raise DataError("The report.json is not one that shoal wrote.") from error
     if isinstance(facts, ReportFacts):
         # Pictures go into the page as they are, so nothing else may get in with them.

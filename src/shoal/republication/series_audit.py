@@ -184,7 +184,7 @@ def _read_series_entry(folder: Path) -> dict[str, Any]:
     try:
         entry = json.loads((folder / _CERTIFICATE).read_text(encoding="utf-8"))["series"]
         return entry if isinstance(entry, dict) and isinstance(entry.get("release"), int) else {}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
 
 

@@ -263,7 +263,7 @@ class Words:
             content = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # with or without a byte order mark
         except OSError as error:
             raise UsageError(f"The spec file '{path}' cannot be read: {error.strerror}.") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UsageError(f"The spec file '{path}' is not valid TOML: {error}.") from error
         return cls.of_content(content, f"The spec file '{path}'")._relative_to(path)
 

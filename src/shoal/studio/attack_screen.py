@@ -184,7 +184,7 @@ def _list_releases(studio: Studio) -> list[dict[str, Any]]:
             # Files that are not certificates of a release are skipped.
             columns = json.loads(path.read_text(encoding="utf-8")).get("columns") or {}
             same_columns = set(columns.get("quasi_identifiers") or ()) == set(plan.names_of("quasi_identifier"))
-        except (OSError, ValueError, AttributeError, TypeError):
+        except (OSError, ValueError, AttributeError, TypeError, RecursionError):
             continue
         if same_columns and list(columns.get("sensitive") or ()) == plan.names_of("sensitive"):
             found.append({"name": folder.name})

@@ -144,7 +144,7 @@ def load_project(paths: AllowedPaths, name: str) -> Project:
         at = int(content["at"])
     except OSError as error:
         raise UsageError(Text("The project cannot be read: {reason}.", reason=error.strerror)) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(_DAMAGED) from error
     plan = _opened(paths, place, shown)
     found: list[tuple[str | Text, Plan]] = []

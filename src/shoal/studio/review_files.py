@@ -53,7 +53,7 @@ def save_review(paths: AllowedPaths, own: Review, figures: Mapping[str, str]) ->
     text = "\n".join([_HEAD, *toml_lines({name: one for name, one in content.items() if one})]) + "\n"
     path = paths.home / file
     try:
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        if not path.is_file() or path.read_bytes() != text.encode():
             write_project(path, text)
     except OSError:  # a folder that cannot be written; the screen says that nothing is kept
         return replace(own, file="")
@@ -114,5 +114,5 @@ def _parse(path: Path) -> Review:
             file=path.name,
             figures=texts["figures"],
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, ParameterError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, ParameterError) as error:
         raise UsageError(_DAMAGED) from error

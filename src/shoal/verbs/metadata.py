@@ -86,7 +86,7 @@ def metadata(folder: str | PathLike[str], vocabulary: str, *, url: str = "", lic
         raise DataError(f"'{folder}' has no certificate.json. Name the public folder of a release.")
     try:
         about = json.loads((folder / "report.json").read_text(encoding="utf-8"))["about"]
-    except (OSError, ValueError, KeyError, TypeError):  # releases of a series have none
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # releases of a series have none
         about = {}
     certificate = read_certificate(folder / "certificate.json")
     # Metadata of other files would be wrong, so the hashes are checked first.

@@ -258,7 +258,7 @@ def read_certificate(path: Path) -> dict[str, Any]:
     """
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"The certificate '{path}' cannot be read: it is no JSON text.") from error
     if not isinstance(facts, dict):
         raise DataError(f"The certificate '{path}' is not one that shoal wrote.")

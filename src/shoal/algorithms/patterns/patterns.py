@@ -318,7 +318,7 @@ def _split_names(pattern: str | tuple[str, ...]) -> list[str]:
 def _parse(content: str, name: str, kind: str) -> Any:
     try:
         return json.loads(content) if kind == "JSON" else tomllib.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"'{name}' is not {kind}: {error}.") from None
 
 

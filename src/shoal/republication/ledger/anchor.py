@@ -264,7 +264,7 @@ class Anchor:
                 expected={uid: [Head(**one) for one in some] for uid, some in content["expected"].items()},
                 token=content["token"],
             )
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise LedgerError(
                 f"The anchor '{self.path}' is damaged, or belongs to another ledger. Nothing was published. Restore "
                 "it. If it is lost, accept the ledger as it is with ",
