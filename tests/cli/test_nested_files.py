@@ -13,23 +13,23 @@ NESTED = "[" * 100_000
 @pytest.mark.parametrize(
     ("file", "content", "words"),
     [
-        ("release.toml", f"a = {NESTED}", ["anonymize", "patients.csv", "--spec", "release.toml", "-o", "out"]),
-        ("certificate.json", NESTED, ["audit", "."]),
-        ("plan.json", NESTED, ["apply", "plan.json", "patients.csv", "-o", "out"]),
-        ("found.json", NESTED, ["audit", "patients.csv", "--qi", "age", "--attack", "found.json"]),
+        ("release.toml", f"a = {NESTED}", "anonymize patients.csv --spec release.toml -o out"),
+        ("certificate.json", NESTED, "audit ."),
+        ("plan.json", NESTED, "apply plan.json patients.csv -o out"),
+        ("found.json", NESTED, "audit patients.csv --qi age --attack found.json"),
         (
             "some.json",
             NESTED,
-            ["anonymize", "patients.csv", "--qi", "age", "--id", "name,gender,zip,disease,visit_id", "-k", "2"]
-            + ["--algorithm", "patterns", "--patterns", "some.json", "-o", "out"],
+            "anonymize patients.csv --qi age --id name,gender,zip,disease,visit_id -k 2 --algorithm patterns "
+            "--patterns some.json -o out",
         ),
     ],
 )
 def test_a_file_that_is_nested_too_deep_is_wrong_input(
-    shoal: Any, patients: Path, monkeypatch: pytest.MonkeyPatch, file: str, content: str, words: list[str]
+    shoal: Any, patients: Path, monkeypatch: pytest.MonkeyPatch, file: str, content: str, words: str
 ) -> None:
     monkeypatch.chdir(patients.parent)
     Path(file).write_text(content)
-    found = shoal(*words)
+    found = shoal(*words.split())
     assert found.code == 2, found.err
     assert file in found.err
