@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 NESTED = "[" * 100_000
+ANONYMIZE = "anonymize patients.csv --qi age --id name,gender,zip,disease,visit_id -k 2"
 
 
 @pytest.mark.parametrize(
@@ -17,12 +18,7 @@ NESTED = "[" * 100_000
         ("certificate.json", NESTED, "audit ."),
         ("plan.json", NESTED, "apply plan.json patients.csv -o out"),
         ("found.json", NESTED, "audit patients.csv --qi age --attack found.json"),
-        (
-            "some.json",
-            NESTED,
-            "anonymize patients.csv --qi age --id name,gender,zip,disease,visit_id -k 2 --algorithm patterns "
-            "--patterns some.json -o out",
-        ),
+        ("some.json", NESTED, f"{ANONYMIZE} --algorithm patterns --patterns some.json -o out"),
     ],
 )
 def test_a_file_that_is_nested_too_deep_is_wrong_input(
