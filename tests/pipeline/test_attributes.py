@@ -11,7 +11,7 @@ import pytest
 
 import shoal
 from shoal.attacks import inference_attack
-from shoal.errors import ParameterError, ReleaseUnsafeError, UnsupportedError, UsageError
+from shoal.errors import ReleaseUnsafeError, UnsupportedError, UsageError
 from shoal.pipeline import verify as verifying
 
 COARSEN = {"salary": shoal.Bins(1000), "seen": shoal.DatePart("month"), "word": shoal.Prefix(1)}
@@ -110,10 +110,14 @@ def test_what_is_not_possible_is_refused(changes, message):
         made(**changes)
 
 
-def test_searches_and_plans_refuse_them():
-    for verb in (shoal.tune, shoal.tradeoff):
-        with pytest.raises(ParameterError, match="not quasi-identifiers"):
-            verb(table(), **ROLES, k=4, coarsen=COARSEN)
+def test_searches_use_the_coarser_values_and_plans_refuse_them():
+    cells = {f"[{low}, {low + 1000})" for low in range(1000, 6000, 1000)}
+    tuned = shoal.tune(table(), **ROLES, k=4, coarsen=COARSEN, seed=1)
+    assert {"salary", "seen", "word"} <= set(tuned.coarsen)
+    searched = shoal.tradeoff(table(), **ROLES, k=4, l=[2, 3], coarsen=COARSEN, seed=1)
+    for release in (tuned.release(), searched.choices[-1].release):
+        assert set(release.data["salary"].cast(pl.String)) == cells
+        assert release.certificate.parameters["coarsen"]["salary"]["width"] == 1000
     with pytest.raises(UnsupportedError, match="not quasi-identifiers"):
         shoal.apply(made().plan, table())
     compared = shoal.compare(table(), **ROLES, k=4, coarsen=COARSEN, algorithms=["mondrian"])

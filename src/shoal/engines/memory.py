@@ -11,7 +11,6 @@ import numpy as np
 from shoal.engines.choice import streaming_obstacle
 from shoal.findings import columns_of_units, persons_of, unprotected_persons
 from shoal.io import collect_in_memory
-from shoal.pipeline.attributes import coarsen_attributes
 from shoal.pipeline.memory_budget import MemoryBudget
 from shoal.pipeline.units import count_days_since_first, find_missing_units
 from shoal.release.row_store import MemoryRows
@@ -62,14 +61,12 @@ class InMemory:
         return tuple(self.opened.frame.columns)
 
     def serving(self, request: Request) -> InMemory:
-        """Return the table, with lists as text, relative dates, normalized text and coarse attributes if requested."""
+        """Return the table, with lists as text, and with relative dates and normalized text if requested."""
         opened = self.opened.with_lists_as_text(request.lists) if request.lists else self.opened
         for names in request.since_first:
             opened = replace(opened, frame=count_days_since_first(opened.frame, names, request))
         if request.normalize:
             opened = opened.normalized(request.schema.quasi_identifiers + request.schema.sensitive)
-        if request.attribute_coarsenings:
-            opened = coarsen_attributes(opened, request)
         return self if opened is self.opened else InMemory(opened=opened, raw=self._original)
 
     @property

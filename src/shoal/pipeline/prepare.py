@@ -14,14 +14,16 @@ from shoal._core.language import marked
 from shoal._messages import Suggestion, Text
 from shoal.algorithms import Problem
 from shoal.disclosure_risk import make_people_counter
-from shoal.errors import ColumnError, DataError, near_matches
+from shoal.errors import ColumnError, DataError, ParameterError, near_matches
+from shoal.hierarchy import coarsen_columns
 from shoal.pipeline.encoded import EncodedTable, encode_table
-from shoal.pipeline.input import convert_text
+from shoal.pipeline.input import FinerColumns, convert_text
 from shoal.pipeline.linking import link_rows, take_lists
 from shoal.pipeline.population import find_people_of_nodes, load_population
 from shoal.pipeline.sampling import fix_levels, keep_large_classes, sample_rows
 from shoal.pipeline.units import assign_units, keep_rows
 from shoal.recoding import canonical_order
+from shoal.table import Schema
 from shoal.verification import collect_meanings
 
 if TYPE_CHECKING:
@@ -35,13 +37,14 @@ if TYPE_CHECKING:
     from shoal.io import Forms
     from shoal.pipeline.input import OpenedData
     from shoal.request.request import Request
-    from shoal.table import Column, Schema, Table
+    from shoal.table import Column, Table
     from shoal.verification import Meaning
     from shoal.verification.counting import Fitting
 
 __all__ = [
     "PreparedTable",
     "assign_persons",
+    "coarsen_attributes",
     "interpret",
     "prepare",
     "select_publishable_rows",
@@ -172,6 +175,8 @@ def interpret(
 ) -> OpenedData:
     """Convert text columns to dates and numbers if the publishable rows show that they are dates or numbers.
 
+    Sensitive and insensitive columns are coarsened first, if requested.
+
     Parameters
     ----------
     opened : OpenedData
@@ -179,6 +184,7 @@ def interpret(
     dates, decimal
         See `shoal.anonymize`.
     """
+    opened = coarsen_attributes(opened, request) if request.attribute_coarsenings else opened
     opened = assign_persons(opened, request)
     _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
     # Relative dates and coarser attributes have no dates any more.
@@ -192,6 +198,52 @@ def interpret(
         coarsen=request.coarsenings,
         hierarchies=request.trees,
         rows=rows,
+    )
+
+
+def coarsen_attributes(opened: OpenedData, request: Request) -> OpenedData:
+    """Coarsen the sensitive and insensitive columns of an input, as requested; the result replaces the input.
+
+    Only publishable rows determine the written form of a column and the frequencies of its values.
+
+    Raises
+    ------
+    ParameterError
+        If a coarsening shows values of records, needs persons, or concerns lists.
+    """
+    import polars as pl
+
+    given = request.attribute_coarsenings
+    names = [str(name) for name in given]
+    for name, one in zip(names, given.values(), strict=True):
+        # Ends of intervals are checked for quasi-identifiers only.
+        if one.ends_at_values or one.per_person or name in (request.lists or {}):
+            raise ParameterError(
+                f"The coarsening of '{name}' needs a quasi-identifier without lists of values. Name cuts, steps or the "
+                "level of a hierarchy instead, with ",
+                Suggestion("coarsen"),
+                ".",
+            )
+    # Dates and numbers are parsed, and text that takes no part stays as it is.
+    _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+    dates = {name: form for name, form in (request.dates or {}).items() if name in given}
+    schema = Schema(quasi_identifiers=tuple(names))
+    parsed = convert_text(opened, schema, None, dates=dates, decimal=request.decimal, coarsen=given, rows=rows)
+    finer = pl.DataFrame([parsed.frame[name] for name in names])
+    coarser = coarsen_columns(finer[rows], given, names)
+    # Rows that are not published stay without a value.
+    places = pl.Series(range(len(rows)), dtype=pl.UInt32)
+    at = pl.Series([None] * opened.frame.height, dtype=pl.UInt32).scatter(rows, places)
+    columns = [coarser.frame[name].gather(at) for name in names]
+    return replace(
+        opened,
+        frame=opened.frame.with_columns(columns),
+        finer=FinerColumns(
+            frame=finer,
+            unconverted=pl.DataFrame([opened.frame[name] for name in names]),
+            described=coarser.described,
+            classes=coarser.classes,
+        ),
     )
 
 

@@ -94,10 +94,7 @@ class Request(RequestFields):
         # One algorithm serves sets, so there is nothing to compare.
         sets = [(name, name, "protect sets of quasi-identifiers") for name in ("qi_sets", "knows") if verb == "compare"]
         days = ("since_first", "coarsen", "count days since first dates")
-        # Levels are searched with the original values of other columns.
-        others = ("attribute_coarsenings", "coarsen", "coarsen columns that are not quasi-identifiers")
-        more = (days, *sets) if verb == "compare" else (days, others)
-        for field, name, task in (("link", "link", "link rows"), ("lists", "lists", "split lists"), *more):
+        for field, name, task in (("link", "link", "link rows"), ("lists", "lists", "split lists"), days, *sets):
             if getattr(self, field):
                 raise ParameterError(f"{verb} does not {task}. Leave out ", Suggestion(name), ", or use anonymize.")
         if samples(self.privacy):

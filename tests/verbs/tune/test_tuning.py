@@ -254,7 +254,7 @@ def test_a_setting_that_cannot_be_published_is_told() -> None:
         ({"seed": -1}, ParameterError, "The 'seed' parameter of tune"),
         ({"star": " "}, ParameterError, "The 'star' parameter of tune"),
         ({"ladders": {"disease": [OneValue()]}}, ColumnError, "not a quasi-identifier"),
-        ({"coarsen": {"disease": OneValue()}}, ParameterError, "not quasi-identifiers"),
+        ({"coarsen": {"nothing": OneValue()}}, ColumnError, "'nothing' cannot be coarsened"),
         ({"hierarchies": {"disease": TREE}}, ColumnError, "not a quasi-identifier"),
         ({"coarsen": {"age": OneValue()}, "ladders": {"age": []}}, ParameterError, "give only one of them"),
         ({"ladders": {"age": [], "town": []}}, ParameterError, "No quasi-identifier can be made coarser"),

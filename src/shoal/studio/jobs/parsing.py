@@ -70,7 +70,7 @@ def parse_other_columns(frame: Any, asked: Mapping[str, Any]) -> tuple[Any, list
 
 def coarsen_other_columns(asked: Mapping[str, Any]) -> OpenedData | None:
     """Coarsen the published columns that are not quasi-identifiers, as a release does; None if none is coarsened."""
-    from shoal.pipeline.attributes import coarsen_attributes
+    from shoal.pipeline.prepare import coarsen_attributes
     from shoal.request.request import Request
 
     request = Request(**{name: value for name, value in asked.items() if name not in ("data", "rows", "key")})

@@ -137,13 +137,14 @@ def tune(
     # The levels of hierarchies are coarsenings to choose from; only generalization recodes to their nodes.
     recoded = request if request.recoding == "generalization" else replace(request, hierarchies=None)
     resolved = recoded.resolve(opened.frame.columns)
-    schema, always = resolved.schema, resolved.coarsenings
+    schema, always = resolved.schema, {**resolved.coarsenings, **resolved.attribute_coarsenings}
     if resolved.requirement.population is not None:
         raise ParameterError(
             "A model that needs a population cannot be tuned: coarsening changes the values that link its people. "
             "Use anonymize, with hierarchies."
         )
     opened = opened.normalized(schema.quasi_identifiers + schema.sensitive) if resolved.normalize else opened
+    original = opened
     opened = interpret(
         opened, replace(resolved, hierarchies=request.trees), dates=resolved.dates, decimal=resolved.decimal
     )
@@ -175,7 +176,7 @@ def tune(
         ended=ended,
         seconds=time.perf_counter() - start,
         warnings=warn_of_persons(opened, rows, resolved),
-        opened=opened,
+        opened=original,
         request=replace(recoded, coarsen=None, **raw),
     )
 
