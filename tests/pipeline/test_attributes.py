@@ -118,6 +118,8 @@ def test_searches_use_the_coarser_values_and_plans_refuse_them():
     for release in (tuned.release(), searched.choices[-1].release):
         assert set(release.data["salary"].cast(pl.String)) == cells
         assert release.certificate.parameters["coarsen"]["salary"]["width"] == 1000
+        pairs = release.side_by_side(5)
+        assert pairs.before["salary"].to_list() == [str(table()["salary"][number]) for number in pairs.numbers]
     with pytest.raises(UnsupportedError, match="not quasi-identifiers"):
         shoal.apply(made().plan, table())
     compared = shoal.compare(table(), **ROLES, k=4, coarsen=COARSEN, algorithms=["mondrian"])

@@ -71,6 +71,31 @@ def test_published_records_are_shown_beside_the_original_ones(browser, home, rec
     assert browser.look("/release").text.count('<table class="beside">') == 1
 
 
+def test_compared_levels_stand_below_the_original_record(browser, home):
+    browser.decided()
+    browser.send("/coarser", {"coarsen-0": "bins:10", "do": "preview"})
+    page = browser.send("/compare", {"k": "3, 9", "l": ""}).text
+    assert '<table class="beside">' not in page
+    assert f"{SECRET}-disease" not in page
+    answer = browser.send("/compare/rows", {"show": "yes", "count": "12"})
+    assert answer.url.path == "/compare"
+    table = re.search(r'<table class="beside">(.*?)</table>', answer.text, re.S).group(1)
+    names = re.findall(r'<th scope="col"><bdi>(.*?)</bdi>', table)
+    assert names == ["age", "gender", "zip", "disease"], "what is not published is not shown"
+    bodies = re.findall(r"<tbody>(.*?)</tbody>", table, re.S)
+    assert len(bodies) == 12
+    for body in bodies:
+        raw = original(home)[int(re.search(r'scope="rowgroup"[^>]*>([\d,]+)<', body).group(1)) - 1]
+        rows = [re.findall(r"<bdi>(.*?)</bdi>", row) for row in re.findall(r"<tr>(.*?)</tr>", body, re.S)]
+        assert rows[0] == [raw[name] for name in names]
+        assert re.findall(r'<th scope="row">(.*?)</th>', body) == ["as it was", "k = 3", "k = 9"]
+        for row in rows[1:]:
+            assert row[-1] == raw["disease"]
+            low, high = map(int, re.findall(r"\d+", row[0])) if row[0] != "*" else (0, 200)
+            assert low <= int(raw["age"]) < high
+    assert '<table class="beside">' not in browser.send("/compare/rows", {"show": "no"}).text
+
+
 @pytest.mark.parametrize("count", ["0", "101", "x", "", "-1", "9" * 30])
 def test_a_wrong_number_of_records_is_said_and_shows_none(browser, count):
     browser.decided()

@@ -75,6 +75,7 @@ _FORMS: Mapping[str, Callable[[Studio, Mapping[str, str]], str]] = {
     "/goal": goal_screen.set_goal,
     "/coarser": coarsening_screens.set_coarser,
     "/coarser/rows": coarsening_screens.show_coarse_rows,
+    "/compare/rows": comparison_screen.show_compared_rows,
     "/shape": coarsening_screens.change_shape,
     "/shape/show": coarsening_screens.show_shape,
     "/shape/use": coarsening_screens.use_level,

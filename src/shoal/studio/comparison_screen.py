@@ -12,13 +12,21 @@ from shoal.studio.explanations import COMPARED
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in
-from shoal.studio.screen_inputs import collect_results, inspect_with_roles
+from shoal.studio.screen_inputs import collect_results, inspect_with_roles, select_rows, show_rows
 from shoal.studio.state import Studio, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["choose_algorithm", "choose_level", "compare", "compare_algorithms", "picture_of", "set_levels"]
+__all__ = [
+    "choose_algorithm",
+    "choose_level",
+    "compare",
+    "compare_algorithms",
+    "picture_of",
+    "set_levels",
+    "show_compared_rows",
+]
 
 _MAX_LEVELS = 20
 _USUAL = "3, 5, 10, 20, 50"
@@ -45,6 +53,7 @@ def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="compare",
         found=found,
         ways=ways,
+        rows=None if found is None else select_rows(studio, found["sample"]),
         drawing=None if found is None else _lay_out_drawing(found),
         levels=levels,
         sensitive=plan.names_of("sensitive"),
@@ -168,6 +177,12 @@ def choose_level(studio: Studio, form: Mapping[str, str]) -> str:
     levels = tuple(f"{name} = {value}" for name, value in chosen.items())
     studio.history.change(Text("Chose {levels}", levels=levels), privacy={**chosen, **others})
     return "/publish"
+
+
+def show_compared_rows(studio: Studio, form: Mapping[str, str]) -> str:
+    """Show or hide some records as they were and in each compared release."""
+    show_rows(studio, form)
+    return "/compare#rows"
 
 
 def picture_of(studio: Studio) -> str | None:

@@ -14,7 +14,13 @@ from shoal.studio.audience import SCREENS
 from shoal.studio.pages import page
 from shoal.studio.plan import RECORDS, Plan
 from shoal.studio.requests import arguments_in
-from shoal.studio.screen_inputs import build_equivalents, explain_models, inspect_with_roles, show_rows
+from shoal.studio.screen_inputs import (
+    build_equivalents,
+    explain_models,
+    inspect_with_roles,
+    select_rows,
+    show_rows,
+)
 from shoal.studio.state import RequestedRelease, Studio, Waiting
 from shoal.studio.words import CONCERNS, FILES, ROLES, change_in_words, visible
 from shoal.wording import join_warnings
@@ -166,7 +172,7 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="publish",
         made=made,
         facts=done.facts,
-        rows=_select_rows(studio, done.facts["sample"]),
+        rows=select_rows(studio, done.facts["sample"]),
         concerns=_rank_concerns(done.facts, made.plan, risk),
         protects_records=_protects_records(done.facts, made.plan),
         counted=describe_counted(certificate["requested"], alone=made.plan.unnamed_are_persons),
@@ -181,14 +187,6 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         ],
         equivalents=equivalents.of_publishing(made.plan, output=made.folder.name),
     )
-
-
-def _select_rows(studio: Studio, sample: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Select as many records before and after as the user chose to see; None if there are none."""
-    count = studio.rows_shown
-    if not count or sample is None:
-        return None
-    return {**sample, **{name: sample[name][:count] for name in ("numbers", "before", "after")}}
 
 
 def show_release_rows(studio: Studio, form: Mapping[str, str]) -> str:

@@ -30,6 +30,7 @@ __all__ = [
     "inspect_with_roles",
     "measure_hierarchy",
     "parse_k",
+    "select_rows",
     "show_rows",
     "inspect_table",
     "hash_names",
@@ -137,6 +138,14 @@ def show_rows(studio: Studio, form: Mapping[str, str]) -> None:
         studio.rows_shown = int(given)
     else:
         raise FieldError(Text("Between 1 and {count} records are shown.", count=jobs.MOST_ROWS), field="count")
+
+
+def select_rows(studio: Studio, sample: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Select as many records before and after as the user chose to see; None if there are none."""
+    if not studio.rows_shown or sample is None:
+        return None
+    counted = [name for name in ("numbers", "before", "after") if name in sample]
+    return {**sample, **{name: sample[name][: studio.rows_shown] for name in counted}}
 
 
 def collect_results(studio: Studio, *asked: Callable[[Studio], Any] | None) -> list[Any] | Waiting:

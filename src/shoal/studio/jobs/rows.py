@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from shoal._core.progress import Progress
 
-__all__ = ["MOST_ROWS", "coarse_rows", "sample_release"]
+__all__ = ["MOST_ROWS", "coarse_rows", "sample_levels", "sample_release"]
 
 MOST_ROWS = 100
 """Largest number of records that are shown."""
@@ -37,6 +37,31 @@ def coarse_rows(*, content: Mapping[str, Any], count: int, progress: Progress) -
         before = before.hstack(more[places].get_columns())
         after = after.hstack(others.frame.select(more.columns)[places].get_columns())
     return {"numbers": places, "columns": before.columns, "before": _texts(before), "after": _texts(after)}
+
+
+def sample_levels(releases: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Select records that all compared releases publish, before and in each of them; None if there are none."""
+    from shoal.table import dictionary_text
+
+    first = next(iter(releases.values()), None)
+    if first is None or first.store.original is None:
+        return None
+    # The same records of every release, wherever it publishes them.
+    places = [{int(number): place for place, number in enumerate(one.rows)} for one in releases.values()]
+    common = sorted(set(places[0]).intersection(*places[1:]))
+    numbers = [common[at] for at in _sample(len(common), MOST_ROWS)]
+    columns, raw = first.published.columns, first.store.original[numbers]
+    empty = [None] * len(numbers)
+    before = [dictionary_text(raw[name]).to_list() if name in raw.columns else empty for name in columns]
+    return {
+        "numbers": numbers,
+        "columns": columns,
+        "before": [list(row) for row in zip(*before, strict=True)],
+        "levels": [
+            [title, _texts(release.published[[place[number] for number in numbers]].select(columns))]
+            for (title, release), place in zip(releases.items(), places, strict=True)
+        ],
+    }
 
 
 def sample_release(release: Any) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from shoal.studio.jobs.parsing import (
     parse_other_columns,
     read_parsed,
 )
-from shoal.studio.jobs.rows import sample_release
+from shoal.studio.jobs.rows import sample_levels, sample_release
 from shoal.studio.requests import arguments_in, request_in
 
 if TYPE_CHECKING:
@@ -288,6 +288,7 @@ def compare(
             for one in found.choices
         ],
         "picture": svg_file(found.plot()[0]),
+        "sample": sample_levels({one.text: one.release for one in found.choices if one.release is not None}),
     }
 
 

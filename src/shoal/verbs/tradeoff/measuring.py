@@ -219,6 +219,8 @@ def _has(name: str, model: PrivacyModel) -> bool:
 class _Work:
     """A table that is read and encoded once, for all levels."""
 
+    original: pl.DataFrame
+    """The table as it came in."""
     opened: OpenedData
     frame: pl.DataFrame
     rows: NDArray[np.int32]
@@ -245,11 +247,11 @@ class _Work:
         if not able:
             raise next(error for _, error in resolved if isinstance(error, ShoalError))
         # All levels read the table in the same way: the last one has the union of their requirements.
-        schema = able[-1].schema
+        schema, original = able[-1].schema, opened.raw_frame
         opened = opened.normalized(schema.quasi_identifiers + schema.sensitive) if request.normalize else opened
         opened = interpret(opened, able[-1], dates=request.dates, decimal=request.decimal)
         frame, rows = select_publishable_rows(opened, schema, request.missing_sensitive)
-        return cls(opened=opened, frame=frame, rows=rows, levels=resolved)
+        return cls(original=original, opened=opened, frame=frame, rows=rows, levels=resolved)
 
     @property
     def persons(self) -> int | None:
@@ -314,5 +316,5 @@ class _Work:
         encoded = self.encoded[request.climbs]
         with clock.step("encode"):
             prepared = validate_and_shuffle(encoded, request, self.opened, self.rows)
-        source = InMemory(opened=self.opened)
+        source = InMemory(opened=self.opened, raw=self.original)
         return verify_and_certify(partition_and_recode(prepared, source, clock), source, clock)
