@@ -220,7 +220,7 @@ class _Work:
     """A table that is read and encoded once, for all levels."""
 
     original: pl.DataFrame
-    """The table as it came in."""
+    """The raw table."""
     opened: OpenedData
     frame: pl.DataFrame
     rows: NDArray[np.int32]
