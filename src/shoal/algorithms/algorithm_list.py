@@ -369,12 +369,12 @@ def _choose_automatically(requirement: Requirement, recoding: str, preferences: 
     return ALGORITHMS["cluster"], Fact(f"monotone_by_{recoding}")
 
 
-def _list_alternatives(requirement: Requirement, preferences: Preferences) -> str:
+def _list_alternatives(requirement: Requirement, preferences: Preferences) -> Text:
     """Describe the algorithms that can serve a request, or the way out if there is none."""
     able = [name for name, algorithm in ALGORITHMS.items() if unsupported(algorithm, requirement, preferences) is None]
     if able:
-        return f"These can: {', '.join(able)}."
-    return (
+        return Text("These can: {names}.", names=tuple(able))
+    return Text(
         "None can: the union of two acceptable groups need not be acceptable under this model, and rows that publish "
         "the same cells merge. Use audit to check a table against it."
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from shoal._core.language import gettext as _
-from shoal._core.language import percentage
+from shoal._core.language import ngettext, percentage
 from shoal._core.words import listed, number, percent
 
 __all__ = ["MEASURES", "Measure", "page"]
@@ -123,24 +123,35 @@ def _sample_uniques(facts: Facts, figures: float) -> str:
 
 def _small_classes(facts: Facts, figures: Facts) -> str:
     shares = [
-        f"{number(_records(facts, share))} share{'s' if _records(facts, share) == 1 else ''} them with fewer than "
-        f"{number(int(k) - 1)} other{'s' if int(k) > 2 else ''}"
+        ngettext(
+            "{count} shares them with fewer than {others} others",
+            "{count} share them with fewer than {others} others",
+            _records(facts, share),
+        ).format(count=number(_records(facts, share)), others=number(int(k) - 1))
         for k, share in figures.items()
         if int(k) > 2
     ]
     # The smallest class, as a number of persons or of records.
-    smallest = number(facts["smallest_class"])
-    if facts.get("unit") is not None:
-        fewest = f"the smallest has records of {smallest} {_noun(facts, facts['smallest_class'])}"
-        return f"The rows form {number(facts['classes'])} classes with the same {_known(facts)}; {fewest}." + (
-            f" Of the persons, {listed(shares)}." if shares else ""
+    persons = facts.get("unit") is not None
+    if persons:
+        fewest = ngettext(
+            "the smallest has records of {count} person",
+            "the smallest has records of {count} persons",
+            facts["smallest_class"],
         )
-    fewest = (
-        f"every row matches at least {smallest}" if facts["stars"] == "wildcard" else f"the smallest has {smallest}"
+    else:
+        fewest = (
+            _("every row matches at least {count}") if facts["stars"] == "wildcard" else _("the smallest has {count}")
+        )
+    found = _("The rows form {classes} classes with the same {known}; {smallest}.").format(
+        classes=number(facts["classes"]),
+        known=_known(facts),
+        smallest=fewest.format(count=number(facts["smallest_class"])),
     )
-    return f"The rows form {number(facts['classes'])} classes with the same {_known(facts)}; {fewest}." + (
-        f" Of the records, {listed(shares)}." if shares else ""
-    )
+    if not shares:
+        return found
+    of_all = _("Of the persons, {shares}.") if persons else _("Of the records, {shares}.")
+    return f"{found} {of_all.format(shares=listed(shares))}"
 
 
 def _prosecutor(facts: Facts, figures: Facts) -> str:
@@ -211,15 +222,15 @@ def _delta_presence(facts: Facts, figures: Any) -> str:
 
 def _population_uniques(facts: Facts, figures: Any) -> str:
     # All estimates that fit the sample, in parentheses.
-    others = [
-        f"{_share(figures[name])} by {title}"
-        for name, title in (("pitman", "Pitman's model"), ("zayatz", "Zayatz"), ("snb", "the slide negative binomial"))
-        if figures[name] is not None
-    ]
-    return (
-        f"An estimated {_share(figures['dankar'])} of the people of the population are alone there with their "
-        f"{_known(facts)} ({listed(others)})."
+    forms = (
+        ("pitman", _("{share} by Pitman's model")),
+        ("zayatz", _("{share} by Zayatz")),
+        ("snb", _("{share} by the slide negative binomial")),
     )
+    others = [form.format(share=_share(figures[name])) for name, form in forms if figures[name] is not None]
+    return _(
+        "An estimated {share} of the people of the population are alone there with their {known} ({others})."
+    ).format(share=_share(figures["dankar"]), known=_known(facts), others=listed(others))
 
 
 def _individual(facts: Facts, figures: Any) -> str:
@@ -239,50 +250,73 @@ def _household(facts: Facts, figures: Any) -> str:
 
 
 def _log_linear(facts: Facts, figures: Any) -> str:
-    alone = _records(facts, facts["sample_uniques"])
-    return (
-        f"Of the {number(alone)} {_noun(facts, 2)} that are alone in the file, "
-        f"{number(round(figures['tau_1'], 1))} are expected to be alone in the population, too, and "
-        f"{number(round(figures['tau_2'], 1))} to be matched rightly by somebody who knows the population (log-linear "
-        f"model, {figures['model']})."
+    # Persons are counted if a column identifies them.
+    form = (
+        _(
+            "Of the {alone} records that are alone in the file, {unique} are expected to be alone in the "
+            "population, too, and {matched} to be matched rightly by somebody who knows the population "
+            "(log-linear model, {model})."
+        )
+        if facts.get("unit") is None
+        else _(
+            "Of the {alone} persons that are alone in the file, {unique} are expected to be alone in the "
+            "population, too, and {matched} to be matched rightly by somebody who knows the population "
+            "(log-linear model, {model})."
+        )
+    )
+    return form.format(
+        alone=number(_records(facts, facts["sample_uniques"])),
+        unique=number(round(figures["tau_1"], 1)),
+        matched=number(round(figures["tau_2"], 1)),
+        model=figures["model"],
     )
 
 
 def _suda(facts: Facts, figures: Any) -> str:
-    special = _records(facts, figures["records"])
-    sentence = (
-        f"{number(special)} of {number(_total(facts))} {_noun(facts, 2)} can be told from all others by at most "
-        f"{number(figures['size'])} of the columns."
+    special, records = _records(facts, figures["records"]), facts.get("unit") is None
+    form = (
+        _("{special} of {all} records can be told from all others by at most {columns} of the columns.")
+        if records
+        else _("{special} of {all} persons can be told from all others by at most {columns} of the columns.")
     )
-    if not special:
-        return sentence
+    sentences = [form.format(special=number(special), all=number(_total(facts)), columns=number(figures["size"]))]
     # The column with the largest contribution to the scores.
-    leading = max(figures["contributions"].items(), key=lambda one: one[1])
-    dis = figures["dis"]
-    alone = f"a {_noun(facts, 1)} that is alone in the file"
-    more = f" A match with {alone} is right with a probability of {_share(dis)}." if dis else ""
-    return (
-        f"{sentence} The column '{leading[0]}' is part of {_share(leading[1] / 100)} of what makes them special.{more}"
-    )
+    if special:
+        column, share = max(figures["contributions"].items(), key=lambda one: one[1])
+        leading = _("The column '{column}' is part of {share} of what makes them special.")
+        sentences.append(leading.format(column=column, share=_share(share / 100)))
+    if special and figures["dis"]:
+        match = (
+            _("A match with a record that is alone in the file is right with a probability of {share}.")
+            if records
+            else _("A match with a person that is alone in the file is right with a probability of {share}.")
+        )
+        sentences.append(match.format(share=_share(figures["dis"])))
+    return " ".join(sentences)
 
 
 def _attribute_disclosure(facts: Facts, figures: Facts) -> str | None:
-    sentences = []
     # A sentence for each sensitive attribute.
+    sentences = []
     for name, one in figures.items():
         above = _records(facts, one["records_above"])
-        if facts.get("unit") is not None:
-            sentences.append(
-                f"Somebody who knows {_known(facts)} of all records of a person can be sure of one of the person's "
-                f"values of {name} with a confidence of up to {_share(one['highest'])}, {_share(one['average'])} on "
-                f"average; for {number(above)} {_noun(facts, above)} it is more than {_limit(one)}."
+        if facts.get("unit") is None:
+            form = _(
+                "Somebody who knows {known} of a record can be sure of its {name} with a confidence of up to "
+                "{highest}, {average} on average; for {above} records it is more than {limit}."
             )
-            continue
-        sentences.append(
-            f"Somebody who knows {_known(facts)} of a record can be sure of its {name} with a confidence of up to "
-            f"{_share(one['highest'])}, {_share(one['average'])} on average; for {number(above)} records it is "
-            f"more than {_limit(one)}."
-        )
+        else:
+            form = ngettext(
+                "Somebody who knows {known} of all records of a person can be sure of one of the person's values of "
+                "{name} with a confidence of up to {highest}, {average} on average; for {above} person it is more "
+                "than {limit}.",
+                "Somebody who knows {known} of all records of a person can be sure of one of the person's values of "
+                "{name} with a confidence of up to {highest}, {average} on average; for {above} persons it is more "
+                "than {limit}.",
+                above,
+            )
+        shares = {"highest": _share(one["highest"]), "average": _share(one["average"])}
+        sentences.append(form.format(known=_known(facts), name=name, above=number(above), limit=_limit(one), **shares))
     return " ".join(sentences) or None
 
 
@@ -291,40 +325,69 @@ def _combinations(facts: Facts, ranked: Sequence[Facts]) -> str | None:
         return None
     # The best single column, and the best combination.
     alone = max((one for one in ranked if len(one["columns"]) == 1), key=lambda one: one["separation"])
-    best = ranked[0]
-    return (
-        f"Of single columns, '{alone['columns'][0]}' tells most {_noun(facts, 2)} apart: "
-        f"{_share(alone['separation'])} of all pairs. {listed(best['columns'])} together tell apart "
-        f"{_share(best['separation'])}."
-        if len(best["columns"]) > 1
-        else f"'{best['columns'][0]}' tells apart {_share(best['separation'])} of all pairs of {_noun(facts, 2)}."
+    best, records = ranked[0], facts.get("unit") is None
+    if len(best["columns"]) == 1:
+        form = (
+            _("'{column}' tells apart {share} of all pairs of records.")
+            if records
+            else _("'{column}' tells apart {share} of all pairs of persons.")
+        )
+    else:
+        form = (
+            _(
+                "Of single columns, '{column}' tells most records apart: {share} of all pairs. {columns} "
+                "together tell apart {most}."
+            )
+            if records
+            else _(
+                "Of single columns, '{column}' tells most persons apart: {share} of all pairs. {columns} "
+                "together tell apart {most}."
+            )
+        )
+    return form.format(
+        column=alone["columns"][0],
+        share=_share(alone["separation"]),
+        columns=listed(best["columns"]),
+        most=_share(best["separation"]),
     )
 
 
 def _known_sets(_facts: Facts, sets: Facts) -> str:
-    return (
-        f"Of {number(sets['sets'])} set(s) of quasi-identifiers, {listed(sets['columns'])} find most records: "
-        f"{_share(sets['most_uniques'])} are alone in it, and {_share(sets['uniques'])} in some set."
+    return _(
+        "Of {sets} set(s) of quasi-identifiers, {columns} find most records: {most} are alone in it, and "
+        "{some} in some set."
+    ).format(
+        sets=number(sets["sets"]),
+        columns=listed(sets["columns"]),
+        most=_share(sets["most_uniques"]),
+        some=_share(sets["uniques"]),
     )
 
 
 def _units(facts: Facts, columns: str) -> str:
-    return (
-        f"All figures count persons, who are identified by '{columns}': {number(facts['rows'])} records of "
-        f"{number(facts['units'])} {_noun(facts, facts['units'])}. A person has the highest risk of any of that "
-        f"person's records. A record that is known to be in a class is of one person with a probability of up to "
-        f"{_share(facts['largest_share'])}."
+    return ngettext(
+        "All figures count persons, who are identified by '{unit}': {rows} records of {units} person. A person has the "
+        "highest risk of any of that person's records. A record that is known to be in a class is of one person with "
+        "a probability of up to {share}.",
+        "All figures count persons, who are identified by '{unit}': {rows} records of {units} persons. A person has "
+        "the highest risk of any of that person's records. A record that is known to be in a class is of one person "
+        "with a probability of up to {share}.",
+        facts["units"],
+    ).format(
+        unit=columns,
+        rows=number(facts["rows"]),
+        units=number(facts["units"]),
+        share=_share(facts["largest_share"]),
     )
 
 
 def _persons(_facts: Facts, evidence: Sequence[Facts]) -> str | None:
     if not evidence:
         return None
-    return (
-        f"The column '{evidence[0]['column']}' repeats as the number or name of a person would: "
-        f"{evidence[0]['text']}. All figures here count records, and of a person with several more is known "
-        "than they show, up to everything."
-    )
+    return _(
+        "The column '{column}' repeats as the number or name of a person would: {evidence}. All figures "
+        "here count records, and of a person with several more is known than they show, up to everything."
+    ).format(column=evidence[0]["column"], evidence=evidence[0]["text"])
 
 
 def _identifiers(_facts: Facts, found: Sequence[Facts]) -> str | None:

@@ -158,7 +158,7 @@ def coarsen_columns(
             result = coarsening.coarsen(before)
         # The error names the column, which the coarsening itself does not know.
         except UsageError as error:
-            raise type(error)(f"Column {', '.join(repr(name) for name in names)}: ", error) from error
+            raise type(error)(Text("Column {names}: {error}", names=tuple(map(repr, names)), error=error)) from error
         # User-defined coarsenings are checked here.
         after = result.columns
         if [(c.name, len(c)) for c in after] != [(c.name, len(c)) for c in before]:

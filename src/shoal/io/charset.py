@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import logging
 
+from shoal._core.words import listed
 from shoal._messages import Suggestion, Text
 from shoal.errors import DataError, ParameterError
 from shoal.io.encodings import likely_encodings
@@ -121,7 +122,7 @@ def _detect(data: bytes, source: str) -> str:
     found = likely_encodings(sample)
     if len(found) != 1:
         # Several encodings fit the bytes equally well, or none does.
-        names = Text("may be {names}", names=" or ".join(found))
+        names = Text("may be {names}", names=listed(found, "or"))
         what = names if found else Text("is none that is known")
         line = data.count(b"\n", 0, _first_odd(data)) + 1
         raise DataError(

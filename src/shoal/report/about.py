@@ -9,6 +9,7 @@ from typing import Any
 from shoal._core.language import ENGLISH, languages, marked
 from shoal._core.optional import require
 from shoal._core.validation import parameter
+from shoal._messages import Text
 from shoal.errors import ParameterError
 
 __all__ = ["DECISIONS", "About"]
@@ -117,8 +118,8 @@ class About:
             raise ParameterError.refusing("About", "valid_until", "a day that is not past", got=repr(self.valid_until))
         # A missing translation is reported now, not after hours of work.
         if self.language and self.language not in languages():
-            known = ", ".join(languages())
-            raise ParameterError.refusing("About", "language", f"one of {known}", got=repr(self.language))
+            known = Text("one of {options}", options=languages())
+            raise ParameterError.refusing("About", "language", known, got=repr(self.language))
         if self.language not in ("", ENGLISH):
             require("babel", extra="languages", purpose="A report in another language than English")
 

@@ -67,7 +67,7 @@ def coarsenings_of(texts: Mapping[str, str]) -> dict[str | tuple[str, ...], Coar
 def _coarsening_of(words: str) -> Coarsening:
     kind, _, value = words.partition(":")
     if kind not in KINDS:
-        near = did_you_mean(kind, KINDS) or f"There are {', '.join(KINDS.values())}."
+        near = did_you_mean(kind, KINDS) or Text("There are {names}.", names=tuple(KINDS.values()))
         raise UsageError(Text("'{kind}' is not a coarsening. {near}", kind=kind, near=near))
     # These two kinds have no parameter, all others need one.
     if bool(value) == (kind in ("zip3", "any")):

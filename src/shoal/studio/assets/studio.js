@@ -2,6 +2,7 @@
 "use strict";
 
 const byId = (id) => document.getElementById(id);
+const words = document.body.dataset;  // in the language of the page
 
 function dropping() {
   const place = byId("drop");
@@ -10,10 +11,10 @@ function dropping() {
   const said = byId("dropped");
   const send = async (file) => {
     if (file.size > Number(place.dataset.limit)) {
-      said.textContent = "That file is larger than the studio takes. Open it by its path below.";
+      said.textContent = words.large;
       return;
     }
-    said.textContent = `Taking ${file.name} …`;
+    said.textContent = words.taking.replace("{name}", () => file.name);
     try {
       const answer = await fetch(`/open/dropped?name=${encodeURIComponent(file.name)}`, {
         method: "POST",
@@ -24,7 +25,7 @@ function dropping() {
       if (answer.ok) window.location.assign("/columns");
       else said.textContent = text;
     } catch {
-      said.textContent = "The studio does not answer. Is it still running?";
+      said.textContent = words.silent;
     }
   };
   byId("file").addEventListener("change", (event) => event.target.files.length && send(event.target.files[0]));
@@ -46,7 +47,7 @@ function working() {
     try {
       job = await (await fetch("/work")).json();
     } catch {
-      byId("step").textContent = "The studio does not answer. Is it still running?";
+      byId("step").textContent = words.silent;
       return;
     }
     if (job === null) {
@@ -71,7 +72,7 @@ function copying() {
     button.hidden = false;
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(document.querySelector(`[data-same="${button.dataset.copy}"]`).textContent);
-      button.textContent = "Copied";
+      button.textContent = words.copied;
     });
   }
 }
