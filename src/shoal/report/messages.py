@@ -29,6 +29,8 @@ _KEYWORDS: dict[str, tuple[int, ...] | None] = {
 }
 _ERRORS: dict[str, tuple[int, ...] | None] = {"UsageError": None, "FieldError": None}
 """Errors of the studio, whose literal messages are translated when a screen shows them."""
+_OF_OTHER_TABLES = ("journalist", "marketer", "delta_presence", "individual", "household")
+"""Measures that need a table of the population or survey weights, which no screen takes."""
 
 _HEADER = """msgid ""
 msgstr ""
@@ -75,11 +77,10 @@ def _listed() -> Iterator[str]:
     from shoal.disclosure_risk import MEASURES
     from shoal.findings import WARNINGS
     from shoal.metrics import METRICS
-    from shoal.report.page import EXPLAINED_MEASURES
 
-    # Only texts that reports show need a translation.
+    # Only texts that reports and screens show need a translation.
     for measure in MEASURES:
-        if measure.name in EXPLAINED_MEASURES:
+        if measure.name not in _OF_OTHER_TABLES:
             yield from (measure.title, measure.meaning, measure.assumptions)
     for metric in METRICS.values():
         if not metric.of_cost:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RECORD_OUTCOMES",
-    "EXPLAINED_MEASURES",
     "collect_attack",
     "list_column_rates",
     "list_rates",
@@ -50,7 +49,7 @@ __all__ = [
     "size_rows",
     "write_report",
 ]
-EXPLAINED_MEASURES = ("prosecutor", "sample_uniques")
+_EXPLAINED_MEASURES = ("prosecutor", "sample_uniques")
 """The measures of risk that the reports of releases explain."""
 _SHOWN_COMBINATIONS = 30
 """Largest number of combinations of columns on the page of a table's risk."""
@@ -259,7 +258,7 @@ def _collect_risk(
     In a series the original has as many rows as persons; the release has counterfeits in addition.
     """
     measured, whose = risk_figures(certificate)
-    explained = [one for one in MEASURES if one.name in EXPLAINED_MEASURES]
+    explained = [one for one in MEASURES if one.name in _EXPLAINED_MEASURES]
     risk_sentences = {}
     # Each measure explains its figure for the original and for the release.
     of_persons: dict[str, Any] = {}

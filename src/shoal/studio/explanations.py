@@ -282,7 +282,9 @@ EXPLAINED: Mapping[str, Explained] = {
             "So many cells must become less precise in any release of this table that is as safe: it was proved."
         ),
     ),
-    "recoded": Explained(title="Cells less precise", meaning="How many cells are not published exactly as they were."),
+    "recoded": Explained(
+        title=marked("Cells less precise"), meaning=marked("How many cells are not published exactly as they were.")
+    ),
     "drawing": Explained(
         title=marked("Risk against loss"),
         meaning=marked(
@@ -392,7 +394,9 @@ EXPLAINED: Mapping[str, Explained] = {
             "No release of this table that is as safe can keep more cells than this: it was proved for this table."
         ),
     ),
-    "seconds": Explained(title="Seconds", meaning="How long it took here to make and verify this release."),
+    "seconds": Explained(
+        title=marked("Seconds"), meaning=marked("How long it took here to make and verify this release.")
+    ),
     "knee": Explained(
         title=marked("Knee"),
         meaning=marked(
