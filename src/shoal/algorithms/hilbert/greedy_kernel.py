@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
+from shoal.algorithms.common.histogram_kernel import clear, count_row
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -24,39 +25,22 @@ PATIENCE = 4
 
 
 @inlined
-def _count_in(codes: Codes, first: int, last: int, touched: Codes, distinct: int, counts: Counts) -> int:
+def _count_rows(codes, first, last, touched, distinct, counts):
     """Add rows `first` to `last - 1` to a histogram; return the number of distinct codes."""
-    # List each code at its first occurrence.
     for row in range(first, last):
-        for j in range(codes.shape[1]):
-            v = codes[row, j]
-            if counts[v] == 0:
-                touched[distinct] = v
-                distinct += 1
-            counts[v] += 1
+        distinct = count_row(row, codes, touched, distinct, counts)
     return distinct
 
 
 @inlined
-def _clear(touched: Codes, distinct: int, counts: Counts) -> int:
-    """Reset a histogram to zeros; return 0."""
-    # Only the listed codes are nonzero.
-    for i in range(distinct):
-        counts[touched[i]] = 0
-    return 0
-
-
-@inlined
-def _count_group(
-    codes: Codes, begins: Codes, g: int, joined: Codes, following: Codes, touched: Codes, distinct: int, counts: Counts
-) -> tuple[int, int]:
+def _count_group(codes, begins, g, joined, following, touched, distinct, counts):
     """Add a group and the rows that joined it to a histogram; return its size, and the number of distinct codes."""
     # The group is a range, followed by a linked list of joined rows.
-    distinct = _count_in(codes, begins[g], begins[g + 1], touched, distinct, counts)
+    distinct = _count_rows(codes, begins[g], begins[g + 1], touched, distinct, counts)
     size = begins[g + 1] - begins[g]
     row = joined[g]
     while row >= 0:
-        distinct = _count_in(codes, row, row + 1, touched, distinct, counts)
+        distinct = count_row(row, codes, touched, distinct, counts)
         size += 1
         row = following[row]
     return size, distinct
@@ -72,7 +56,7 @@ def _close_groups(codes, ranks, starts, rules, bounds, smallest, begins, touched
     begins[0] = 0
     # Add row by row to the group in progress.
     for i in range(n):
-        distinct = _count_in(codes, i, i + 1, touched, distinct, counts)
+        distinct = count_row(i, codes, touched, distinct, counts)
         begin = begins[count]
         size = i + 1 - begin
         closes = False
@@ -84,21 +68,21 @@ def _close_groups(codes, ranks, starts, rules, bounds, smallest, begins, touched
         if leaves_point and not closes and count > 0 and ranks[begins[count - 1]] == ranks[i]:
             # The group before lies at this point only: the rows since may join it without a star.
             before = begins[count - 1]
-            distinct = _count_in(codes, before, begin, touched, distinct, counts)
+            distinct = _count_rows(codes, before, begin, touched, distinct, counts)
             if acceptable(i + 1 - before, touched, distinct, counts, starts, rules, bounds):
                 count -= 1
                 closes = True
             # Not acceptable together: restore the histogram of the rows since.
             else:
-                distinct = _clear(touched, distinct, counts)
-                distinct = _count_in(codes, begin, i + 1, touched, distinct, counts)
+                distinct = clear(touched, distinct, counts)
+                distinct = _count_rows(codes, begin, i + 1, touched, distinct, counts)
         # Close the group, and start the next.
         if closes:
-            distinct = _clear(touched, distinct, counts)
+            distinct = clear(touched, distinct, counts)
             count += 1
             begins[count] = i + 1
             ask = smallest
-    _clear(touched, distinct, counts)
+    clear(touched, distinct, counts)
     return count
 
 
@@ -119,13 +103,13 @@ def _place_tail(codes, tail, begins, count, joined, following, touched, counts, 
         # Walk back from the end of the curve.
         while home < 0 and reach[v] >= 0 and budget > 0:
             g = reach[v]
-            distinct = _count_in(codes, row, row + 1, touched, ZERO, counts)
+            distinct = count_row(row, codes, touched, ZERO, counts)
             size, distinct = _count_group(codes, begins, g, joined, following, touched, distinct, counts)
             if acceptable(size + 1, touched, distinct, counts, starts, rules, bounds):
                 home = g
             else:
                 reach[v] -= 1
-            _clear(touched, distinct, counts)
+            clear(touched, distinct, counts)
             budget -= size
         # Prepend the row to the group's list.
         if home >= 0:
@@ -143,7 +127,7 @@ def _merge_tail(codes, tail, begins, count, joined, following, touched, counts, 
     # Histogram of the tail.
     distinct = ZERO
     for row in tail:
-        distinct = _count_in(codes, row, row + 1, touched, distinct, counts)
+        distinct = count_row(row, codes, touched, distinct, counts)
     size = tail.size
     ask = size
     first = count

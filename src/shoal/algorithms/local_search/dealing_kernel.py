@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._core.compiling import kernel, kernel_step
+from shoal.algorithms.common.histogram_kernel import clear, count_row
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
-from shoal.algorithms.local_search.histogram_kernel import clear, count_row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

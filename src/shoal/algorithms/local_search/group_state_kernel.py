@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal.algorithms.common.histogram_kernel import clear, count_row
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import MINUS_ONE, NO, ZERO
-from shoal.algorithms.local_search.histogram_kernel import clear, count_row
 from shoal.algorithms.local_search.losses_kernel import FIRST, LAST, MISSING, MODE, SET, STAR, span
 
 if TYPE_CHECKING:

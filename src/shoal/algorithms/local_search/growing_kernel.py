@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal.algorithms.common.histogram_kernel import clear, count_row
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
-from shoal.algorithms.local_search.histogram_kernel import clear, count_row
 from shoal.algorithms.local_search.losses_kernel import MISSING, MODE, SET, STAR, span
 
 __all__ = ["grow_groups", "keep_acceptable"]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
+from shoal.algorithms.common.histogram_kernel import clear
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.trees_kernel import Trees, meeting_level, node_penalty
 from shoal.algorithms.common.whole_kernel import TWO, ZERO
@@ -111,13 +112,6 @@ def _count_child(records, start, d, sequence, begin, end, touched, distinct, cou
 
 
 @inlined
-def _clear(touched: Codes, distinct: int, counts: Counts) -> None:
-    """Reset a histogram to zeros."""
-    for i in range(distinct):
-        counts[touched[i]] = 0
-
-
-@inlined
 def _order_by_size(sizes: Codes, children: int, order: Codes, buckets: Codes) -> None:
     """Sort the children by their number of records, fewest first; no child has all records of the table."""
     largest = 0
@@ -147,7 +141,7 @@ def _mark_alone(records, start, d, children, begins, scratch, sides, predicate):
             )
             if acceptable(size, touched, distinct, counts, starts, rules, bounds):
                 scratch[SIDE, child] = REST + 1
-            _clear(touched, distinct, counts)
+            clear(touched, distinct, counts)
 
 
 @kernel_step
@@ -174,7 +168,7 @@ def _fill_rest(records, start, d, children, begins, scratch, sides, predicate):
         distinct = _count_child(
             records, start, d, scratch[SEQUENCE], begins[child], begins[child + 1], touched, distinct, counts
         )
-    _clear(touched, distinct, counts)
+    clear(touched, distinct, counts)
     return int(rest)
 
 
