@@ -214,6 +214,7 @@ def test_a_review_is_saved_and_opened_again_with_all_fields(browser, published):
     assert SECRET not in file.read_text()
     # Another studio knows nothing but the folder.
     browser.studio.review = None
+    assert f'name="review" value="{file.name}"' in browser.look("/").text, "it is recent work"
     listed = browser.look("/review").text
     assert "Approved with conditions, " in listed
     assert "valid until 2031-01-31" in listed

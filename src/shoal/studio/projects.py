@@ -28,10 +28,21 @@ if TYPE_CHECKING:
     from shoal.studio.allowed_paths import AllowedPaths
     from shoal.studio.plan import History
 
-__all__ = ["PROJECT", "Project", "find_projects", "load_project", "name_project", "project_text", "write_project"]
+__all__ = [
+    "PROJECT",
+    "REVIEW",
+    "Project",
+    "find_projects",
+    "load_project",
+    "name_project",
+    "project_text",
+    "write_project",
+]
 
 PROJECT = ".shoal.toml"
 """File name ending of projects."""
+REVIEW = ".shoal-review.toml"
+"""File name ending of saved reviews."""
 _VERSION = 1
 _HEAD = "# Made by shoal studio, which opens it again. It is also a request: shoal anonymize --spec FILE -o OUT"
 _PLACES = ("source", "shown", "demo")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.language import marked
 from shoal.errors import ParameterError, UsageError
 from shoal.request.notation import toml_lines
-from shoal.studio.projects import find_projects, name_project, write_project
+from shoal.studio.projects import REVIEW, find_projects, name_project, write_project
 from shoal.studio.state import Review
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["find_reviews", "load_review", "save_review", "summarize_figures"]
 
-_REVIEW = ".shoal-review.toml"
-"""File name ending of saved reviews."""
 _VERSION = 1
 _HEAD = "# Made by shoal studio, which opens it again. It is also a spec file: shoal audit TABLE --spec FILE"
 _DAMAGED = marked("It is not a review of this version of the studio, or it was changed by hand and is damaged.")
@@ -43,7 +41,7 @@ def summarize_figures(counted: Mapping[str, Any], attacks: Sequence[Mapping[str,
 
 def save_review(paths: AllowedPaths, own: Review, figures: Mapping[str, str]) -> Review:
     """Save a review if it has changed, and return it with the name of its file; the name is empty if that fails."""
-    file = own.file or name_project(paths, own.shown.rstrip("/"), ending=_REVIEW)
+    file = own.file or name_project(paths, own.shown.rstrip("/"), ending=REVIEW)
     columns = {name: [*given] for name, given in own.roles.items() if given is not None}
     kept = {"version": _VERSION, "release": own.shown, **figures}
     if own.original is not None:
@@ -63,7 +61,7 @@ def save_review(paths: AllowedPaths, own: Review, figures: Mapping[str, str]) ->
 def find_reviews(paths: AllowedPaths) -> list[tuple[str, Review]]:
     """List the saved reviews with their file names, the newest first; damaged ones are left out."""
     found = []
-    for path in find_projects(paths.home, ending=_REVIEW):
+    for path in find_projects(paths.home, ending=REVIEW):
         try:
             found.append((path.name, _parse(path)))
         except UsageError:
@@ -79,7 +77,7 @@ def load_review(paths: AllowedPaths, name: str) -> Review:
     UsageError
         If there is no such review, it is damaged, or its table is gone.
     """
-    path = next((one for one in find_projects(paths.home, ending=_REVIEW) if one.name == name), None)
+    path = next((one for one in find_projects(paths.home, ending=REVIEW) if one.name == name), None)
     if path is None:
         raise UsageError("There is no such review in this folder.")
     # The paths are checked as typed ones are, because the file may come from somebody else.

@@ -21,7 +21,7 @@ from shoal.studio import equivalents, jobs
 from shoal.studio.column_filter import ORDERS, ColumnFilter, parse_range
 from shoal.studio.pages import page
 from shoal.studio.plan import SINCE_FIRST, Plan
-from shoal.studio.projects import PROJECT, find_projects, load_project
+from shoal.studio.projects import PROJECT, REVIEW, find_projects, load_project
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.screen_inputs import (
     DEMO,
@@ -79,7 +79,8 @@ def opening(studio: Studio, query: Mapping[str, str]) -> str:
         studio,
         step="open",
         tables=studio.paths.listed(),
-        projects=[(one.name, one.name.removesuffix(PROJECT), one.stat().st_mtime) for one in find_projects(home)],
+        projects=_list_files(home, PROJECT),
+        reviews=_list_files(home, REVIEW),
         ending=PROJECT,
         awaited=None if studio.awaited is None else studio.awaited.steps[0][1].shown,
         releases=[
@@ -89,6 +90,13 @@ def opening(studio: Studio, query: Mapping[str, str]) -> str:
         home=home,
         equivalents=equivalents.of_inspecting(shown, output=studio.paths.free_folder()),
     )
+
+
+def _list_files(home: Path, ending: str) -> list[tuple[str, str, float]]:
+    """List the projects or the saved reviews of a folder: file name, name, and time of the last change."""
+    return [
+        (one.name, one.name.removesuffix(ending), one.stat().st_mtime) for one in find_projects(home, ending=ending)
+    ]
 
 
 def open_path(studio: Studio, form: Mapping[str, str]) -> str:
