@@ -207,8 +207,14 @@ def test_answers_and_refusals_are_in_the_language_of_the_page(started, home):
     assert "Die Reihe kennt 1 von 1 Personen nicht." in started.send("/series", {**erase, "ids": "unknown"}).text
     gone = started.send("/series", {**erase, "ids": rows[1].split(",")[0]}).text
     assert "Aus „admissions“ insgesamt gelöschte Personen: 1;" in gone
+    # The release is in the folder, and in English; what an audit finds is in German.
+    assert "m-invariance with m = 2" in (home / "admissions-1/certificate.json").read_text()
+    (home / "admissions-1/certificate.json").write_text("{}")
+    wrong = started.send("/series", {"series": "admissions", "do": "verify"}).text
+    assert "der Veröffentlichung 1 wurde nach dem Veröffentlichen geändert." in wrong
+    assert "insgesamt gelöschte Personen: 2;" in started.send("/series", {**erase, "ids": rows[2].split(",")[0]}).text
     english = started.send("/language", {"language": "en", "back": "series"}).text
-    assert "People erased from &#39;admissions&#39; in all: 1;" in english
+    assert "People erased from &#39;admissions&#39; in all: 2;" in english
     assert "The key &#39;" in english
 
 

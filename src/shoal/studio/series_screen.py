@@ -206,7 +206,8 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
     if not studio.ledger:
         raise UsageError(_CLOSED)
     ledger, series = str(studio.paths.ledger(studio.ledger)), form.get("series", "")
-    common = {"ledger": ledger, "key": studio.ledger_keys.get(studio.ledger), "series": series}
+    key = studio.ledger_keys.get(studio.ledger)
+    common = {"ledger": ledger, "key": key, "series": series, "language": language()}
     do, sent = form.get("do", ""), SubmittedForm(path="/series", form=form)
     if do == "publish":
         plan = studio.plan
@@ -222,7 +223,6 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             "reading": {name: one for name, one in plan.read_arguments.items() if name != "dates"},
             "missing_sensitive": "drop" if form.get("drop") else "error",
             "strict": not form.get("anyway"),
-            "language": language(),
         }
         _start_job(
             studio,

@@ -172,7 +172,9 @@ class TestAnchorFile:
         series.publish(patients(range(60)))
         series.publish(patients(range(60)))
         place.anchor.write_text(old)
-        with pytest.raises(LedgerError, match=r"has come to release 3, but the anchor .* knows release 1.*same anchor"):
+        with pytest.raises(
+            LedgerError, match=r"has come to release 3, but the anchor .* knows release 1 of it.*same anchor"
+        ):
             series.publish(patients(range(60)))
 
     @pytest.mark.parametrize("change", ["number", "seal", "text", "other"])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from shoal._messages import Text, phrase
+from shoal._messages import Text, current_audience, phrase
 from shoal.errors import LedgerError
 from shoal.republication.ledger import journal, records
 from shoal.republication.ledger.advice import ANCHOR, CREATE, KEY
@@ -223,7 +223,7 @@ class Store:
         try:
             self.anchor.check(heads, token)
         except LedgerError as error:
-            return str(error)
+            return error.render(current_audience())
         return None
 
     def check(self, connection: sa.Connection) -> None:

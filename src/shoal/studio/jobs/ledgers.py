@@ -135,12 +135,12 @@ def publish_next(
     }
 
 
-def verify_series(*, ledger: str, key: str | None, series: str, progress: Progress) -> dict[str, Any]:
+def verify_series(*, ledger: str, key: str | None, series: str, language: str, progress: Progress) -> dict[str, Any]:
     """Verify a whole series: seals, hashes of files, and the guarantee of the published cells."""
     from shoal.republication import Ledger
 
     progress("verify", 0, 1)
-    with Ledger(ledger, key=key, wait=0) as opened:
+    with Ledger(ledger, key=key, wait=0) as opened, set_audience(ScreensIn(language)):
         found = opened.series(series).verify()
     # Releases whose files were moved away cannot be checked, so the number of checked ones is reported.
     checked = sum(one.checked for one in found.releases)
@@ -152,13 +152,13 @@ def verify_series(*, ledger: str, key: str | None, series: str, progress: Progre
 
 
 def erase_people(
-    *, ledger: str, key: str | None, series: str, ids: Sequence[str], progress: Progress
+    *, ledger: str, key: str | None, series: str, ids: Sequence[str], language: str, progress: Progress
 ) -> dict[str, Any]:
     """Erase people from a series; the answer has no id."""
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
-    with Ledger(ledger, key=key) as opened:
+    with Ledger(ledger, key=key) as opened, set_audience(ScreensIn(language)):
         erased = opened.series(series).erase(ids)
     counted = Text(
         "Erased. People erased from '{series}' in all: {erased}; a table with one of them is refused.",
@@ -168,13 +168,13 @@ def erase_people(
     return {"said": [counted, Text("Folders and backups keep what they had. Make a new backup.")], "problems": []}
 
 
-def take_back(*, ledger: str, key: str | None, series: str, progress: Progress) -> dict[str, Any]:
+def take_back(*, ledger: str, key: str | None, series: str, language: str, progress: Progress) -> dict[str, Any]:
     """Remove the last release of a series, which must not have left the institution."""
     from shoal.io.folder import private_folder
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
-    with Ledger(ledger, key=key) as opened:
+    with Ledger(ledger, key=key) as opened, set_audience(ScreensIn(language)):
         taken = opened.series(series).rollback(unpublished=True)
     messages = [Text("Release {number} of '{series}' was taken back.", number=taken.number, series=series)]
     if taken.folder:
