@@ -143,3 +143,10 @@ def test_all_columns_at_once(browser, messy):
     browser.send("/columns/replace", {"column": "*", "old": "k.A.,m", "new": "", "of": of(browser, "/columns")})
     assert browser.studio.plan.replaced == {"*": "k.A.,m:"}
     assert "all columns" in browser.look("/columns").text
+
+
+@pytest.mark.parametrize("form", [{"path": f"{'x' * 5000}.csv"}, {"path": f"sqlite:///{'x' * 5000}::t"}])
+def test_a_path_that_is_too_long_is_refused(browser, form):
+    browser.enter()
+    assert browser.send("/open", form).status_code == 422
+    assert browser.send("/review", {"source": form["path"]}).status_code == 422

@@ -164,6 +164,9 @@ def assert_key_is_asked(browser, home, key):
         ("", "Name a file that ends in .key"),
         (str(key.with_name("none.key")), "There is no such file."),
         ("other.key", "This is not the key of the ledger"),
+        ("~nosuchperson/x.key", "Name a file that ends in .key"),
+        (f"{'x' * 5000}.key", "Name a file that ends in .key"),
+        (f"/{'a/' * 3000}x.key", "Name a file that ends in .key"),
     ):
         page = browser.send("/series/open", {"ledger": LEDGER, "key": given})
         field = re.search(

@@ -30,6 +30,8 @@ _DATABASE = re.compile(
 _MAX_LISTED = 100
 _MAX_RELEASES = 20
 _MAX_NAME_LENGTH = 100
+_MAX_BYTES = 255
+"""Longest name of a file in bytes that common file systems take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,8 +194,10 @@ class AllowedPaths:
         FieldError
             If it does not end in ".key", or its folder does not exist.
         """
-        path = self.home / Path(given.strip()).expanduser()
-        if not given.strip().endswith(".key") or not given.isprintable() or not path.parent.is_dir():
+        path = self.home / os.path.expanduser(given.strip())
+        # A path that is too long is none of a folder.
+        possible = given.strip().endswith(".key") and given.isprintable() and len(os.fsencode(path.name)) <= _MAX_BYTES
+        if not possible or not os.path.isdir(path.parent):
             raise FieldError("Name a file that ends in .key, in a folder that exists.", field="key")
         return path
 
@@ -303,6 +307,7 @@ class AllowedPaths:
         # Symbolic links are resolved before the path is compared with the allowed folders.
         try:
             path = (self.home / Path(given.strip()).expanduser()).resolve()
+            path.exists()  # raises if the path is too long
         except (OSError, RuntimeError, ValueError):
             path = None
         if path is None or not self._contains(path):
