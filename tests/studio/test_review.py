@@ -63,7 +63,9 @@ def test_a_release_is_recounted_attacked_and_decided_on(browser, published):
     assert SECRET not in document.text
     assert "default-src 'none'" in document.headers["content-security-policy"]
     browser.studio.language = "de"
-    assert "Eine Veröffentlichung prüfen" in browser.look("/review").text
+    screen = browser.look("/review").text
+    assert "Eine Veröffentlichung prüfen" in screen
+    assert "\\xa0" not in screen, "the space of a percentage"
     german = browser.client.get("/review/document").text
     assert '<html lang="de">' in german
     for shown in ("Mit Bedingungen genehmigt", "Restrisiko", "Jeder Datensatz teilt", "Was das bedeutet"):

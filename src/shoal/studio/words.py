@@ -382,4 +382,9 @@ def visible(text: object) -> str:
     >>> visible("age\u202e\x00")
     'age\\u202e\\x00'
     """
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text))
+    # A percentage has a space that does not break the line, in some languages.
+    percent = "\N{NO-BREAK SPACE}%"
+    return percent.join(
+        "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in part)
+        for part in str(text).split(percent)
+    )
