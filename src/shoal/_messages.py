@@ -1,8 +1,8 @@
 """Messages for several audiences: a message is composed once, and phrased for users of Python or of the command line.
 
 A message consists of parts: plain text, and references to parameters. An *audience* defines how its readers name a
-parameter; the parts phrase themselves accordingly. `PYTHON` is the audience of `str(error)`; the command line has its
-own.
+parameter, and its language; the parts phrase themselves accordingly. `PYTHON` is the audience of `str(error)`; the
+command line has its own, and the studio has one that translates.
 
 Examples
 --------
