@@ -155,6 +155,7 @@ COMMANDS = [
     "datasets",
     "demo",
     "group",
+    "hierarchy",
     "inspect",
     "list",
     "metadata",

@@ -28,7 +28,7 @@ DOORS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "/coarser": ("anonymize", ("--coarsen",), "shoal.tune"),
     "/coarser/rows": ("anonymize", ("--show",), "shoal.Release.side_by_side"),
     "/release/rows": ("anonymize", ("--show",), "shoal.Release.side_by_side"),
-    "/shape": ("anonymize", ("--hierarchy",), "shoal.hierarchy.interval_hierarchy"),
+    "/shape": ("hierarchy", ("--column", "--as"), "shoal.hierarchy.propose_hierarchy"),
     "/shape/use": ("anonymize", ("--hierarchy",), "shoal.Hierarchy.to_csv"),
     "/compare": ("tradeoff", ("--k",), "shoal.tradeoff"),
     "/compare/choose": ("tradeoff", ("--choose",), "shoal.tradeoff"),

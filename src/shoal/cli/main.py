@@ -29,7 +29,7 @@ _PANELS: Mapping[str, str] = {
     **dict.fromkeys(("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "report"), _ONCE),
     **dict.fromkeys(("utility", "provenance", "metadata", "demo", "studio"), _ONCE),
     **dict.fromkeys(("apply", "republish", "query", "attack"), _AGAIN),
-    "group": _CLASSES,
+    **dict.fromkeys(("group", "hierarchy"), _CLASSES),
     **dict.fromkeys(("datasets", "list", "schema", "warm-up", "version"), _ITSELF),
 }
 """The commands by panel, in the order of the help; each is a module with a function of the same name."""

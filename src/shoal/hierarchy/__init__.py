@@ -18,6 +18,7 @@ from shoal.hierarchy.numeric import Bins, BottomCode, Round, TopCode
 from shoal.hierarchy.one_value import OneValue
 from shoal.hierarchy.postal import SPARSE_ZIP3, Prefix, ThreeDigitZip
 from shoal.hierarchy.presets import safe_harbor
+from shoal.hierarchy.proposals import propose_hierarchy
 from shoal.hierarchy.since_first import SinceFirst
 from shoal.hierarchy.tree import Hierarchy
 
@@ -46,6 +47,7 @@ __all__ = [
     "interval_hierarchy",
     "join_nodes",
     "prefix_hierarchy",
+    "propose_hierarchy",
     "quantile_hierarchy",
     "coarsen_columns",
     "safe_harbor",

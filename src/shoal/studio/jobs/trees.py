@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import marked
-from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.studio.jobs.parsing import parse_other_columns, read_parsed
 from shoal.studio.requests import arguments_in
@@ -131,37 +129,11 @@ def _after(
 
 
 def _proposed(step: Mapping[str, Any], values: pl.Series, other: pl.Series | None) -> Hierarchy:
-    from shoal import hierarchy
+    from shoal.hierarchy import propose_hierarchy
 
-    how = step["how"]
-    if how == "intervals":
-        return hierarchy.interval_hierarchy(values, _number(marked("The width"), step.get("width", "")))
-    if how == "cuts":
-        levels = [one for one in step.get("cuts", "").split(";") if one.strip()]
-        cuts = [[_number(marked("A cut"), cut) for cut in one.split(",")] for one in levels]
-        return hierarchy.cut_hierarchy(values, *cuts)
-    if how == "quantiles":
-        return hierarchy.quantile_hierarchy(values, int(_number(marked("The number of parts"), step.get("parts", "8"))))
-    if how == "together" and other is not None:
-        return hierarchy.co_occurrence_hierarchy(values, other)
-    makers: Mapping[str, Callable[[Any], Hierarchy]] = {
-        "dates": hierarchy.date_hierarchy,
-        "prefixes": hierarchy.prefix_hierarchy,
-        "rare": hierarchy.frequency_hierarchy,
-        "by hand": hierarchy.flat_hierarchy,
-    }
-    if how not in makers:
-        raise UsageError("There is no such proposal of a hierarchy. Choose one of the list.")
-    return makers[how](values)
-
-
-def _number(what: str, text: str) -> Any:
-    from shoal._core.validation import number_in
-
-    found: Any = number_in(text.strip().replace(",", ".") if text.count(",") == 1 and "." not in text else text.strip())
-    if isinstance(found, str):
-        raise UsageError(Text("{what} must be a number.", what=Text(what)))
-    return found
+    # A proposal has at most one field.
+    field = next((step[name] for name in ("width", "cuts", "parts") if step.get(name)), "")
+    return propose_hierarchy(f"{'flat' if step['how'] == 'by hand' else step['how']}:{field}", values, other)
 
 
 def _write(tree: Hierarchy, path: str) -> None:
