@@ -27,6 +27,7 @@ DOORS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "/goal": ("anonymize", ("-k", "-l", "-t", "--knows", "--weight"), "shoal.KAnonymity"),
     "/coarser": ("anonymize", ("--coarsen",), "shoal.tune"),
     "/coarser/rows": ("anonymize", ("--show",), "shoal.Release.side_by_side"),
+    "/compare/rows": ("anonymize", ("--show",), "shoal.Release.side_by_side"),
     "/release/rows": ("anonymize", ("--show",), "shoal.Release.side_by_side"),
     "/shape": ("hierarchy", ("--column", "--as"), "shoal.hierarchy.propose_hierarchy"),
     "/shape/use": ("anonymize", ("--hierarchy",), "shoal.Hierarchy.to_csv"),
