@@ -61,6 +61,11 @@ def test_attacks_and_figures_take_the_hierarchy_of_a_coarse_sensitive_column(sho
     assert "--hierarchy" in unknown.err
     named = ["--hierarchy", f"word={tmp_path}/words.csv"]
     assert shoal(*attack, *named).json["successes"] == rows.height
+    # People may be given with the published values.
+    rows.with_columns(word=pl.col("word").replace_strict({"aa": "first", "ab": "first", "ba": "second"})).write_csv(
+        tmp_path / "coarse.csv"
+    )
+    assert shoal(*attack[:3], "--targets", tmp_path / "coarse.csv", "--json").json["successes"] == rows.height
     measured = shoal("utility", tmp_path / "out", tmp_path / "in.csv", *named, "--json").json
     # The values of a class count the same.
     assert {one["name"]: one["value"] for one in measured["measures"]}["marginals"] < 1000

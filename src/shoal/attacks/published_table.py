@@ -336,7 +336,10 @@ def encode_true_values(frame: pl.DataFrame, table: PublishedTable) -> NDArray[np
     import polars as pl
 
     coarsened = (parameters_of(table.reading.get("certificate") or {}) or {}).get("coarsen") or {}
-    if coarse := [name for name in table.secrets if name in coarsened]:
+    # People whose values are given as published need no meaning of the cells.
+    known = {name: cell_text(table.frame[name]).implode() for name in table.secrets if name in coarsened}
+    coarse = [name for name, cells in known.items() if not cell_text(frame[name]).drop_nulls().is_in(cells).all()]
+    if coarse:
         frame = _coarsen_as_published(frame, coarse, table)
     # First compare texts.
     codes = encode_column(combine_sensitive(frame, table.secrets), table.values)
