@@ -11,7 +11,7 @@ import pytest
 
 import shoal
 from shoal.attacks import inference_attack
-from shoal.errors import ReleaseUnsafeError, UnsupportedError, UsageError
+from shoal.errors import ColumnError, ReleaseUnsafeError, UnsupportedError, UsageError
 from shoal.pipeline import verify as verifying
 
 COARSEN = {"salary": shoal.Bins(1000), "seen": shoal.DatePart("month"), "word": shoal.Prefix(1)}
@@ -43,6 +43,16 @@ def test_every_cell_is_the_class_of_its_record():
     # The models see what is published.
     groups = release.data.group_by("age", "zip").agg(pl.col("salary").value_counts(sort=True).first(), pl.len())
     assert all(one["salary"]["count"] * 2 <= one["len"] for one in groups.to_dicts())
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("word", "columns that identify people are not published"), ("wort", "there is no such column")],
+)
+def test_only_published_columns_are_coarsened(name: str, why: str) -> None:
+    known = "Known are 'age', 'zip', 'salary', 'seen'."
+    with pytest.raises(ColumnError, match=f"'{name}' cannot be coarsened: {why}. {known}$"):
+        made(insensitive=["seen"], direct_identifiers=["word"], coarsen={name: shoal.Prefix(1)})
 
 
 def test_certificates_and_reports_name_the_coarsenings(tmp_path):

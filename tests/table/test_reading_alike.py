@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import shoal
@@ -63,15 +63,18 @@ def of_words(text: str) -> str:
         before, after = text[: run.start()], text[run.end() :]
         return run[0] if re.search("[0-9]$", before) and re.match("[0-9]", after) else ""
 
-    stopped = re.sub("[.,]+", dropped, text)
+    stopped = re.sub("[.,']+", dropped, text)
     return re.sub(r"(?<=[^\W\d_])-(?=[^\W_])|(?<=[0-9])-(?=[^\W\d_])", "", stopped).strip(" ")
 
 
 def of_number(text: str) -> str:
     if re.fullmatch("[+-]?[0-9]{1,3}([ ',][0-9]{3})+", text):
         text = re.sub("[ ',]", "", text)
-    number = re.fullmatch("[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)", text)
-    return str(Fraction(text.replace(",", "."))) if number else text
+    number = re.fullmatch("[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+|[0-9]+([.,][0-9]+)?e[+-]?[0-9]{1,2})", text)
+    if re.fullmatch("[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}|[0-9]{4}(-[0-9]{1,2}){2}", text):
+        return re.sub(r"\b0([0-9])", r"\1", text)
+    # An equals sign keeps 0.5 from the text 1/2.
+    return f"={Fraction(text.replace(',', '.'))}" if number else text
 
 
 def normalized(values: list[str | None], kind: Any = pl.String) -> list[str | None]:
@@ -116,6 +119,8 @@ def test_other_values_do_not(different: list[Any]) -> None:
 
 
 @given(values=st.lists(TEXTS, min_size=1, max_size=8))
+@example(["A", "A\u2019"])
+@example(["1e1", "10", "1E+1", ".5", "\u00bd"])
 def test_normalization_and_pairs_are_those_of_the_definition(values: list[str]) -> None:
     assert normalized(list(values)) == [plain(text) or None for text in values]
     pairs = [(one, other) for one, other in combinations(sorted(set(values)), 2) if folded(one) == folded(other)]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.validation import validate_declared
 from shoal._core.words import ALL_COLUMNS
-from shoal._messages import Suggestion
+from shoal._messages import Suggestion, Text
 from shoal.algorithms import PREFERENCES, Preferences, choose
-from shoal.errors import ColumnError, ParameterError, UsageError
+from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
 from shoal.models import Requirement, collect_models
 from shoal.models.column_sets import all_sets
 from shoal.request.hierarchies import trees_of
@@ -383,10 +383,8 @@ class Request(RequestFields):
                 Suggestion("person"),
                 ".",
             )
+        _check_coarse_columns(self.coarsen, schema)
         relative = [name for names in self.since_first for name in names]
-        for name in relative:
-            if name not in schema.published:
-                raise ColumnError(f"The column '{name}' is to be coarsened to days, and is not published.")
         if len(set(relative)) < len(relative):
             raise ColumnError("A column is coarsened to days twice.")
         for name in self.lists or ():
@@ -402,6 +400,27 @@ class Request(RequestFields):
             )
         # Linked rows have a column of pseudonyms, which is made when they are linked.
         return replace(self, insensitive=(*schema.insensitive, *((PSEUDONYM,) * self.link)))
+
+
+def _check_coarse_columns(coarsen: object, schema: Schema) -> None:
+    """Check that all columns that are coarsened are published."""
+    keys = coarsen if isinstance(coarsen, Mapping) else ()
+    for name in (name for key in keys for name in ((key,) if isinstance(key, str) else key)):
+        if name in schema.published:
+            continue
+        known = near_matches(name, schema.published)
+        # A column of the table is refused for its role, any other for its name.
+        if name in schema.private:
+            raise ColumnError(
+                Text(
+                    "The column '{name}' cannot be coarsened: columns that identify people are not published. {known}",
+                    name=name,
+                    known=known,
+                )
+            )
+        raise ColumnError(
+            Text("The column '{name}' cannot be coarsened: there is no such column. {known}", name=name, known=known)
+        )
 
 
 def _name_of(algorithm: str | Algorithm) -> str:
