@@ -77,6 +77,13 @@ def coarser(coarsening, values, dtype=None):
         (DatePart("month", format="%d.%m.%Y"), ["31.12.2019", "1.1.2020"], ["2019-12", "2020-01"]),
         (DatePart("year", earliest=1936), ["1936-05-01", "1901-01-01", "1937-01-01"], ["<=1936", "<=1936", "1937"]),
         (DatePart("year", earliest=1936), ["1937-01-01"], [1937]),
+        (
+            DatePart("decade"),
+            [*DATES, "1999-12-31"],
+            ["[2020, 2029]", None, "[2010, 2019]", "[2020, 2029]", "[1990, 1999]"],
+        ),
+        (DatePart("5years"), ["1984-12-31", "1985-01-01"], ["[1980, 1984]", "[1985, 1989]"]),
+        (DatePart("100years"), [dt.date(2000, 2, 29)], ["[2000, 2099]"]),
         (Level(NAMES, 1), ["c", "b", None, "a"], ["x", "y", None, "x"]),
         (Level(NAMES, 0), ["c", "b"], ["c", "b"]),
         (Level(NAMES, 2), ["c", "b"], ["*", "*"]),
@@ -104,6 +111,7 @@ def test_a_level_says_what_becomes_of_a_missing_value():
         (DatePart("quarter"), ["2020-12-01", "2020-01-01"], ["2020-Q1", "2020-Q4"]),
         (DatePart("month", format="%d.%m.%Y"), ["31.12.2019", "1.1.2018"], ["2018-01", "2019-12"]),
         (DatePart("year", earliest=1936), ["2020-12-01", "1900-01-01"], ["<=1936", "2020"]),
+        (DatePart("decade"), ["2000-01-01", "1999-12-31"], ["[1990, 1999]", "[2000, 2009]"]),
         (Level(AGES, 1), [50, 5], ["young", "old"]),
     ],
 )

@@ -85,6 +85,8 @@ def test_cells_of_any_tool_against_numbers(cells, expected):
         (["2003", "2004"], DatePart("year"), [{"2003-07-01", "2003-09-30"}, {"2004-01-01"}]),
         (["<=2003", "2004"], DatePart("year", earliest=2003), [{"2003-07-01", "2003-09-30"}, {"2004-01-01"}]),
         (["[2003-Q2, 2003-Q3]"], DatePart("quarter"), [{"2003-07-01", "2003-09-30"}]),
+        (["[2002, 2003]", "[2004, 2005]"], DatePart("2years"), [{"2003-07-01", "2003-09-30"}, {"2004-01-01"}]),
+        (["[2000, 2009]"], DatePart("decade"), [{"2003-07-01", "2003-09-30", "2004-01-01"}]),
     ],
 )
 def test_periods_against_dates(cells, said, expected):

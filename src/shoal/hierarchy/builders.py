@@ -18,7 +18,7 @@ import polars as pl
 
 from shoal._core.validation import Finite, Integer, RationalIn, exact_fraction, validate
 from shoal.errors import DataError, ParameterError
-from shoal.hierarchy.dates import parse_dates
+from shoal.hierarchy.dates import label_bands, parse_dates
 from shoal.hierarchy.distinct_values import encode_values, number_text, require_numbers
 from shoal.hierarchy.numeric import bin_names, quantile_cuts, validate_cuts
 from shoal.hierarchy.postal import codes_as_text
@@ -185,7 +185,7 @@ def prefix_hierarchy(values: Values) -> Hierarchy:
 
 
 def date_hierarchy(values: Values, *, format: str | None = None) -> Hierarchy:  # noqa: A002 - as DatePart
-    """Generalize dates to months, quarters and years.
+    """Generalize dates to months, quarters and years, and to bands of 5 and 10 years if they merge years.
 
     Parameters
     ----------
@@ -208,7 +208,13 @@ def date_hierarchy(values: Values, *, format: str | None = None) -> Hierarchy:  
     # Each level is a function of the date, so that the levels nest.
     years, parts = dates.dt.year(), zip(dates.dt.year(), dates.dt.month(), dates.dt.quarter(), strict=True)
     months, quarters = zip(*((f"{y:04}-{m:02}", f"{y:04}-Q{q}") for y, m, q in parts), strict=True)
-    return _tree(column, [list(months), list(quarters), [f"{year:04}" for year in years]])
+    levels = [list(months), list(quarters), [f"{year:04}" for year in years]]
+    # A band of years is a level only if it merges years, but not all of them.
+    for width in (5, 10):
+        bands = label_bands(years, width)
+        if 1 < len(set(bands)) < len(set(levels[-1])):
+            levels.append(bands)
+    return _tree(column, levels)
 
 
 def frequency_hierarchy(values: Values) -> Hierarchy:
@@ -276,7 +282,7 @@ def automatic_hierarchy(values: Values, sensitive: Values | None = None) -> Hier
     Parameters
     ----------
     values : series or sequence
-        The column. Numbers use quantiles, and dates use months, quarters and years.
+        The column. Numbers use quantiles, and dates use months, quarters, years and bands of years.
     sensitive : series or sequence, optional
         The sensitive attribute, row by row. If it is given, other values are merged by co-occurrence, otherwise by
         frequency.

@@ -1,7 +1,9 @@
-"""Coarsening of dates to years, quarters or months."""
+"""Coarsening of dates to months, quarters, years or bands of years."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,26 +13,30 @@ import polars as pl
 from shoal._core.validation import Integer, OneOf, Optional, validate
 from shoal._messages import Allowed, Subject, Suggestion, Text
 from shoal.errors import DataError, ParameterError
-from shoal.hierarchy.coarsening import Coarsening
+from shoal.hierarchy.coarsening import Coarsening, CoarseningResult
 from shoal.hierarchy.distinct_values import describe_first_row, encode_values, expand_to_rows
 
 if TYPE_CHECKING:
     from shoal.table import Column
 
-__all__ = ["DatePart", "parse_dates"]
+__all__ = ["DatePart", "label_bands", "parse_dates"]
 
-_PARTS = ("year", "quarter", "month")
+_PARTS = ("year", "quarter", "month", "decade", "5years")
+_BAND = re.compile("([2-9]|[1-9][0-9]{1,2})years")
+"""Pattern of a band of 2 to 999 years."""
 _ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
 
 
 @dataclass(frozen=True)
 class DatePart(Coarsening):
-    """Coarsen dates to years (`2020`), quarters (`2020-Q1`) or months (`2020-01`), which are ordered.
+    """Coarsen dates to months (`2020-01`), quarters (`2020-Q1`), years (`2020`) or bands of years, which are ordered.
+
+    Bands begin at multiples of their width and name their first and last year: the decade `[1980, 1989]`.
 
     Parameters
     ----------
-    part : {"year", "quarter", "month"}
-        Precision of the result.
+    part : {"year", "quarter", "month", "decade", "5years"}
+        Precision of the result; bands may have any number of years, such as "20years".
     format : str, optional
         Format of text as in `strptime`, such as "%d.%m.%Y"; ISO dates, with or without a time, by default.
     earliest : int, optional
@@ -44,6 +50,8 @@ class DatePart(Coarsening):
     ['2020-Q1', '2020-Q2', '2021-Q1']
     >>> DatePart("year").apply((dates,))[0].to_list()
     [2020, 2020, 2021]
+    >>> DatePart("5years").apply((dates,))[0].to_list()
+    ['[2020, 2024]', '[2020, 2024]', '[2020, 2024]']
     """
 
     self_evident: ClassVar[bool] = True
@@ -60,7 +68,7 @@ class DatePart(Coarsening):
     def __post_init__(self) -> None:
         validate(
             "DatePart",
-            {"part": self.part, "earliest": self.earliest},
+            {"part": "5years" if self._width else self.part, "earliest": self.earliest},
             {"part": OneOf(_PARTS), "earliest": Optional(Integer(low=1, high=9999))},
         )
         # Merging months or quarters before a year would leave them at different precisions.
@@ -71,6 +79,16 @@ class DatePart(Coarsening):
             raise ParameterError.refusing(
                 "DatePart", "format", Allowed("None or a text such as '%d.%m.%Y'", "a text such as '%d.%m.%Y'")
             )
+
+    @property
+    def _width(self) -> int:
+        """The number of years of a band; 0 for other parts."""
+        band = _BAND.fullmatch(str(self.part))
+        return 10 if self.part == "decade" else int(band[1]) if band else 0
+
+    def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
+        """Coarsen the column, whose bands of years are marked as intervals; see `Coarsening.coarsen`."""
+        return CoarseningResult(columns=self.apply(columns), of_intervals=bool(self._width))
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Coarsen the column to the part of each date; see `Coarsening.apply`."""
@@ -86,6 +104,8 @@ class DatePart(Coarsening):
             return (expand_to_rows(column, years, series.name),)
         if self.part == "year":
             labels = [f"<={self.earliest}" if year <= (self.earliest or 0) else str(year) for year in years]
+        elif self._width:
+            labels = label_bands(years, self._width)
         elif self.part == "quarter":
             labels = [f"{year:04}-Q{part}" for year, part in zip(years, dates.dt.quarter(), strict=True)]
         else:
@@ -103,6 +123,18 @@ class DatePart(Coarsening):
             "part": self.part,
             **{name: value for name, value in parameters.items() if value is not None},
         }
+
+
+def label_bands(years: Iterable[int], width: int) -> list[str]:
+    """Label the band of each year, which begins at a multiple of the width.
+
+    Examples
+    --------
+    >>> label_bands([1979, 1980, 1989], 10)
+    ['[1970, 1979]', '[1980, 1989]', '[1980, 1989]']
+    """
+    firsts = (year - year % width for year in years)
+    return [f"[{first:04}, {first + width - 1:04}]" for first in firsts]
 
 
 def parse_dates(owner: str, column: Column, pattern: str | None = None) -> pl.Series:

@@ -24,6 +24,8 @@ NUMBER = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+)$"
 """Pattern of numbers as programs write them."""
 _BINS = 10
 """Approximate number of bins of a suggestion."""
+_MANY_YEARS = 30
+"""Years above which dates are banded: dates of birth, mostly."""
 _OLDEST = 130
 """Largest plausible age."""
 
@@ -105,11 +107,17 @@ def suggest_prefix(values: pl.Series) -> SuggestedCoarsening | None:
 
 
 def suggest_date_part(values: pl.Series) -> SuggestedCoarsening | None:
-    """Suggest the coarsest part of dates that is not constant: the year, otherwise the month."""
+    """Suggest the coarsest part of dates that is not constant: the year, otherwise the month.
+
+    Dates of many years, such as dates of birth, get bands of 5 years.
+    """
     if not values.dtype.is_temporal():
         return None
     # The coarsest part comes first.
-    for part, kept in (("year", values.dt.year()), ("month", values.dt.month())):
+    years = values.dt.year()
+    if years.n_unique() > _MANY_YEARS:
+        return SuggestedCoarsening(words="date:5years", python="shoal.DatePart('5years')")
+    for part, kept in (("year", years), ("month", values.dt.month())):
         if kept.n_unique() > 1:
             return SuggestedCoarsening(words=f"date:{part}", python=f"shoal.DatePart({part!r})")
     return None

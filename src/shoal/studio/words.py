@@ -179,8 +179,8 @@ PROPOSALS = (
     ),
     OfferedTree(
         how="dates",
-        title=marked("Months, quarters, years"),
-        meaning=marked("A day becomes its month, then its quarter, then its year."),
+        title=marked("Months, quarters, years, decades"),
+        meaning=marked("A day becomes its month, its quarter, its year, then 5 years and the decade."),
         kinds=(marked("date"),),
     ),
     OfferedTree(
@@ -264,12 +264,15 @@ def describe_coarsening(words: str) -> Text:
 
     Examples
     --------
-    >>> [str(describe_coarsening(words)) for words in ("bins:10", "date:year", "")]
-    ['in steps of 10', 'the year only', 'as it is']
+    >>> [str(describe_coarsening(words)) for words in ("bins:10", "date:year", "date:decade", "")]
+    ['in steps of 10', 'the year only', 'bands of 10 years', 'as it is']
     """
     kind, _colon, value = words.partition(":")
     if kind == "date":
         parts = {"year": marked("the year only"), "quarter": marked("year and quarter")}
+        band = value.removesuffix("years")
+        if value == "decade" or band != value:
+            return Text(marked("bands of {value} years"), value="10" if value == "decade" else band)
         return Text(parts.get(value, marked("year and month")))
     # Coarsenings that contain others, or files.
     if kind == "since":

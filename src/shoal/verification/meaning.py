@@ -40,7 +40,7 @@ KINDS = {
     "bottom-code": "numbers, and one code for all up to a limit",
     "prefix": "the first characters of codes",
     "three-digit-zip": "the first three digits of ZIP codes, or 000",
-    "date-part": "years, quarters or months",
+    "date-part": "bands of years, years, quarters or months",
     "one-value": "one value for all",
     "ordered": "intervals",
     "points": "intervals",

@@ -99,6 +99,7 @@ def test_counts_are_their_definitions(data: st.DataObject) -> None:
         ("Hauptdiagnose", [f"d{row % 7}" for row in range(ROWS)], "category", "sensitive", None),
         ("income", [30_000 + row * 37 % 47 for row in range(ROWS)], "number", "sensitive", "bins:5"),
         ("seen", GERMAN_DAYS, "date", "quasi_identifier", "date:year"),
+        ("born", [dt.date(1940 + row % 60, 1, 1) for row in range(ROWS)], "date", "quasi_identifier", "date:5years"),
         ("when", [dt.date(2020, 1 + row % 12, 1) for row in range(ROWS)], "date", "quasi_identifier", "date:month"),
         ("seen", [f"0{1 + row % 9}/0{1 + row % 8}/2020" for row in range(ROWS)], "date", "direct_identifier", None),
         ("lab", [100 + row % 45 for row in range(ROWS)], "number", "quasi_identifier", "bins:5"),

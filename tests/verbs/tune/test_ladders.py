@@ -44,6 +44,7 @@ def words(ladder: Ladder) -> list[str | None]:
         (["12", "3", "7", "8"], ["bins:5", "any"]),
         (DAYS, ["date:quarter", "date:year", "any"]),
         ([str(day) for day in DAYS], ["date:quarter", "date:year", "any"]),
+        ([dt.date(1940 + year, 3, 9) for year in range(70)], ["date:5years", "date:decade", "any"]),
         (["02139", "02141", "10001", "10002", "99501"], ["prefix:4", "prefix:3", "any"]),
         ([True, False], ["any"]),
         (["one", "one", "one"], []),

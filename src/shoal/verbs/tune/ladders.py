@@ -116,7 +116,7 @@ def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "
         check_coverage(column, tree)
         coarsenings: Iterable[Coarsening] = [Level(tree, level) for level in range(1, tree.height)]
     elif _dated(column):
-        coarsenings = [DatePart("month"), DatePart("quarter"), DatePart("year")]
+        coarsenings = [DatePart(part) for part in ("month", "quarter", "year", "5years", "decade")]
     elif column.numbers is not None:
         prefixes = list(_prefixes(column)) if suggests_postal_code(series.name) else []
         coarsenings = prefixes or _bins(column.numbers)
