@@ -71,6 +71,41 @@ def test_attacks_and_figures_take_the_hierarchy_of_a_coarse_sensitive_column(sho
     assert {one["name"]: one["value"] for one in measured["measures"]}["marginals"] < 1000
 
 
+def test_a_coarse_sensitive_column_is_compared_with_its_original_values(shoal: Any, tmp_path: Path) -> None:
+    rows = table()
+    rows.write_csv(tmp_path / "in.csv")
+    asked: dict[str, Any] = {"quasi_identifiers": ["town"], "sensitive": ["salary", "seen"], "insensitive": ["word"]}
+    coarsen = {"salary": package.Bins(1000), "seen": package.DatePart("month"), "word": package.Prefix(1)}
+    release = package.anonymize(rows, **asked, k=4, seed=1, coarsen=coarsen)
+    release.save(tmp_path / "out")
+    found = shoal("utility", tmp_path / "out", tmp_path / "in.csv", "--json").json
+    measured = {one.name: one.value for one in release.utility().measures}
+    assert {one["name"]: one["value"] for one in found["measures"]} == pytest.approx(measured, rel=1e-6)
+    # Towns are published exactly: all loss is that of the coarse columns.
+    assert release.utility().margins == {"town": 0.0}
+    assert measured["marginals"] < 950
+    plain = package.anonymize(rows, **asked, k=4, seed=1)
+    assert plain.utility()["marginals"] == pytest.approx(1000)
+    # Readers take the same bounds from the published cells.
+    assert release.as_bounds().columns == ["town", "salary_low", "salary_high", "seen_low", "seen_high", "word"]
+
+
+def test_predictions_learn_from_the_original_values_of_coarse_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr("shoal.release.analysis.views.utility_of", lambda views, *_, **__: seen.append(views))
+    coarsen = {"salary": package.Bins(1000), "word": package.Prefix(1)}
+    release = package.anonymize(
+        table(), quasi_identifiers=["town"], sensitive="salary", insensitive=["word", "seen"], k=4, seed=1,
+        coarsen=coarsen, keep_order=True,
+    )  # fmt: skip
+    release.utility("salary")
+    (views,) = seen
+    assert views.original.equals(table().select("town", "salary", "word", "seen"))
+    middles = [salary // 1000 * 1000 + 500 for salary in table()["salary"].to_list()]
+    assert views.middles["salary"].to_list() == middles
+    assert views.bounds["word"].to_list() == [word[0] for word in table()["word"].to_list()]
+
+
 def test_utility_reads_dates_that_are_written_as_text(shoal: Any, tmp_path: Path) -> None:
     table().write_csv(tmp_path / "in.csv")
     roles = ["--qi", "seen", "--sensitive", "salary,word", "--id", "town", "-k", "4", "-o", tmp_path / "out"]

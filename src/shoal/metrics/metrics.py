@@ -14,6 +14,7 @@ from shoal.metrics import certainty, classes, counts, divergence, specificity
 from shoal.metrics.metric_list import METRICS
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import NDArray
 
     from shoal.recoding import Recoding
@@ -51,6 +52,9 @@ class Metrics(Unpicklable):
     as_rows: bool = False
     """Whether cells with counts may be expanded to rows, for metrics that do not support counts. The rows must fit into
     memory."""
+    finer: pl.DataFrame | None = None
+    """The original values of sensitive and insensitive columns that were coarsened, row by row; None if there are
+    none."""
 
     @cached_property
     def stars(self) -> int:
@@ -159,7 +163,8 @@ class Metrics(Unpicklable):
             )
         # Repeat each cell as often as it is counted.
         rows = np.repeat(np.arange(self.table.rows), times)
-        return Metrics(self.table.entries(rows, None), self.recoding, self.groups[rows], k=self.k)
+        finer = None if self.finer is None else self.finer[rows]
+        return Metrics(self.table.entries(rows, None), self.recoding, self.groups[rows], k=self.k, finer=finer)
 
     def totals(self) -> dict[str, Any]:
         """Compute the value of every metric in `METRICS`, by name."""

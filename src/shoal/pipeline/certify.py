@@ -79,6 +79,7 @@ def certify_release(
             recoded.partition.groups,
             k=request.requirement.k,
             as_rows=source.in_memory,
+            finer=None if prepared.opened.finer is None else prepared.opened.finer.frame[prepared.rows],
         )
         risk = _measure_risk(prepared, achieved)
         # Evidence about persons with several rows.

@@ -167,7 +167,8 @@ class Release(VerifiedTable):
 
         Any other quasi-identifier that was recoded is a column of categories: values, sets, nodes and stars in the
         order of the table. They are ordered where the values have a declared order, and a star, which has no place in
-        it, is null then. All other columns are as in `data`.
+        it, is null then. Sensitive and insensitive columns have bounds if they were coarsened; all other columns are as
+        in `data`.
 
         Returns
         -------

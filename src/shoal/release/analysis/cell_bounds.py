@@ -74,6 +74,8 @@ def bounds_of(
 ) -> Computable:
     """Convert numbers and dates to two columns of bounds each, and other quasi-identifiers to categories.
 
+    Sensitive and insensitive columns have bounds if they were coarsened.
+
     Parameters
     ----------
     frame : polars.DataFrame
@@ -100,11 +102,17 @@ def midpoints_of(
 
 
 def _computable(frame: pl.DataFrame, certificate: Mapping[str, Any], types: Types, shown: Shown) -> Computable:
-    names, parameters = certificate["columns"]["quasi_identifiers"], certificate["parameters"]
+    quasi, parameters = certificate["columns"]["quasi_identifiers"], certificate["parameters"]
     star = parameters["star"]
+    # Other columns that were coarsened have the same kinds of cells.
+    attributes = [name for name in parameters.get("coarsen", ()) if name in frame.columns and name not in quasi]
+    names = [*quasi, *attributes]
     meanings = collect_meanings(names, parameters)
     # Interpret the cells exactly as a reader with the public certificate would.
-    frame = frame.with_columns(_in_common_form(frame.get_column(name), star) for name in names)
+    original = frame
+    frame = frame.with_columns(
+        _in_common_form(_as_categories(frame.get_column(name), attributes), star) for name in names
+    )
     # The original types decide whether a year is a number or a date.
     beside = pl.DataFrame(schema={name: types[name] for name in names if name in types})
     read = read_table(frame, names, star=star, meanings=meanings, true_values=beside)
@@ -117,7 +125,9 @@ def _computable(frame: pl.DataFrame, certificate: Mapping[str, Any], types: Type
         if found is not None and ends is not None:
             columns += shown(column, found, ends)
             continue
-        columns.append(column)
+        columns.append(column if column.name not in attributes else original.get_column(column.name))
+        if column.name in attributes:
+            continue
         if found is not None and isinstance(column.dtype, pl.Enum) and not _is_untouched(found):
             as_came = found.meaning.kind in ("", "values") and not found.meaning.climbed
             ordered = any(isinstance(one, Between) for one in found.sub_domains)
@@ -131,6 +141,13 @@ def _computable(frame: pl.DataFrame, certificate: Mapping[str, Any], types: Type
                 columns[-1] = text.set(text == star, None).cast(pl.Enum(kept))
     _check_names(columns)
     return Computable(frame=pl.DataFrame(columns), categories=categories)
+
+
+def _as_categories(column: pl.Series, attributes: Sequence[str]) -> pl.Series:
+    """Make a column of text one of categories, as recoded columns are, if it is among some."""
+    if column.name not in attributes or column.dtype != pl.String:
+        return column
+    return column.cast(pl.Enum(column.drop_nulls().unique().sort()))
 
 
 def _in_common_form(column: pl.Series, star: str) -> pl.Series:

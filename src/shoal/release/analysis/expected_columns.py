@@ -6,11 +6,14 @@ record; a star stands for each value of the column. This is an assumption of an 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+
+from shoal.table import Schema, encode
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -123,11 +126,44 @@ def columns_of(metrics: Metrics) -> tuple[list[ExpectedColumn], list[ExpectedCol
         original = unchanged(column, counts)
         before.append(original)
         after.append(_published(original, column, recoded, recoded.group_codes[metrics.groups]))
-    # Sensitive columns are published unchanged.
+    # Sensitive columns are published unchanged, unless they were coarsened.
+    finer = _encode_finer(metrics)
     for column in table.sensitive:
-        before.append(unchanged(column, counts))
-        after.append(before[-1])
+        fine = finer.get(column.name)
+        before.append(unchanged(column if fine is None else fine, counts))
+        after.append(before[-1] if fine is None else _coarsened(before[-1], fine, column))
     return before, after
+
+
+def _encode_finer(metrics: Metrics) -> dict[str, Column]:
+    """Encode the original values of the sensitive columns that were coarsened."""
+    if metrics.finer is None:
+        return {}
+    names = tuple(name for name in metrics.finer.columns if name in metrics.table.schema.sensitive)
+    encoded = encode(
+        pl.DataFrame([metrics.finer[name] for name in names]), Schema(quasi_identifiers=(), sensitive=names)
+    )
+    return {column.name: column for column in encoded.sensitive}
+
+
+def _coarsened(original: ExpectedColumn, fine: Column, coarse: Column) -> ExpectedColumn:
+    """Return a coarsened column: each label is the mean over the original values that became it."""
+    pairs = np.unique(coarse.codes.astype(np.int64) * fine.size + fine.codes)
+    labels, values = np.divmod(pairs, fine.size)
+    sizes = np.maximum(np.bincount(labels, minlength=coarse.size), 1)
+
+    # Each value counts once, however many records have it.
+    def mean_of(facts: Floats) -> Floats:
+        sums = np.zeros((coarse.size, facts.shape[1]))
+        np.add.at(sums, labels, facts[values])
+        return np.asarray(sums / sizes[:, None])
+
+    return replace(
+        original,
+        labels=coarse.codes.astype(np.int64),
+        memberships=mean_of(original.memberships),
+        numbers=mean_of(original.numbers),
+    )
 
 
 def unchanged(column: Column, counts: NDArray[np.int64]) -> ExpectedColumn:

@@ -64,7 +64,11 @@ def measure_utility(
     # Align the original rows with the published ones.
     places = np.argsort(table_rows)[np.searchsorted(np.sort(table_rows), rows)]
     columns = [one.dictionary.gather(one.codes).alias(one.name) for one in (*table.quasi_identifiers, *table.sensitive)]
-    original = pl.DataFrame([*columns, *table.insensitive.get_columns()])[places]
+    original = pl.DataFrame([*columns, *table.insensitive.get_columns()])
+    # Columns that were coarsened are compared with their original values.
+    if release.metrics.finer is not None:
+        original = original.with_columns(release.metrics.finer.get_columns())
+    original = original[places]
     bounds, middles = (_read(release, make).frame for make in (bounds_of, midpoints_of))
     views = Views(original=original, bounds=bounds, middles=middles)
     return utility_of(views, target, model, folds=folds, scoring=scoring, seed=seed)
