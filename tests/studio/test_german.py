@@ -129,7 +129,7 @@ def test_errors_are_in_the_language_of_the_page(browser: Browser) -> None:
     )
     infeasible = refusal(browser.send("/goal", {"k": "5", "l": "9"}))
     assert "Keine Veröffentlichung erfüllt l-Diversität mit l = 9" in infeasible
-    assert infeasible.endswith("bei &#39;disease&#39;: Das größte erfüllbare l ist 5.")
+    assert infeasible.endswith("bei „disease“: Das größte erfüllbare l ist 5.")
 
 
 def test_changes_are_shown_in_the_language_of_the_page(browser: Browser) -> None:
@@ -142,3 +142,28 @@ def test_changes_are_shown_in_the_language_of_the_page(browser: Browser) -> None
         assert f"<bdi>{change}</bdi>" in german
     browser.send("/language", {"language": "en", "back": "open"})
     assert "<bdi>age: in steps of 7</bdi>" in browser.look("/history").text
+
+
+def test_names_have_one_kind_of_quotation_marks_and_percentages_no_escape(browser: Browser) -> None:
+    browser.decided()
+    browser.send("/language", {"language": "de", "back": "open"})
+    browser.send("/goal", {"k": "5", "l": "2"})
+    for path in ("/columns", "/risk", "/goal", "/coarser", "/compare", "/publish"):
+        page = APART.sub(" ", browser.look(path).text)
+        assert "xa0" not in page, path
+        assert re.findall(r"(?:&#39;|')(?:name|age|gender|zip|disease)(?:&#39;|')", page) == [], path
+
+
+def test_one_value_is_not_counted_as_several(browser: Browser) -> None:
+    browser.decided()
+    browser.send("/language", {"language": "de", "back": "open"})
+    browser.send(
+        "/columns/replace",
+        {
+            "column": "2",
+            "old": "F",
+            "new": "W",
+            "of": re.search('name="of" value="([^"]*)"', browser.look("/columns").text)[1],
+        },
+    )
+    assert "gender: Werte ersetzt (1)" in browser.look("/history").text

@@ -106,7 +106,7 @@ def test_all_proposed_codes_become_missing_at_once(browser, messy):
     assert "values to replace:" not in page
     browser.send("/columns/replace", {"do": "codes", "of": of(browser, "/columns")})
     assert browser.studio.plan.replaced == {"age": "k.A.:", "income": "n/a:"}
-    assert str(browser.studio.history.steps[-1][0]) == "Codes of 2 column(s) mean missing"
+    assert str(browser.studio.history.steps[-1][0]) == "Columns whose codes mean missing: 2"
     assert "All of them mean missing" not in browser.look("/columns").text
 
 

@@ -111,11 +111,11 @@ def test_figures_are_written_as_the_language_does() -> None:
     assert english(gap).startswith("At most 3.20 % more than the fewest stars")
     assert "value of 'a', 'b', 'c', 'd' and 3 more columns:" in english(many)
     with use_language("de"):
-        assert "'plz' (12,5\xa0%), 'alter' (100\xa0%)" in sentence(shares)
+        assert "„plz“ (12,5\xa0%), „alter“ (100\xa0%)" in sentence(shares)
         assert "gcp beträgt 1.234, und" in sentence(stopped)
         assert "besser als 0,25." in sentence(stopped)
         assert sentence(gap).startswith("Höchstens 3,20\xa0% mehr")
-        assert "'d' und 3 weitere Spalten" in sentence(many)
+        assert "„d“ und 3 weitere Spalten" in sentence(many)
 
 
 def test_one_and_several() -> None:

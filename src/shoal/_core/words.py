@@ -11,7 +11,7 @@ from shoal._core.language import marked, numeral, percentage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ALL_COLUMNS", "factor", "listed", "number", "percent", "quote_columns"]
+__all__ = ["ALL_COLUMNS", "factor", "listed", "number", "percent", "quote", "quote_columns"]
 
 ALL_COLUMNS = "*"
 """The name that stands for all columns in replacements; those of a column itself take precedence."""
@@ -79,13 +79,24 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     return f"{', '.join(names[:-1])} {_(word)} {names[-1]}"
 
 
+def quote(name: object) -> str:
+    """Put a name or a value in the quotation marks of the current language.
+
+    Examples
+    --------
+    >>> quote("age")
+    "'age'"
+    """
+    return _("'{name}'").format(name=name)
+
+
 _NAMED = 5
 """Largest number of columns that a sentence names."""
 
 
 def quote_columns(names: Sequence[str]) -> str:
     """Format names of columns for a sentence; of many, only the first ones."""
-    quoted = [f"'{name}'" for name in names]
+    quoted = [quote(name) for name in names]
     # The rest is counted.
     if len(quoted) > _NAMED:
         more = _("more columns")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.language import gettext as _
 from shoal._core.language import marked, use_language
 from shoal._core.private_files import write_private_text
+from shoal._core.words import quote
 from shoal.disclosure_risk import MEASURES
 from shoal.errors import OutputError
 from shoal.findings import WARNINGS
@@ -336,7 +337,7 @@ def _iterate_risk_rows(
     # Certificates without the original still bound the confidence after publication.
     alpha = certificate["achieved"].get("alpha")
     if not sureness and alpha is not None:
-        what = sentences.listed([f"'{name}'" for name in certificate.get("columns", {}).get("sensitive", ())], "or")
+        what = sentences.listed([*map(quote, certificate.get("columns", {}).get("sensitive", ()))], "or")
         yield _("the value of {name} is guessed rightly: the highest probability").format(name=what), alpha, alpha
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import gettext as _
 from shoal._core.language import marked, ngettext
-from shoal._core.words import factor, listed, number, percent
+from shoal._core.words import factor, listed, number, percent, quote
 from shoal.report.linked_promises import (
     promise_of_lists,
     promise_to_linked_persons,
@@ -68,7 +68,7 @@ def model_title(request: Mapping[str, Any]) -> str:
 
 def _harmless_values(request: Mapping[str, Any]) -> str:
     """List the values that need no protection, in quotes."""
-    return listed([f"'{value}'" for value in request["harmless"]])
+    return listed([*map(quote, request["harmless"])])
 
 
 _OF_UNITS = {
@@ -117,7 +117,7 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
 
 def _promise_of_groups(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     # Sensitive attributes are alternatives: the guarantee holds for each of them.
-    what = listed([f"'{name}'" for name in sensitive], "or") or _("the sensitive attribute")
+    what = listed([*map(quote, sensitive)], "or") or _("the sensitive attribute")
     k = number(request.get("k"))
     # Models are recognized by their parameters, the most specific first.
     if request.get("model") in _OF_RELEASES:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import ENGLISH, marked
 from shoal._core.language import gettext as _
-from shoal._core.words import percent
+from shoal._core.words import percent, quote
 from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.studio import equivalents, jobs
@@ -214,7 +214,7 @@ def _rank_concerns(
         ("much_lost", _("Columns that lose much, and the share of their information that is lost: {columns}."), lost),
     ):
         if shares:
-            listed = ", ".join(f"'{visible(name)}' ({percent(share)})" for name, share in shares)
+            listed = ", ".join(f"{quote(visible(name))} ({percent(share)})" for name, share in shares)
             found.append((code, text.format(columns=listed)))
     # A subject without codes takes the kinds that no other subject lists.
     ranked: list[tuple[str, list[list[str]]]] = []

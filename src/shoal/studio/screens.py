@@ -384,7 +384,9 @@ def replace_values(studio: Studio, form: Mapping[str, str]) -> str:
             )
             raise FieldError(several if old else nothing, field="new" if old else "old")
         replaced[column] = _extend(replaced.get(column), old, new[0] if new else None)
-        done = marked("{name}: {count} value(s) replaced") if new else marked("{name}: {count} value(s) mean missing")
+        done = (
+            marked("{name}: values replaced ({count})") if new else marked("{name}: values that mean missing ({count})")
+        )
         words = Text(done, name=_called(column), count=len(old))
     return _store_replaced(studio, words, replaced, names if every else [column])
 
@@ -395,7 +397,7 @@ def _replace_missing_codes(studio: Studio, codes: Mapping[str, Sequence[str]], f
     found, replaced = [name for name in codes if codes[name]], dict(studio.plan.replaced)
     for name in found:
         replaced[name] = _extend(replaced.get(name), codes[name], None)
-    words = Text("Codes of {count} column(s) mean missing", count=len(found))
+    words = Text("Columns whose codes mean missing: {count}", count=len(found))
     return _store_replaced(studio, words, replaced, found)
 
 

@@ -273,7 +273,8 @@ def describe_coarsening(words: str) -> Text:
         band = value.removesuffix("years")
         if value == "decade" or band != value:
             return Text(marked("bands of {value} years"), value="10" if value == "decade" else band)
-        return Text(parts.get(value, marked("year and month")))
+        months = marked("year and month")
+        return Text(parts.get(value, months))
     # Coarsenings that contain others, or files.
     if kind == "since":
         then = value.partition(":")[2]
@@ -377,6 +378,10 @@ def change_in_words(description: Part) -> str:
     return text_of((description,), SCREENS)
 
 
+_NO_BREAK = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
+"""Spaces that do not break the line; they are seen, although they do not count as printable."""
+
+
 def visible(text: object) -> str:
     r"""Escape invisible characters and marks that change the direction of text.
 
@@ -384,10 +389,10 @@ def visible(text: object) -> str:
     --------
     >>> visible("age\u202e\x00")
     'age\\u202e\\x00'
+    >>> visible("3,8\N{NO-BREAK SPACE}%") == "3,8\N{NO-BREAK SPACE}%"
+    True
     """
-    # A percentage has a space that does not break the line, in some languages.
-    percent = "\N{NO-BREAK SPACE}%"
-    return percent.join(
-        "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in part)
-        for part in str(text).split(percent)
+    # Numbers and percentages have spaces that do not break the line, in some languages.
+    return "".join(
+        one if one.isprintable() or one in _NO_BREAK else one.encode("unicode_escape").decode() for one in str(text)
     )

@@ -8,7 +8,7 @@ from typing import Any
 from shoal._core.facts import Fact
 from shoal._core.language import ENGLISH, language
 from shoal._core.language import gettext as _
-from shoal._core.words import number, percent
+from shoal._core.words import number, percent, quote
 from shoal._messages import Audience, Suggestion, current_audience
 from shoal.wording.spoken import sentences
 
@@ -69,7 +69,7 @@ def _figure(found: Fact) -> float:
 def _name_with_figure(warning: Mapping[str, Any], found: Fact, advice: Fact | None, audience: Audience | None) -> str:
     """Return the columns of a warning with its figure, and with the suggested coarsening if there is one."""
     arguments = found.arguments
-    names = [f"'{arguments[key]}'" for key in ("column", "other") if key in arguments] or [f"'{warning['column']}'"]
+    names = [quote(arguments[key]) for key in ("column", "other") if key in arguments] or [quote(warning["column"])]
     figures = [percent(arguments["share"])] if "share" in arguments else []
     figures += [number(arguments["records"])] if "records" in arguments else []
     # Facts within the advice have no short form.

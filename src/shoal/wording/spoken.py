@@ -10,7 +10,7 @@ from typing import Any
 from shoal._core.facts import Fact
 from shoal._core.language import ENGLISH, marked, numeral, use_language
 from shoal._core.language import gettext as _
-from shoal._core.words import listed, number, percent, quote_columns
+from shoal._core.words import listed, number, percent, quote, quote_columns
 from shoal._messages import Audience, current_audience
 from shoal.errors import InternalError
 from shoal.wording.sentences import CODES, SENTENCES
@@ -105,7 +105,7 @@ class _Words(Formatter):
                 return listed([*value, _(_OTHERS)])
             # Percentages in the format of the language.
             case "shares":
-                return ", ".join(f"'{name}' ({percent(share)})" for name, share in value)
+                return ", ".join(f"{quote(name)} ({percent(share)})" for name, share in value)
         return self._plain(value, format_spec)
 
     def _plain(self, value: Any, format_spec: str) -> str:
