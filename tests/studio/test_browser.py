@@ -456,6 +456,8 @@ def made_for_a_board(opened: Opened) -> None:
         opened.press("Make the release")
     page.reload()  # the work goes on, and is found again
     page.get_by_text("What was asked for is met").wait_for(timeout=PATIENCE)
+    widths = "all => all.map(one => Math.round(one.getBoundingClientRect().width))"
+    assert len({*page.locator(".sides rect.track").evaluate_all(widths)}) == 1, "all bars have one scale"
     opened.picture("8-release")
     opened.accessible()
     with page.expect_popup() as popup:
@@ -825,6 +827,8 @@ def test_screens_in_german_with_everything_unfolded(opened):
     ):
         opened.screen("Wie leicht") if path == "risk" else page.goto(f"{page.url.rpartition('/')[0]}/{path}")
         opened.screen(heading)
+        high = "one => one.getBoundingClientRect().height"
+        assert page.locator(".top").evaluate(high) < 2.2 * page.locator(".top li").last.evaluate(high), "one line"
         _look_unfolded(opened, f"de-{path.partition('?')[0]}")
     # A wrong word of a folded part is shown where it was typed.
     page.goto(f"{page.url.rpartition('/')[0]}/goal")
@@ -873,7 +877,13 @@ def test_columns_of_screens_are_aligned_and_an_action_keeps_the_place(opened):
     opened.screen("What does more protection cost?")
     opened.press("Compare")
     page.get_by_role("button", name="Choose k = 10").first.wait_for(timeout=PATIENCE)
-    page.set_viewport_size({"width": 400, "height": 900})
+    for width in (1280, 400):
+        page.set_viewport_size({"width": width, "height": 900})
+        edges = page.locator(".levels .taken button").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect()).map(({left, right}) => [left, right])"
+        )
+        assert edges
+        assert all(0 <= left < right <= width for left, right in edges), "each choice is in sight"
     sides = "({left, right, top, bottom}) => [left, right, top, bottom]"
     boxes = page.locator(".drawing text").evaluate_all(
         f"all => all.map(one => one.getBoundingClientRect()).map({sides})"
@@ -1022,6 +1032,7 @@ def test_the_studio_is_closed_from_its_page_and_leaves_nothing_of_what_was_dropp
     assert opened.process.poll() is None, "it asks first"
     opened.press("Close it now")
     opened.screen("The studio is closed")
+    assert opened.page.locator("main").evaluate("one => getComputedStyle(one).maxWidth") == "960px", "with its styles"
     end = time.monotonic() + 30
     while opened.process.poll() is None and time.monotonic() < end:
         time.sleep(0.1)

@@ -31,6 +31,17 @@ def wages(browser, home):
     return browser
 
 
+def test_advice_names_columns_that_can_still_become_coarser(wages):
+    wages.send("/goal", {"k": "60", "l": "2", "recoding": "generalization"})
+    fine = wages.send("/coarser", {"coarsen-0": "", "coarsen-1": "", "do": "preview"}).text
+    assert "Most values are left in age (12 values): begin there" in fine
+    coarse = wages.send("/coarser", {"coarsen-0": "any", "coarsen-1": "any", "do": "preview"}).text
+    assert "Most values are left" not in coarse
+    wages.send("/goal", {"k": "130", "l": "2", "recoding": "generalization"})
+    none = wages.send("/coarser", {"coarsen-0": "any", "coarsen-1": "", "do": "preview"}).text
+    assert "No column can become coarser without losing all of it" in none
+
+
 def test_release_report_and_command_agree(wages, home, monkeypatch):
     page = wages.look("/coarser").text
     assert wages.studio.plan.coarsenable == ["age", "zip", "wage", "seen"]

@@ -154,3 +154,6 @@ def test_the_card_that_was_taken_and_the_reasons_for_roles_are_in_the_private_re
         assert shown not in (home / "made/report.html").read_text()
     assert browser.studio.plan.report == words
     assert "columns" not in Plan().content()
+    # Nothing binds everybody: that card names the recipient alone.
+    browser.send("/goal", {"for": "public", "k": "10", "l": "3"})
+    assert browser.studio.plan.report == {"recipient": "Everybody", "roles": words["roles"]}

@@ -96,6 +96,8 @@ def test_codes_and_spellings_to_a_release(browser, messy, home):
     assert browser.look("/attack").text.count("replace_values(people.lazy()") == 1
     page = browser.send("/columns/replace", {"column": "0", "do": "undo", "of": of(browser, "/columns")})
     assert browser.studio.plan.replaced == {"gender": "W,weiblich:w"}
+    # The column is proposed again: no screen behind Columns opens before that is answered.
+    assert browser.look("/coarser").url.path == browser.look("/publish").url.path == "/columns"
 
 
 def test_all_proposed_codes_become_missing_at_once(browser, messy):

@@ -74,6 +74,15 @@ def test_a_level_is_taken_shown_as_a_command_and_published(browser, home, monkey
     assert "[20, 30)" in (home / "again/release.csv").read_text()
 
 
+def test_a_hierarchy_that_was_not_taken_is_not_offered(browser):
+    browser.decided()
+    browser.send("/shape", {"column": AGE, "do": "propose", "how": "intervals", "width": "10"})
+    assert "level:age.hierarchy.csv" not in browser.look("/coarser").text
+    assert "Save age.hierarchy.csv" in browser.look(f"/shape?column={AGE}").text
+    browser.send("/shape/use", {"column": AGE, "level": "1"})
+    assert "level:age.hierarchy.csv:2" in browser.look("/coarser").text
+
+
 def test_groups_by_hand_are_of_values_that_somebody_asked_to_see(browser):
     browser.decided()
     page = browser.send("/shape", {"column": ZIP, "do": "propose", "how": "by hand"}).text

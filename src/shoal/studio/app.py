@@ -477,7 +477,10 @@ def _create_close_handler(studio: Studio) -> Handler:
 
     async def handle(request: Request) -> Response:
         await run_in_threadpool(studio.close)
-        return HTMLResponse(page("closed.html.j2", studio, step=""))
+        # The server ends after this page, so that its styles are in the page itself.
+        style = _ASSETS["report.css"][0].read_text(encoding="utf-8")
+        closed = page("closed.html.j2", studio, step="", style=style)
+        return HTMLResponse(closed, headers={"content-security-policy": REPORT_POLICY})
 
     return handle
 

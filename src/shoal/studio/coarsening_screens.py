@@ -59,7 +59,9 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     # The offers depend on the original columns, so choosing one of them does not compute them again.
     plain = Plan(**{**vars(plan), "coarsen": {}}).work
     goal = Plan(**{**vars(plan), "coarsen": plan.coarse_attributes}).work
-    made = {name: [tree.path, tree.name] for name, tree in plan.trees.items() if Path(tree.path).is_file()}
+    # A hierarchy that was shaped and not taken stays on its own screen.
+    taken = {name: tree for name, tree in plan.trees.items() if tree.name in plan.files and name in plan.coarsenable}
+    made = {name: [tree.path, tree.name] for name, tree in taken.items() if Path(tree.path).is_file()}
     # A goal that no release can meet is refused on the screen Goal.
     met = studio.facts("coarser", Text("Checking the goal"), jobs.check_goal, {"content": goal}, back="/goal")
     if isinstance(met, Waiting):
@@ -103,11 +105,13 @@ def _measure_preview(studio: Studio, step: str) -> Any:
     return studio.facts(step, Text("Counting the groups"), jobs.preview, arguments, back="/goal")
 
 
-def _find_finest_columns(offered: Mapping[str, list[list[Any]]], plan: Plan) -> list[str]:
-    """Find the two columns that have the most values after the current coarsening."""
-    quasi = plan.names_of("quasi_identifier")
-    left = {name: dict(offered[name]).get(plan.coarsen.get(name, "")) or 0 for name in quasi}
-    return sorted(left, key=lambda name: -left[name])[:2]
+def _find_finest_columns(offered: Mapping[str, list[list[Any]]], plan: Plan) -> list[tuple[str, int]]:
+    """Find the two columns with the most values left of those that can become coarser, with the number of values."""
+    counts = {name: dict(offered[name]) for name in plan.names_of("quasi_identifier")}
+    left = {name: found.get(plan.coarsen.get(name, "")) or 0 for name, found in counts.items()}
+    # A single value is no way out: the column could as well be left out.
+    possible = [name for name, found in counts.items() if any(1 < one < left[name] for one in found.values())]
+    return [(name, left[name]) for name in sorted(possible, key=lambda name: -left[name])[:2]]
 
 
 def _add_own_coarsenings(offered: Mapping[str, list[list[Any]]], plan: Plan) -> dict[str, list[list[Any]]]:

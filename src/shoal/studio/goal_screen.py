@@ -108,10 +108,12 @@ def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
         changed["algorithm"] = ""
         _check(replace(studio.plan, **changed))
         description = Text("Goal: {models}; algorithm: the one that fits", models=models)
-    # A card also states who receives the table, and what binds them.
+    # A card also states who receives the table, and what binds them, if anything does.
     card = next((one for one in GOALS if one.name == form.get("for")), None)
     if card is not None:
-        changed["report"] = {**studio.plan.report, "recipient": gettext(card.title), "controls": gettext(card.meaning)}
+        report = {name: words for name, words in studio.plan.report.items() if name not in ("recipient", "controls")}
+        binding = {"controls": gettext(card.meaning)} if card.binds else {}
+        changed["report"] = {**report, "recipient": gettext(card.title), **binding}
     studio.history.change(description, **changed)
     return "/coarser"
 

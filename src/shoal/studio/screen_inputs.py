@@ -90,11 +90,12 @@ def describe_sheets(studio: Studio, step: str) -> Any:
 
 
 def inspect_with_roles(studio: Studio, step: str) -> Any:
-    """Inspect the table for a screen that needs roles; redirect to the screen of columns if there are none."""
+    """Inspect the table for a screen that needs roles; redirect to the screen of columns if one lacks it."""
     inspected = inspect_table(studio, step)
     if isinstance(inspected, Waiting):
         return inspected
-    if not studio.plan.decided:
+    # A column whose values were replaced is proposed again, and needs an answer first.
+    if not studio.plan.decided or any(one["name"] not in studio.plan.roles for one in inspected["columns"]):
         return Waiting(path="/columns")
     # The files of hierarchies are temporary: those of a project that was opened again are written once more.
     for name, tree in studio.plan.trees.items():

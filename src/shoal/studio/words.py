@@ -96,6 +96,8 @@ class Goal:
     meaning: str
     privacy: Mapping[str, str]
     """The proposed parameters of the models."""
+    binds: bool = True
+    """Whether `meaning` states what binds the recipients."""
 
 
 GOALS = (
@@ -104,6 +106,7 @@ GOALS = (
         title=marked("Everybody"),
         meaning=marked("A file for download. Nobody knows who will try what with it, and it cannot be taken back."),
         privacy={"k": "10", "l": "3"},
+        binds=False,
     ),
     Goal(
         name="contract",

@@ -53,7 +53,10 @@ function working() {
     if (job === null) {
       // The question whether to close the studio stays open until it is answered or folded.
       if (document.querySelector("footer details[open]")) window.setTimeout(look, 300);
-      else window.location.reload();
+      else {
+        window.history.scrollRestoration = "manual"; // for `arriving`, which the entry of the history outlives
+        window.location.reload();
+      }
       return;
     }
     if (job.total > 0) {
@@ -181,6 +184,15 @@ function ranging() {
   });
 }
 
+// A page that follows work begins at the part that its address names: a reload stays where the page of the work stood.
+function arriving() {
+  if (byId("working") || window.history.scrollRestoration !== "manual") return;
+  const part = byId(window.location.hash.slice(1));
+  if (part) part.scrollIntoView();
+  window.addEventListener("load", () => window.setTimeout(() => { window.history.scrollRestoration = "auto"; }));
+}
+
+arriving();
 dropping();
 ranging();
 counting();
