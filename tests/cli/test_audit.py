@@ -33,6 +33,8 @@ def test_it_is_said_in_sentences(shoal: Any, release: Path, roles: tuple[str, ..
     assert "l (frequency)" in found.out
     assert "Every record shares its quasi-identifiers with at least" in " ".join(found.out.split())
     assert SECRET not in found.out
+    sets = shoal("audit", release, *roles[:4], "--knows", 1)
+    assert all(f"{name} (sets" in sets.out for name in ("k", "l", "alpha"))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import combinations
+from pathlib import Path
 from random import Random
 
 import polars as pl
@@ -58,6 +59,20 @@ def test_an_audit_reads_the_sets_of_a_release(tmp_path: object) -> None:
     worse = shoal.audit(f"{tmp_path}/out", k=3, knows=3)
     assert [one.columns for one in worse.failures] == [("a", "b", "c")]
     assert "for 'a', 'b' and 'c' in" in worse.violations[0]
+
+
+def test_an_audit_measures_what_the_certificate_states(tmp_path: Path) -> None:
+    random = Random(6)
+    rows = [[*(random.choice("uvw") for _ in NAMES), random.choice("xyz")] for _ in range(120)]
+    table = pl.DataFrame(rows, schema=[*NAMES, "s"], orient="row")
+    asked = {"quasi_identifiers": NAMES, "sensitive": "s", "qi_sets": ["a,b", "b,c:4"]}
+    for models in ({"l": 2}, {"k": 3, "l": 2}):
+        release = shoal.anonymize(table, **asked, **models, seed=1, output=tmp_path / str(len(models)))
+        certified = release.certificate.to_dict()["achieved"]["sets"]
+        assert certified["l"]["distinct"] >= 2
+        # The models of the audit do not change the figures.
+        for own in ({}, {"k": 2}, models):
+            assert shoal.audit(tmp_path / str(len(models)), **own).to_dict()["achieved"]["sets"] == certified
 
 
 def test_risk_counts_rows_that_are_unique_in_some_set() -> None:

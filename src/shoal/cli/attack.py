@@ -114,15 +114,16 @@ def intersection(
         )
     if persons is not None:
         write_private(persons, found.disclosed())
-    # Results are printed as facts, then as sentences.
+    # Results are printed as plain sentences, then as facts, then as exact sentences.
     facts = found.to_dict()
     if terminal.json:
         terminal.result(facts)
         return
     from shoal.attacks import ATTACKS
+    from shoal.report import describe_attack
 
-    sentences = [plain(sentence) for sentence in ATTACKS["intersection"].sentences(facts)]
-    terminal.say("", lines_of(_lines(facts)), "", *sentences)
+    sentences = map(plain, ATTACKS["intersection"].sentences(facts))
+    terminal.say("", *map(plain, describe_attack(facts)), "", lines_of(_lines(facts)), "", *sentences)
     terminal.say(*([] if persons is None else [path_line("persons", persons)]), "")
     for number, count in enumerate(facts["not_covered"], start=1):
         if count:

@@ -94,6 +94,8 @@ def attacks_release(function: Callable[..., AttackResult]) -> Callable[..., None
 
     # Read the release, run the attack, write the page, print the results.
     def command(context: click.Context, **given: Any) -> None:
+        from shoal.report import describe_attack
+
         terminal: Terminal = context.obj
         check_page(given["output"], force=bool(given["force"]))
         with terminal.progress() as progress:
@@ -104,8 +106,11 @@ def attacks_release(function: Callable[..., AttackResult]) -> Callable[..., None
         if terminal.json:
             terminal.result(found.to_dict())
             return
-        sentences = [plain(sentence) for sentence in found.sentences()]
-        terminal.say("", lines_of(_lines(found)), "", *sentences, *_explained(found, explain=given["explain"]), "")
+        # Two plain sentences first, as on every screen and page, then the figures and what they mean exactly.
+        first = map(plain, describe_attack(found.to_dict()))
+        sentences = map(plain, found.sentences())
+        terminal.say("", *first, "", lines_of(_lines(found)), "", *sentences)
+        terminal.say(*_explained(found, explain=given["explain"]), "")
         terminal.say(*(path_line("written", path) for path in written), *([""] if written else []))
 
     # The signature lists the release first, then the options of the attack, then the shared options.

@@ -178,6 +178,9 @@ def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None, noun: st
             continue
         if name == "sets":
             lines.append(("k (sets)", f"{number(value['k'])} in the worst of {number(value['sets'])} sets"))
+            lines.extend((f"l (sets, {part})", number(one)) for part, one in value.get("l", {}).items())
+            if "alpha" in value:
+                lines.append(("alpha (sets)", number(value["alpha"])))
             continue
         if name == "lists":
             lines.extend((f"l ({part}, values of lists)", number(one)) for part, one in value["l"].items())

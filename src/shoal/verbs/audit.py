@@ -18,7 +18,7 @@ from shoal.engines import chosen_engine, count_and_place_cells, persons_in_piece
 from shoal.errors import ColumnError, DataError, ParameterError, UnsupportedError
 from shoal.findings import alike_warnings, identifying_warnings, persons_beside, repeated_person, sure_of_persons
 from shoal.metrics import published_star_counts
-from shoal.models import KAnonymity, Requirement, collect_models
+from shoal.models import KAnonymity, LDiversity, Requirement, collect_models
 from shoal.pipeline.input import AssessedTable, convert_text, open_assessed, open_data, open_population
 from shoal.request.hierarchies import trees_of
 from shoal.request.request_fields import ENGINES
@@ -268,8 +268,10 @@ def audit(
     roles_of = replace(schema, linked=linked)
     judged_rows = _judge(opened, roles_of, requirement, people, star=star, places=places, lists=lists)
     if sets:
-        # Without a model, the size of the groups is what is measured.
-        asked = requirement or Requirement.of(KAnonymity(1), schema.sensitive, sets=sets, knows=knows)
+        # Sizes and sensitive values are measured, whatever models are requested.
+        of_values = (LDiversity(1),) if schema.sensitive and not lists else ()
+        protected = () if linked else schema.units
+        asked = Requirement.of((KAnonymity(1), *of_values), schema.sensitive, protected, sets=sets, knows=knows)
         owners = number_units(opened.frame[list(schema.unit_columns)], schema.units) if schema.units else None
         found = measure_sets(frame, schema.quasi_identifiers, asked, times=opened.counts, units=owners)
         judged_rows = replace(judged_rows, achieved=replace(judged_rows.achieved, sets=found))
