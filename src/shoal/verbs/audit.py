@@ -268,7 +268,7 @@ def audit(
     roles_of = replace(schema, linked=linked)
     judged_rows = _judge(opened, roles_of, requirement, people, star=star, places=places, lists=lists)
     if sets:
-        # Sizes and sensitive values are measured, whatever models are requested.
+        # Sizes and sensitive values are measured, with or without a model that reads them.
         of_values = (LDiversity(1),) if schema.sensitive and not lists else ()
         protected = () if linked else schema.units
         asked = Requirement.of((KAnonymity(1), *of_values), schema.sensitive, protected, sets=sets, knows=knows)
