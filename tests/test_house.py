@@ -152,6 +152,7 @@ def test_no_long_file_no_bare_except_nothing_left_undone(name):
 
 
 MANY_PARAMETERS = {
+    "shoal/verbs/apply/apply_plan.py: apply",
     "shoal/verbs/risk.py: risk",
     "shoal/verbs/audit.py: audit",
     "shoal/verbs/anonymize.py: anonymize",

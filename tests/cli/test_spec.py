@@ -100,6 +100,10 @@ income = ";"
 age = "99:"
 zip = "D-10115,10115 Berlin:10115"
 
+[derive]
+stay = "days:admitted:discharged"
+years = "years:born:2025-12-31:%d.%m.%Y"
+
 [report]
 title = "Visits"
 institution = "St. Mary's"
@@ -200,6 +204,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "sheet": "Patients",
     "header_row": 3,
     "replace_values": ["age=99:", "zip=D-10115,10115 Berlin:10115"],
+    "derive": ["stay=days:admitted:discharged", "years=years:born:2025-12-31:%d.%m.%Y"],
     "format": "parquet",
     "spreadsheet_safe": True,
     "publish_proof": True,
@@ -258,7 +263,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
 FORMS, READING, ENGINE = fields_in("forms"), fields_in("reading", "cleaning"), ("engine", "memory", "master")
 COLUMNS = {key for key, word in WORDS.items() if word.section == "columns"} - {"key"}
 REPORT = {key for key, word in WORDS.items() if word.section == "report"}
-BY_COLUMN = ("weights", "limits", "coarsen", "hierarchies", "dates", "lists", "replace_values", "parameters")
+BY_COLUMN = ("weights", "limits", "coarsen", "hierarchies", "dates", "lists", "replace_values", "derive", "parameters")
 WRITTEN = {"output", "format", "spreadsheet_safe", "publish_proof", "strict", "force"}
 LEFT_BY_COMPARE = {"algorithm", "resist", "keep_order", "rows", "key", *ENGINE, *WRITTEN, *REPORT}
 TOLD_BY_NAME = {("tp", "refine")}
@@ -321,7 +326,7 @@ def test_each_command_takes_what_its_function_does() -> None:
         "json",
         "help",
     }
-    judged |= {*FORMS, *READING, *ENGINE} - {"replace_values"}
+    judged |= {*FORMS, *READING, *ENGINE} - {"replace_values", "derive"}
     assert set(options_of("audit")) == judged | REPORT | set(MODEL_WORDS) | {"source", "attacks", "output", "force"}
     seen = {"k", *FORMS, *READING, "input", "output", "force", "json", "help"}
     assert set(options_of("inspect")) == seen | {"spec_out", "show_values"}
@@ -375,7 +380,7 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
         "k", "l", "t", "harmless", "suppression_limit"
     }  # fmt: skip
     of_audit = {"quasi_identifiers", "sensitive", "person", "units", "link", "star", "hierarchies", "qi_sets", "knows"}
-    of_audit |= {*FORMS, *READING, *ENGINE} - {"master", "replace_values"}
+    of_audit |= {*FORMS, *READING, *ENGINE} - {"master", "replace_values", "derive"}
     assert set(arguments_for(words, audit)) == of_audit
 
 

@@ -198,6 +198,16 @@ CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = 
         {"quasi_identifiers": ["sex", "born"]},
         *("dates={'born':", "--date born="),
     ),
+    (
+        *("derived_missing", "years"),
+        {"born": [*[f"{1 + row % 28}.12.1980" for row in range(ROWS - 2)], "unknown", "1.1.2026"]},
+        {
+            "quasi_identifiers": ["sex", "years"],
+            "direct_identifiers": ["born"],
+            "derive": {"years": "years:born:2025-12-31:%d.%m.%Y"},
+        },
+        *("missing in 2 record(s): in 1 a date", "in 1 the second date is before the first."),
+    ),
 ]  # fmt: skip
 
 

@@ -158,6 +158,7 @@ def test_names_of_columns_with_special_characters(name):
         k=2,
         coarsen={name: shoal.Prefix(1)},
         replace_values={name: {"a=b": None, "c,d": "e:f"}},
+        derive={name: 'days:"a:b":"2025-12-31":%H:%M'},
         weights={name: 2},
         dates={name: "%d=%m"},
     )
@@ -165,5 +166,5 @@ def test_names_of_columns_with_special_characters(name):
     points = {(name, "x=z"): shoal.Points(k=50)}
     both = shoal.Request(quasi_identifiers=[name, "x=z"], k=2, coarsen=points)
     assert parsed(both.to_cli()).coarsen == points
-    for field in ("quasi_identifiers", "coarsen", "replace_values", "weights", "dates"):
+    for field in ("quasi_identifiers", "coarsen", "replace_values", "derive", "weights", "dates"):
         assert getattr(again, field) == getattr(request, field), field

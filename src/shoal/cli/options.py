@@ -14,6 +14,7 @@ __all__ = [
     "ComparedLoss",
     "ComparedUtility",
     "Delimiter",
+    "Derive",
     "DemoOutput",
     "Encoding",
     "Force",
@@ -66,6 +67,7 @@ Encoding = Annotated[str | None, word("encoding")]
 Sheet = Annotated[str | None, word("sheet")]
 HeaderRow = Annotated[int | None, word("header_row")]
 ReplaceValues = Annotated[list[str] | None, word("replace_values")]
+Derive = Annotated[list[str] | None, word("derive")]
 SpreadsheetSafe = Annotated[bool | None, word("spreadsheet_safe")]
 Json = Annotated[
     bool | None,

@@ -38,6 +38,7 @@ def provenance(
     sheet: options.Sheet = None,
     header_row: options.HeaderRow = None,
     replace_values: options.ReplaceValues = None,
+    derive: options.Derive = None,
     json: options.Json = None,
 ) -> None:
     """Check whether a release was made from a table, by the salted hash in its private certificate.
@@ -56,7 +57,8 @@ def provenance(
     given = columns_and_words("--replace", replace_values) or {}
     replaced = {name: replacements_in(text) for name, text in given.items()}
     reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
-    same = shown(source, certificate, salt=salt, **reading, replace_values=replaced)
+    derived = columns_and_words("--derive", derive)
+    same = shown(source, certificate, salt=salt, **reading, replace_values=replaced, derive=derived)
     if terminal.json:
         terminal.result({"same": same})
     else:

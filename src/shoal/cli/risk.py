@@ -202,7 +202,7 @@ def risk(
     if named and not given.get("person"):
         arguments.pop("person", None)  # the column of a spec file, which a release does not have
         arguments.pop("units", None)
-    for name in ("header_row", "replace_values"):  # those of a spec file are of the original table
+    for name in ("header_row", "replace_values", "derive"):  # those of a spec file are of the original table
         if named and not given.get(name):
             arguments.pop(name, None)
     # Hierarchies of a spec file are for anonymizing.

@@ -52,6 +52,7 @@ class Engine:
         encoding: str | None = None,
         header_row: int | None = None,
         replace_values: Mapping[str, Mapping[str, str | None]] | None = None,
+        derive: Mapping[str, str] | None = None,
     ) -> CountedTable:
         """Open a table to be read in pieces, without reading its rows.
 
@@ -62,6 +63,8 @@ class Engine:
             Options of CSV files.
         replace_values : mapping, optional
             Values to replace before anything else.
+        derive : mapping, optional
+            Refused: the format of dates is detected in a whole column.
 
         Raises
         ------
@@ -69,10 +72,16 @@ class Engine:
             If the engine cannot read such a table.
         """
         if self.name == "spark":
-            if replace_values or header_row is not None:
-                what = "replace_values" if replace_values else "header_row"
+            given = {"replace_values": replace_values, "header_row": header_row, "derive": derive}
+            for what in (name for name, one in given.items() if one):
                 raise ParameterError("Spark reads tables as they are. Leave out ", Suggestion(what), ".")
             return OnSpark(table=scan_spark(data))
+        if derive:
+            raise ParameterError(
+                "Columns are derived of tables in memory only. Choose ",
+                Suggestion("engine", "memory"),
+                ", or write the column into the table.",
+            )
         found = scan_table(data, delimiter=delimiter, encoding=encoding, header_row=header_row)
         if replace_values:
             found = replace(found, lazy=replace_columns(found.lazy, replace_values))

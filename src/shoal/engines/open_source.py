@@ -31,11 +31,10 @@ def open_source(
     by = chosen_engine(engine, memory, data)
     if rows is not None:
         check_joinable(by, rows)
-        # A replaced column is in one of the tables only, so values are replaced after the join.
-        plain = {**reading, "replace_values": None}
+        # A replaced column is in one of the tables only, so it is cleaned after the join.
+        plain = {**reading, "replace_values": None, "derive": None}
         joined = join_tables(open_data(data, **plain), open_data(rows, **plain), key)
-        given = reading["replace_values"]
-        return InMemory(opened=joined.with_values_replaced(given) if given else joined)
+        return InMemory(opened=joined.cleaned(reading["replace_values"], reading["derive"]))
     if by.streams:
         pieces = {name: one for name, one in reading.items() if name != "sheet"}
         return InPieces(table=by.open(data, **pieces), engine=by)

@@ -14,6 +14,7 @@ from shoal.findings.input_findings import (
     respelled_persons,
     sure_of_persons,
     unprotected_persons,
+    warn_of_derived,
 )
 from shoal.findings.release_findings import (
     alike_warnings,
@@ -43,4 +44,5 @@ __all__ = [
     "sure_of_persons",
     "uncounted_persons",
     "unprotected_persons",
+    "warn_of_derived",
 ]

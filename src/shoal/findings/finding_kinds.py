@@ -210,6 +210,13 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
         by=_BOTH,
     ),
     WarningKind(
+        code="derived_missing",
+        title="A derived column has missing values",
+        when="An age or a duration is derived of dates that are missing, cannot be read, or are in the wrong order.",
+        why="A mistake in the dates is easily corrected before a release, never after it.",
+        by=_BOTH,
+    ),
+    WarningKind(
         code="ambiguous_dates",
         title="Dates can be read in two ways",
         when="Two formats read all dates of a column, as 01/02/1980. A release asks instead.",

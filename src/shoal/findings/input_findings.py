@@ -41,6 +41,7 @@ __all__ = [
     "respelled_persons",
     "sure_of_persons",
     "unprotected_persons",
+    "warn_of_derived",
 ]
 
 _ONE_EACH = frozenset(("unique number", "medical record", "social security", "health plan", "email", "account"))
@@ -52,6 +53,12 @@ _NUMERIC = 0.8
 """Share of the values that are numbers if the others are exceptions."""
 _LOOKED_AT = 20_000
 """Number of rows from which the kind of a column is detected."""
+
+
+def warn_of_derived(derived: Mapping[str, Fact]) -> Iterator[Remark]:
+    """Yield a warning for each derived column with missing values; the facts count them."""
+    for name, found in derived.items():
+        yield Remark(code="derived_missing", column=name, found=found)
 
 
 def original_warnings(

@@ -19,6 +19,7 @@ from shoal.findings import (
     respelled_persons,
     sure_of_persons,
     uncounted_persons,
+    warn_of_derived,
 )
 from shoal.io import format_as_input
 from shoal.metrics import Metrics
@@ -99,6 +100,7 @@ def certify_release(
         # Warnings about the release, then about the original table.
         warnings = (
             *_find_published_warnings(published, prepared.counts[entries], prepared, achieved),
+            *warn_of_derived(prepared.opened.derived),
             *original_warnings(persons, prepared.opened.unread, request.schema),
             *respelled_persons(whole.opened.raw_frame, request.schema),
             *uncounted_persons(request.requirement.to_list()),

@@ -17,6 +17,7 @@ from shoal.errors import ColumnError, DataError, NoRowsError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import Restorer, open_frame, read_table, reads_alike, understand
 from shoal.models.column_sets import all_sets
+from shoal.pipeline.deriving import derive_columns
 from shoal.request.texts import read_set, set_texts
 from shoal.table import Schema, normalize_columns, replace_values
 from shoal.verification.published_folder import columns_with_role, find_published
@@ -94,6 +95,8 @@ class OpenedData(Unpicklable):
     """The frame before text became dates or numbers; None if no column did."""
     unread: Mapping[str, Fact] = field(default_factory=dict)
     """Columns that look like dates and could not be read, with the reason, in a sentence without a cell."""
+    derived: Mapping[str, Fact] = field(default_factory=dict)
+    """Derived columns with missing values, and how many, in a sentence without a cell."""
     counts: NDArray[np.int64]
     """Number of input rows that each row of the frame represents. If equal rows are counted, columns
     that are neither published nor identify a unit are empty."""
@@ -142,9 +145,13 @@ class OpenedData(Unpicklable):
         """Normalize the text of some columns; the result replaces the original input."""
         return replace(self, frame=normalize_columns(self.frame.lazy(), names).collect())
 
-    def with_values_replaced(self, given: Mapping[str, Mapping[str, str | None]]) -> OpenedData:
-        """Replace values of columns; the result replaces the original input."""
-        return replace(self, frame=replace_values(self.frame.lazy(), given).collect())
+    def cleaned(
+        self, replaced: Mapping[str, Mapping[str, str | None]] | None, derive: Mapping[str, str] | None
+    ) -> OpenedData:
+        """Replace values of columns, then derive columns; the result replaces the original input."""
+        frame = replace_values(self.frame.lazy(), replaced).collect() if replaced else self.frame
+        frame, notes = derive_columns(frame, derive) if derive else (frame, {})
+        return replace(self, frame=frame, derived=notes)
 
     def with_lists_as_text(self, separators: Mapping[str, str]) -> OpenedData:
         """Write columns of lists as text with a separator; the result replaces the original input.
@@ -191,10 +198,11 @@ def open_data(
     sheet: str | None = None,
     header_row: int | None = None,
     replace_values: Mapping[str, Mapping[str, str | None]] | None = None,
+    derive: Mapping[str, str] | None = None,
 ) -> OpenedData:
-    """Open a frame, a path or a database URL, and replace values before anything else."""
+    """Open a frame, a path or a database URL; replace values and derive columns before anything else."""
     opened = _open(data, delimiter=delimiter, encoding=encoding, sheet=sheet, header_row=header_row)
-    return opened.with_values_replaced(replace_values) if replace_values else opened
+    return opened.cleaned(replace_values, derive) if replace_values or derive else opened
 
 
 def _open(data: Any, **reading: Any) -> OpenedData:

@@ -469,6 +469,17 @@ def reservations(
     ]
 
 
+def _say_derived(name: str, derived: Mapping[str, str]) -> str:
+    """Describe how a column was derived from dates."""
+    form = _("{name} was derived: the days from {begin} to {end}.")
+    if derived["unit"] == "years":
+        form = _(
+            "{name} was derived: whole years from {begin} to {end}, by anniversaries (that of 29 February is 1 March "
+            "in other years)."
+        )
+    return form.format(name=name, begin=derived["begin"], end=derived["end"])
+
+
 def reading(parameters: Mapping[str, Any]) -> list[str]:
     """Explain how to interpret the cells and rows of a release, in sentences.
 
@@ -535,6 +546,7 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
         said.append(
             _("Before anything else values were replaced (spellings merged, codes made missing): {of}.").format(of=of)
         )
+    said += [_say_derived(name, derived) for name, derived in parameters.get("derived", {}).items()]
     if parameters.get("normalize"):
         said.append(_("Blanks at the ends of texts and invisible characters were removed before anything else."))
     return said

@@ -59,6 +59,7 @@ class CommonOptions(TypedDict, total=False):
     sheet: str | None
     header_row: int | None
     replace_values: Mapping[str, Mapping[str, str | None]] | None
+    derive: Mapping[str, str] | None
 
 
 class LevelOptions(CommonOptions, total=False):

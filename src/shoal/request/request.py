@@ -18,7 +18,7 @@ from shoal.request.hierarchies import trees_of
 from shoal.request.notation import python_call
 from shoal.request.request_fields import RequestFields, fields_in
 from shoal.request.sampling import check_sampling, samples
-from shoal.request.texts import read_set, set_texts
+from shoal.request.texts import derivation_in, read_set, set_texts, with_formats
 from shoal.request.words import Words
 from shoal.table import PSEUDONYM, roles
 
@@ -212,6 +212,8 @@ class Request(RequestFields):
             facts |= {"rows_per_person": self.rows_per_person, "kept_rows": self.kept_rows}
         if self.replace_values:
             facts["replaced"] = [name for name in self.replace_values if name in (*self.schema.published, ALL_COLUMNS)]
+        if derived := {name: words for name, words in (self.derive or {}).items() if name in self.schema.published}:
+            facts["derived"] = {name: _describe_derivation(words) for name, words in derived.items()}
         return {**facts, "normalize": True} if self.normalize else facts
 
     @property
@@ -317,7 +319,9 @@ class Request(RequestFields):
     @property
     def reading(self) -> dict[str, Any]:
         """The options of reading and cleaning a table, as arguments of `open_data`."""
-        return {name: getattr(self, name) for name in fields_in("reading", "cleaning")}
+        given = {name: getattr(self, name) for name in fields_in("reading", "cleaning")}
+        # Derived columns are made before the declared formats are applied.
+        return {**given, "derive": with_formats(self.derive, self.dates)}
 
     @property
     def saving(self) -> dict[str, Any]:
@@ -425,3 +429,9 @@ def _check_coarse_columns(coarsen: object, schema: Schema) -> None:
 
 def _name_of(algorithm: str | Algorithm) -> str:
     return algorithm if isinstance(algorithm, str) else algorithm.name
+
+
+def _describe_derivation(words: str) -> dict[str, str]:
+    # Readers need no format: the dates are not published.
+    unit, begin, end, _form = derivation_in(words)
+    return {"unit": unit, "begin": begin, "end": str(end)}

@@ -303,6 +303,20 @@ class RequestFields(ColumnFields):
         "missing; * is any column; several behind semicolons. Repeat it for others.",
         kind=dict[str, str],
     )
+    derive: Mapping[str, str] | None = requestable(
+        "mapping of str to str, optional",
+        'New columns, derived from dates after values were replaced: `{"age": "years:born:2025-12-31"}` has whole '
+        'years from a column of dates to a date or another column, `{"stay": "days:admitted:discharged"}` days. A '
+        'date format may follow, `"years:born:2025-12-31:%d/%m/%Y"`. Without a date, and if the second one is before '
+        "the first, the value is missing.",
+        section="cleaning",
+        default=None,
+        flag="--derive",
+        metavar="NAME=HOW",
+        help="Derive a column from dates: age=years:born:2025-12-31 or stay=days:admitted:discharged; the last is a "
+        "date or a column, and a date format may follow. Repeat it for others.",
+        kind=dict[str, str],
+    )
     # Options of saving.
     about: About | None = requestable(
         "About, optional",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import re
 from collections.abc import Mapping, Sequence
@@ -16,9 +17,12 @@ __all__ = [
     "KINDS",
     "columns_of_sets",
     "set_texts",
+    "with_formats",
     "as_number",
     "column_and_words",
     "columns_and_words",
+    "derivation_in",
+    "derivation_text",
     "levels_in",
     "listed_name",
     "listed_names",
@@ -29,7 +33,9 @@ __all__ = [
 ]
 
 _LIMIT = "--limit"
+_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _REPLACE = "--replace"
+_DERIVE = "--derive"
 KINDS = {
     "prefix": "prefix:3",
     "bins": "bins:10",
@@ -242,6 +248,56 @@ def replacement_text(given: Mapping[str, str | None]) -> str:
 def _quoted(text: str) -> str:
     plain = text == text.strip() and not set(text) & set(',:;"')
     return text if plain else '"' + text.replace('"', '""') + '"'
+
+
+def derivation_in(words: str) -> tuple[str, str, str | dt.date, str | None]:
+    """Parse the derivation of a column: "years" or "days", from a column, to a date or a column, and a date format.
+
+    Examples
+    --------
+    >>> derivation_in("days:Admitted:Discharged")
+    ('days', 'Admitted', 'Discharged', None)
+    >>> derivation_in("years:Born:2025-12-31:%d/%m/%Y")
+    ('years', 'Born', datetime.date(2025, 12, 31), '%d/%m/%Y')
+    """
+    # The format, at the end, may have colons of its own.
+    unit, *parts = _split(words, ":")
+    columns = [_unquoted(part) for part in parts[:2]]
+    end: str | dt.date | None = columns[1] if len(columns) == 2 else None
+    # A column whose name is a date stands in quotes.
+    if end and _DATE.fullmatch(parts[1].strip()):
+        try:
+            end = dt.date.fromisoformat(parts[1].strip())
+        except ValueError:
+            end = None
+    if unit not in ("years", "days") or not columns[0] or not end:
+        raise UsageError(
+            f"{_DERIVE} takes a new column and how it is derived, NAME=years:COLUMN:END or NAME=days:COLUMN:END; END "
+            f"is a date such as 2025-12-31, or a column. Got {words!r}."
+        )
+    return unit, columns[0], end, ":".join(parts[2:]) or None
+
+
+def derivation_text(unit: str, begin: str, end: str | dt.date, form: str | None = None) -> str:
+    """Write the derivation of a column as `derivation_in` parses it.
+
+    Examples
+    --------
+    >>> derivation_text("years", "Born: day", dt.date(2025, 12, 31))
+    'years:"Born: day":2025-12-31'
+    """
+    # A column that is named like a date is quoted, which a date never is.
+    until = str(end) if isinstance(end, dt.date) else f'"{end}"' if _DATE.fullmatch(end) else _quoted(end)
+    return ":".join([unit, _quoted(begin), until, *([form] if form else [])])
+
+
+def with_formats(given: Mapping[str, str] | None, dates: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """Add the declared format of the first column to derivations that have none."""
+    if not given or not dates:
+        return given
+    # A format in the derivation itself is preferred.
+    parts = {name: derivation_in(words) for name, words in given.items()}
+    return {name: derivation_text(*one[:3], one[3] or dates.get(one[1])) for name, one in parts.items()}
 
 
 def levels_in(words: str) -> tuple[int, int]:

@@ -30,6 +30,7 @@ def provenance(
     sheet: str | None = None,
     header_row: int | None = None,
     replace_values: Mapping[str, Mapping[str, str | None]] | None = None,
+    derive: Mapping[str, str] | None = None,
 ) -> bool:
     """Check whether a release was made from a table, by the salted hash in its certificate.
 
@@ -55,6 +56,8 @@ def provenance(
         The line or row with the names of the columns, from 1.
     replace_values : mapping, optional
         The replacements of values of the release; no certificate holds them.
+    derive : mapping, optional
+        The derived columns of the release.
 
     Returns
     -------
@@ -103,9 +106,8 @@ def provenance(
     schema = roles(
         columns.get("quasi_identifiers", ()), columns.get("sensitive", ()), insensitive=columns.get("insensitive", ())
     )
-    opened = open_data(
-        data, delimiter=delimiter, encoding=encoding, sheet=sheet, header_row=header_row, replace_values=replace_values
-    )
+    reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
+    opened = open_data(data, **reading, replace_values=replace_values, derive=derive)
     schema.check_known(opened.frame.columns)
     # The hash was computed after normalization, so the table is normalized in the same way.
     opened = opened.with_lists_as_text(parameters.get("lists") or {})

@@ -87,6 +87,7 @@ def risk(
     sheet: str | None = None,
     header_row: int | None = None,
     replace_values: Mapping[str, Mapping[str, str | None]] | None = None,
+    derive: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Risk:
     """Measure and estimate the disclosure risk of a table.
@@ -152,7 +153,7 @@ def risk(
         Of CSV files; detected by default.
     sheet : str, optional
         Of a workbook with the table; required if it has several.
-    header_row, replace_values
+    header_row, replace_values, derive
         As for `anonymize`.
     progress : callable, optional
         Called regularly with (step, done, total).
@@ -203,7 +204,7 @@ def risk(
     clock = Clock(_STEPS, progress)
     reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
     with clock.step("read"):
-        opened = open_data(judge.data, **reading, replace_values=replace_values)
+        opened = open_data(judge.data, **reading, replace_values=replace_values, derive=derive)
         schema = _roles_in(opened.frame, roles(judge.quasi_identifiers, judge.sensitive, person=person, units=units))
         kinds = [number_units(opened.frame[list(kind)], [kind]) for kind in schema.units]
         others = None if population is None else open_data(population, delimiter=delimiter, encoding=encoding).frame

@@ -369,6 +369,10 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "The column '{column}' looks like dates, but no format reads all of them: it is taken as names without an "
         "order. Write its dates in one format and leave missing ones empty, or say the format, as in {asked}."
     ),
+    "derived_missing": marked(
+        "The derived column '{column}' is missing in {rows:number} record(s): in {missing:number} a date is missing or "
+        "cannot be read, in {negative:number} the second date is before the first."
+    ),
     "odd_dates": (
         marked(
             "The column '{column}' looks like dates, but {count:,} of its values is none, the first in row {row}: it "

@@ -95,7 +95,7 @@ def publish_next(
     from shoal.republication import Ledger
 
     how: Any = missing_sensitive
-    if {"header_row", "replace_values"} & reading.keys():
+    if {"header_row", "replace_values", "derive"} & reading.keys():
         raise UsageError(
             "A series reads tables as they are: names of columns in the first row, and all values as they came. Save "
             "the table so, and open it."

@@ -69,6 +69,7 @@ def apply(
     sheet: str | None = None,
     header_row: int | None = None,
     replace_values: Mapping[str, Mapping[str, str | None]] | None = None,
+    derive: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Release:
     """Publish the rows of another table, such as a later one, in the published forms of a release.
@@ -93,7 +94,7 @@ def apply(
         If True, keep the row order of the input, which may reveal something about the rows.
     seed : int, optional
         Seed for reproducible experiments; by default randomness comes from the operating system.
-    delimiter, encoding, sheet, header_row, replace_values, progress
+    delimiter, encoding, sheet, header_row, replace_values, derive, progress
         As for `shoal.anonymize`.
 
     Returns
@@ -138,7 +139,7 @@ def apply(
                 "A plan of linked rows, of lists of values, of days since a first date or of coarser columns that are "
                 "not quasi-identifiers cannot be applied. Publish the table with anonymize."
             )
-        reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet}
+        reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "derive": derive}
         opened = open_data(data, **reading, header_row=header_row, replace_values=replace_values)
         present = tuple(name for name in plan.schema.direct_identifiers if name in opened.frame.columns)
         schema = replace(plan.schema, direct_identifiers=present)

@@ -64,6 +64,8 @@ class Inspection:
     """The given row of the column names."""
     replaced: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
     """The given replacements of values."""
+    derived: Mapping[str, str] = field(default_factory=dict)
+    """The given columns to derive."""
     decimal: str | None = None
     """The decimal separator if it is a comma."""
     source: str | None = None
@@ -133,7 +135,8 @@ class Inspection:
             **{name: getattr(self, name) for name in ("encoding", "delimiter", "sheet", "header_row", "decimal")},
         }
         replaced = {name: replacement_text(one) for name, one in self.replaced.items()}
-        return spec_text(self.columns, read, k=k, folder=Path(folder), replaced=replaced)
+        cleaned = {"replace_values": replaced, "derive": self.derived}
+        return spec_text(self.columns, read, k=k, folder=Path(folder), cleaned=cleaned)
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the inspection as one HTML page without network access, readable by its owner only."""

@@ -32,13 +32,13 @@ from shoal.disclosure_risk import (
 )
 from shoal.disclosure_risk.person_rows import PersonRows
 from shoal.errors import DataError
-from shoal.findings import Remark, is_one_each, repeated_person
+from shoal.findings import Remark, is_one_each, repeated_person, warn_of_derived
 from shoal.findings.finding_kinds import MOST_QUASI, OWN_VALUE
 from shoal.io import ParsedTable, understand
 from shoal.io.forms import DateForm, format_of
 from shoal.io.number_forms import SIGNS, NumberForm
 from shoal.pipeline.input import open_data
-from shoal.request.texts import column_and_words, replacement_text
+from shoal.request.texts import column_and_words, derivation_in, replacement_text, with_formats
 from shoal.table.text import dictionary_text
 from shoal.verbs.inspect.counting import CountedColumn, counted
 from shoal.verbs.inspect.inspected_column import InspectedColumn
@@ -73,6 +73,7 @@ def inspect(
     sheet: str | None = None,
     header_row: int | None = None,
     replace_values: Mapping[str, Mapping[str, str | None]] | None = None,
+    derive: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Inspection:
     """Inspect a table, and propose roles and coarsenings for its columns.
@@ -85,7 +86,7 @@ def inspect(
         The risk counts the rows in groups of fewer than k.
     show_values : bool
         If True, the result contains the most frequent values of each column. By default it contains no cell.
-    dates, decimal, delimiter, encoding, sheet, header_row, replace_values
+    dates, decimal, delimiter, encoding, sheet, header_row, replace_values, derive
         As for `shoal.anonymize`.
     progress : callable, optional
         Called regularly with (step, done, total).
@@ -118,12 +119,13 @@ def inspect(
     told = progress or silent
     told("read", 0, 1)
     reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
-    opened = open_data(data, **reading, replace_values=replace_values)
+    opened = open_data(data, **reading, replace_values=replace_values, derive=with_formats(derive, dates))
     frame = opened.frame
     if frame.height == 0 or frame.width == 0:
         raise DataError("The table has no rows, or no columns: there is nothing to inspect.")
     # Parse dates and numbers of all columns, with the detected formats.
     meant = understand(frame, frame.columns, dates=dates, decimal=decimal)
+    in_place = {derivation_in(words)[1] for words in (derive or {}).values() if words.startswith("years")}
     # Count the values of each column, and compare them with known identifiers.
     columns = map_in_threads(
         counted, meant.frame.get_columns(), finished=lambda done: told("columns", done, frame.width)
@@ -135,7 +137,14 @@ def inspect(
     persons = _persons(meant.frame, columns, found)
     inspected = [
         replace(
-            _inspected(column, found[column.name], meant, persons, show_values=show_values),
+            _inspected(
+                column,
+                found[column.name],
+                meant,
+                persons,
+                show_values=show_values,
+                in_place=column.name in in_place,
+            ),
             missing_codes=codes.get(column.name, ()),
         )
         for column in columns
@@ -151,13 +160,14 @@ def inspect(
         columns=tuple(inspected),
         combinations=_combinations(columns, inspected, told),
         risk=_risk(quasi, k, _person_in(columns, inspected)),
-        warnings=tuple(_warnings(inspected, columns, meant, persons)),
+        warnings=(*warn_of_derived(opened.derived), *_warnings(inspected, columns, meant, persons)),
         persons=persons,
         encoding=opened.encoding,
         delimiter=opened.delimiter,
         sheet=opened.sheet,
         header_row=header_row,
         replaced=dict(replace_values or {}),
+        derived=dict(derive or {}),
         decimal="," if any(_is_decimal_comma(form) for form in meant.forms.values()) else None,
         source=str(data) if isinstance(data, str | PathLike) and str(data) != "-" and "://" not in str(data) else None,
     )
@@ -218,6 +228,7 @@ def _inspected(
     persons: Sequence[PersonEvidence],
     *,
     show_values: bool,
+    in_place: bool,
 ) -> InspectedColumn:
     # Dates or numbers that can be read in two ways are proposed to be left out.
     form = meant.forms.get(column.name)
@@ -235,6 +246,8 @@ def _inspected(
     dated = column.dictionary.dtype in (pl.Date, pl.Datetime) or ambiguous_dates or column.name in meant.unread
     kind = kind_of(column, found, dated=dated)
     person = next((one for one in persons if one.column == column.name), None)
+    if in_place:
+        unread = _("its age is published in its place")
     proposal = propose(column, kind, found, unread=unread, person=person, first=person in persons[:1])
     return InspectedColumn(
         name=column.name,

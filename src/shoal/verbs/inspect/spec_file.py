@@ -24,6 +24,7 @@ _ROLES = {
     "insensitive": (("insensitive",), "what reveals nothing about a person: published as it is"),
 }
 """The role keys of a spec, the proposals that each contains, and their meanings."""
+_CLEANING = {"replace_values": "values to replace before anything else", "derive": "a column to derive from dates"}
 
 
 def spec_text(
@@ -32,7 +33,7 @@ def spec_text(
     *,
     k: int,
     folder: Path,
-    replaced: Mapping[str, str],
+    cleaned: Mapping[str, Mapping[str, str]],
 ) -> str:
     """Return the spec of a request that follows the proposals of an inspection.
 
@@ -46,10 +47,10 @@ def spec_text(
         The k of k-anonymity.
     folder : Path
         The folder of the spec file; the path of the input is relative to it.
-    replaced : mapping of str to str
-        The given replacements of values, as text.
+    cleaned : mapping
+        The given replacements of values and columns to derive, as text by column, by their key.
     """
-    return "\n".join(_lines(columns, read, k, folder, replaced)) + "\n"
+    return "\n".join(_lines(columns, read, k, folder, cleaned)) + "\n"
 
 
 def _lines(
@@ -57,7 +58,7 @@ def _lines(
     read: Mapping[str, str | int | None],
     k: int,
     folder: Path,
-    replaced: Mapping[str, str],
+    cleaned: Mapping[str, Mapping[str, str]],
 ) -> Iterator[str]:
     # The header states how to use the file, and which question to answer first.
     yield "# A first proposal. Look at every line: only you know what others know about the people in the table."
@@ -65,8 +66,9 @@ def _lines(
     if any(column.role == "person" for column in columns):
         yield "# Does each row stand for one person? If it does, columns.person is a direct identifier."
     yield from _input(columns, read, folder)
-    for name, text in replaced.items():
-        yield f"replace_values.{toml_key(name)} = {quote_for_toml(text)}  # values to replace before anything else"
+    for key, texts in cleaned.items():
+        for name, text in texts.items():
+            yield f"{key}.{toml_key(name)} = {quote_for_toml(text)}  # {_CLEANING[key]}"
     for column in columns:
         if column.missing_codes:
             text = quote_for_toml(replacement_text(dict.fromkeys(column.missing_codes)))
