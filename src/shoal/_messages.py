@@ -52,6 +52,9 @@ class Audience(Protocol):
             The owner, such as "KAnonymity" or "mondrian"; by default any function that the audience calls.
         """
 
+    def suggested(self, parameter: str, value: object) -> str | None:
+        """Phrase a suggested value of a parameter as a whole; None if it follows the name of the parameter."""
+
     def translate(self, message: str) -> str:
         """Translate a literal message, or the form of a `Text`, to the language of the audience."""
 
@@ -73,6 +76,9 @@ class _Python:
     python: bool = True
 
     def called(self, parameter: str, owner: str = "") -> str | None:
+        return None
+
+    def suggested(self, parameter: str, value: object) -> str | None:
         return None
 
     def translate(self, message: str) -> str:
@@ -123,7 +129,10 @@ class Suggestion:
 
     def render(self, audience: Audience) -> str:
         """Phrase the suggestion."""
-        # A flag without a value, or the flag with its value.
+        # A sentence of the audience; else a flag without a value, or the flag with its value.
+        whole = audience.suggested(self.parameter, self.value)
+        if whole is not None:
+            return whole
         called = audience.called(self.parameter, self.owner)
         if called is None:
             if self.command and not audience.python:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,7 +122,7 @@ def test_errors_are_in_the_language_of_the_page(browser: Browser) -> None:
     wrong = refusal(browser.send("/goal", {**goal, "known": "sets", "set-0": "zipp"}))
     assert wrong == "Die Spalte „zipp“ gehört nicht zu denen, die andere kennen können. Meinten Sie „zip“?"
     assert refusal(browser.send("/goal", {"k": "0", "l": ""})) == (
-        "Die kleinste Gruppe (k) muss eine ganze Zahl &gt;= 1 sein. Angegeben ist 0."
+        "Die kleinste Gruppe (k) muss eine ganze Zahl ab 1 sein. Angegeben ist 0."
     )
     # A job fails in the worker process, which is passed the language.
     assert refusal(browser.send("/shape", {"column": "0", "do": "propose", "how": "intervals", "width": "x"})) == (
@@ -167,3 +168,32 @@ def test_one_value_is_not_counted_as_several(browser: Browser) -> None:
         },
     )
     assert "gender: Werte ersetzt (1)" in browser.look("/history").text
+
+
+def test_advice_names_fields_of_screens_and_the_report_has_the_language_of_the_page(browser: Browser) -> None:
+    lines = (browser.studio.paths.home / "patients.csv").read_text().split("\n")
+    priced = [f"{line},{'cost' if not row else 100 + 37 * row}" for row, line in enumerate(lines) if line]
+    (browser.studio.paths.home / "patients.csv").write_text("\n".join(priced) + "\n")
+    browser.decided()
+    browser.send("/columns", {"do": "next", "role-5": "sensitive"})
+    browser.send("/language", {"language": "de", "back": "open"})
+    assert '<option value="de" lang="de" selected>' in browser.look("/publish").text
+    page = browser.send("/publish", {"folder": "made", "language": "de"}).text
+    report = (browser.studio.paths.home / "made.private/report.html").read_text()
+    advice = "auf der Seite „Vergröbern“: cost: in Schritten von "
+    for shown in (page, report):
+        assert advice in shown
+        assert "auf der Seite „Spalten“: „Weglassen“ für cost" in shown
+        assert "Jede Zeile steht für eine Person" in shown
+    # Certificates stay in English.
+    certificate = json.loads((browser.studio.paths.home / "made.private/certificate.json").read_text())
+    texts = [one["text"] for one in certificate["warnings"] if one["code"] == "near_unique_sensitive"]
+    assert all("on the screen “Coarser”: cost: in steps of" in text for text in texts)
+    assert texts
+
+
+def test_infeasible_goals_name_the_number_once(browser: Browser) -> None:
+    browser.decided()
+    assert "k-anonymity with k = 500: the table" in refusal(browser.send("/goal", {"k": "500", "l": ""}))
+    browser.send("/language", {"language": "de", "back": "open"})
+    assert "k-Anonymität mit k = 500 erfüllen" in refusal(browser.send("/goal", {"k": "500", "l": ""}))

@@ -137,7 +137,7 @@ def test_suggestions_speak_to_those_who_read_them() -> None:
 
 
 def test_sentences_follow_one_another_and_words_stay() -> None:
-    assert sentences((Fact("round_first"), None)) == "Round it first, or drop it."
+    assert sentences((Fact("coarsen_or_drop_first"), None)) == "Make it coarser first, or drop it."
     with use_language("de"):
         assert code_in_words("complete") == "die ganze Suche wurde ausgeführt"
         assert code_in_words("suppression") == "suppression"

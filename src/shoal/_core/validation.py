@@ -44,6 +44,7 @@ __all__ = [
 _AN_INT, _AN_INT_FROM = "an int >= {low}", "an int from {low} to {high}"
 _A_WHOLE_NUMBER = marked("a whole number >= {low}")
 _A_WHOLE_NUMBER_FROM = marked("a whole number from {low} to {high}")
+_AT_LEAST, _MORE_THAN = marked("a number >= {low}"), marked("a number > {low}")
 _SPOKEN = (str, Number, type(None))
 """Types whose values a message may show; a frame or a column would reveal cells."""
 
@@ -111,8 +112,7 @@ class RationalIn:
         return above and (self.high is None or number <= self.high)
 
     def render(self, audience: Audience) -> str:
-        relation = ">=" if self.low_included else ">"
-        least = Text("a number {relation} {low}", relation=relation, low=self.low)
+        least = Text(_AT_LEAST if self.low_included else _MORE_THAN, low=self.low)
         if self.high is None:
             return least.render(audience)
         return Text("{least} and <= {high}", least=least, high=self.high).render(audience)

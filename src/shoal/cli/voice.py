@@ -54,6 +54,10 @@ class Flags:
             return f"Its {parameter}"  # a parameter within --coarsen
         return self._flags.get(parameter)
 
+    def suggested(self, parameter: str, value: object) -> str | None:
+        """Return None: values follow their flags."""
+        return None
+
     def translate(self, message: str) -> str:
         """Return the message: terminals are in English."""
         return message

@@ -75,7 +75,8 @@ def published_warnings(
     coarse : collection of str
         Coarsened quasi-identifiers, whose sets show no exact values.
     coarser : callable
-        Function that suggests how to coarsen a quasi-identifier, for the advice, which readers do not see.
+        Function that suggests how to coarsen a quasi-identifier or a sensitive column, for the advice, which readers do
+        not see.
     times : int64 array, optional
         Multiplicity of each row, if it is not 1.
     lists : mapping of str to str, optional
@@ -91,7 +92,7 @@ def published_warnings(
     rows = int(each.sum())
     # Whole release first, then quasi-identifiers, sensitive columns, and all published text.
     yield from _small_groups(frame, schema, achieved, each, lists or {})
-    yield from _as_they_came(frame, schema, each)
+    yield from _as_they_came(frame, schema, each, lambda name: None if name in coarse else coarser(name))
     stars, _ = published_star_counts(frame, schema.quasi_identifiers, star, times)
     for name in schema.quasi_identifiers:
         if stars[name] >= MOSTLY * rows:
@@ -252,7 +253,9 @@ def _known(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> dict[str, fl
     return {name: share for name, share in shares.items() if share}
 
 
-def _as_they_came(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> Iterator[Remark]:
+def _as_they_came(
+    frame: pl.DataFrame, schema: Schema, each: pl.Series, coarser: Callable[[str], Suggestion | Fact | None]
+) -> Iterator[Remark]:
     """Yield the warnings about unchanged columns that identify persons."""
     # Sensitive columns together, insensitive columns one by one, because their remedies differ.
     rows = max(int(each.sum()), 1)
@@ -260,11 +263,16 @@ def _as_they_came(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> Itera
     own = {name: share for name, share in own.items() if share >= OWN_VALUE}
     if own:
         (name, share), *others = own.items()
+        # The first column whose values some coarsening fits is the example; hierarchies are for quasi-identifiers.
+        fitting = (one for one in map(coarser, own) if isinstance(one, Suggestion) and one.parameter == "coarsen")
+        first, drop = next(fitting, None), drop_columns([*own])
         yield Remark(
             code="near_unique_sensitive",
             column=None if others else name,
             found=_of_columns("own_values_of_several", own) if others else Fact("own_values", share=share, column=name),
-            advice=Fact("round_or_drop", drop=drop_columns([*own])),
+            advice=Fact("drop_sensitive", drop=drop)
+            if first is None
+            else Fact("coarsen_or_drop", coarser=first, drop=drop),
         )
     # Pseudonyms are random numbers.
     yield from identifying_warnings(frame, [name for name in schema.insensitive if name != schema.pseudonym], each)

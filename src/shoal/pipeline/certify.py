@@ -182,7 +182,8 @@ def _find_published_warnings(
 
     # How to coarsen a column, for the warnings that suggest it.
     def coarser(name: str) -> Suggestion | Fact:
-        values = next(one.dictionary for one in prepared.original.quasi_identifiers if one.name == name)
+        known = {one.name: one.dictionary for one in prepared.original.quasi_identifiers}
+        values = known[name] if name in known else published.get_column(name).unique(maintain_order=True)
         return how_to_coarsen(values.drop_nulls(), name, recoding=request.recoding)
 
     return published_warnings(

@@ -112,7 +112,7 @@ class About:
             )
         # A decision must be complete and still hold; a day in words is not compared.
         if self.decision == "conditions" and not self.conditions.strip():
-            raise ParameterError.refusing("About", "conditions", "given for the decision 'conditions'")
+            raise ParameterError.refusing("About", "conditions", marked("given for the decision 'conditions'"))
         last = _read_day(self.valid_until)
         if last is not None and last < (_read_day(self.date) or dt.date.today()):
             raise ParameterError.refusing("About", "valid_until", "a day that is not past", got=repr(self.valid_until))

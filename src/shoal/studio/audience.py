@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shoal._core.language import gettext, marked, use_language
+from shoal.studio.coarsening_words import describe_coarsening
 
 __all__ = ["SCREENS", "ScreensIn"]
 
@@ -67,8 +69,44 @@ _CALLED: Mapping[str, str] = {
     "smallest": marked("the option --smallest at the command line"),
     "incomplete": marked("the option --incomplete at the command line"),
     "cells": marked("the option --cells at the command line:"),
-    "star": marked("another symbol in the data than the star"),
+    "star": marked("the option --star at the command line, or replace these values on the screen Columns"),
+    "conditions": marked("The field “Conditions”"),
+    "part": marked("The part of a date"),
 }
+_SUGGESTED: Mapping[str, str] = {
+    "k": "k = {value}",
+    "l": "l = {value}",
+    "t": "t = {value}",
+    "coarsen": marked("on the screen “Coarser”: {value}"),
+    "direct_identifiers": marked("on the screen “Columns”: “Leave it out” for {value}"),
+    "exact_ends": marked("--exact-ends at the command line"),
+    "hierarchies": marked("on the screen “Coarser”: “shape it”"),
+    "largest_set": marked("--largest-set {value} at the command line"),
+    "link": marked("on the screen “Persons”: linked records"),
+    "link False": marked("on the screen “Persons”: records that are not linked"),
+    "normalize": marked("“Clean the texts first” on the screen “Goal”"),
+    "person": marked("on the screen “Persons”: the column {value}"),
+    "recoding": marked("ranges and sets on the screen “Goal”"),
+    "recoding suppression": marked("stars on the screen “Goal”"),
+    "rows_per_person": marked("on the screen “Persons”: one record of each person"),
+    "spreadsheet_safe": marked("--spreadsheet-safe at the command line"),
+}
+"""Suggested values in words that fit any sentence in German, too, by parameter or parameter and value."""
+
+
+def _in_words(parameter: str, value: object) -> str:
+    """Phrase a suggested value as its screen shows it."""
+    if parameter not in ("coarsen", "direct_identifiers", "person"):
+        return str(value)
+    # Such values are words of a shell: a coarsening, or columns separated by commas.
+    try:
+        text = " ".join(shlex.split(str(value)))
+    except ValueError:  # a name with a single quotation mark, as it is
+        text = str(value)
+    if parameter == "coarsen":
+        name, _equals, words = text.rpartition("=")
+        return f"{name}: {describe_coarsening(words).render(SCREENS)}"
+    return text.replace(",", ", ")
 
 
 class _Screens:
@@ -80,6 +118,13 @@ class _Screens:
         """Return the screens' name of a parameter; None if no screen has such a field."""
         called = _CALLED.get(parameter)
         return None if called is None else gettext(called)
+
+    def suggested(self, parameter: str, value: object) -> str | None:
+        """Phrase a suggested value as a field of a screen, or as an option if no screen has one."""
+        form = _SUGGESTED.get(f"{parameter} {value}") or _SUGGESTED.get(parameter)
+        if form is None or value is ...:
+            return None
+        return gettext(form).format(value=_in_words(parameter, value))
 
     def translate(self, message: str) -> str:
         """Translate a message to the language of the page, if the catalogue has it."""
@@ -101,6 +146,11 @@ class ScreensIn:
         """Return the screens' name of a parameter; None if no screen has such a field."""
         with use_language(self.code):
             return SCREENS.called(parameter, owner)
+
+    def suggested(self, parameter: str, value: object) -> str | None:
+        """Phrase a suggested value as a field of a screen, or as an option if no screen has one."""
+        with use_language(self.code):
+            return SCREENS.suggested(parameter, value)
 
     def translate(self, message: str) -> str:
         """Translate a message, if the catalogue has it."""

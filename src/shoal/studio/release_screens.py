@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import ENGLISH, marked
+from shoal._core.language import ENGLISH, language, marked
 from shoal._core.language import gettext as _
 from shoal._core.words import percent, quote
 from shoal._messages import Text
@@ -141,8 +141,9 @@ def _read_words(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
     # Signatures are typed in one line.
     if isinstance(given.get("signatures"), str):
         given["signatures"] = [one.strip() for one in given["signatures"].split(";") if one.strip()]
-    # The default is omitted, so that spec files stay short.
-    return {name: one for name, one in given.items() if one and (name, one) != ("language", ENGLISH)}
+    # The default is omitted, so that spec files stay short; on a screen in another language it is a choice.
+    default = ("language", ENGLISH if language() == ENGLISH else "")
+    return {name: one for name, one in given.items() if one and (name, one) != default}
 
 
 def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:

@@ -1,4 +1,4 @@
-"""Texts of the screens: roles, goals, steps, proposals of hierarchies, warnings, files, and coarsenings."""
+"""Texts of the screens: roles, goals, steps, proposals of hierarchies, warnings, and files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shoal._core.language import gettext as _
 from shoal._core.language import marked
-from shoal._messages import Part, Text, text_of
+from shoal._messages import Part, text_of
 from shoal.studio.audience import SCREENS
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "PROPOSALS",
     "change_in_words",
     "date_form_in_words",
-    "describe_coarsening",
     "visible",
     "work_in_words",
 ]
@@ -248,53 +247,6 @@ CONCERNS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 """Groups of warnings about a release, the most serious first: title, and kinds of warnings; the last has all others."""
 
-COARSENINGS: Mapping[str, str] = {
-    "bins": marked("in steps of {value}"),
-    "prefix": marked("the first {value} characters"),
-    "round": marked("rounded to {value}"),
-    "top": marked("{value} or more as one"),
-    "bottom": marked("{value} or less as one"),
-    "labels": marked("rare values joined until each class has {value} records"),
-    "ordered": marked("neighbouring values joined until each class has {value} records"),
-    "quantiles": marked("in {value} parts with as many records each"),
-    "cuts": marked("cut at {value}"),
-}
-"""Descriptions of coarsenings, by their words in spec files."""
-
-
-def describe_coarsening(words: str) -> Text:
-    """Describe a coarsening for users who do not write spec files.
-
-    Examples
-    --------
-    >>> [str(describe_coarsening(words)) for words in ("bins:10", "date:year", "date:decade", "")]
-    ['in steps of 10', 'the year only', 'bands of 10 years', 'as it is']
-    """
-    kind, _colon, value = words.partition(":")
-    if kind == "date":
-        parts = {"year": marked("the year only"), "quarter": marked("year and quarter")}
-        band = value.removesuffix("years")
-        if value == "decade" or band != value:
-            return Text(marked("bands of {value} years"), value="10" if value == "decade" else band)
-        months = marked("year and month")
-        return Text(parts.get(value, months))
-    # Coarsenings that contain others, or files.
-    if kind == "since":
-        then = value.partition(":")[2]
-        first = Text("days since the first date of the person")
-        return Text("{changes}", changes=(first, describe_coarsening(then))) if then else first
-    if kind == "level":
-        file, _colon, number = value.rpartition(":")
-        return Text("level {number} of {file}", number=number, file=file.rpartition("/")[2])
-    fixed = {
-        "": marked("as it is"),
-        "any": marked("nothing of it: every value becomes the same"),
-        "zip3": marked("the first 3 digits"),
-    }
-    form = fixed.get(kind) or COARSENINGS.get(kind)
-    return Text("{change}", change=words) if form is None else Text(form, value=value)
-
-
 _DATE_PARTS = {
     "%d": marked("day"),
     "%m": marked("month"),
@@ -375,6 +327,7 @@ def change_in_words(description: Part) -> str:
 
     Examples
     --------
+    >>> from shoal._messages import Text
     >>> change_in_words(Text("Opened {name}", name="visits.csv"))
     'Opened visits.csv'
     """

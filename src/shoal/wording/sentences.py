@@ -263,12 +263,12 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "{share:percent} of the records have a value of '{column}' of their own: whoever knows it of a person finds "
         "the record in any release that shows it."
     ),
-    "round_or_drop": marked(
-        "Round it in the input, or drop it: move it from the sensitive columns to the direct identifiers ({drop}, with "
-        "the others)."
+    "coarsen_or_drop": marked(
+        "Make it coarser first ({coarser}), or drop it, as a direct identifier and not as sensitive ({drop})."
     ),
-    "round_first": marked("Round it first, or drop it."),
-    "drop_or_quasi": marked("Drop it ({drop}, with the others), or make it a quasi-identifier."),
+    "drop_sensitive": marked("Drop it, as a direct identifier and not as sensitive ({drop})."),
+    "coarsen_or_drop_first": marked("Make it coarser first, or drop it."),
+    "drop_or_quasi": marked("Drop it ({drop}), or make it a quasi-identifier."),
     "own_pairs": marked(
         "{share:percent} of the records have a pair of values of '{column}' and '{other}' of their own, and both are "
         "published as they are: whoever knows them of a person finds the record."

@@ -331,6 +331,7 @@ def publish(
     progress: Progress,
 ) -> dict[str, Any]:
     """Make, verify and write a release; return its full certificate and the loss of each column."""
+    from shoal._core.language import use_language
     from shoal._messages import set_audience
     from shoal.report import About, distributions
     from shoal.studio.audience import SCREENS
@@ -339,8 +340,10 @@ def publish(
     # `save` verifies the written files once more before they appear.
     release = anonymize(progress=progress, **arguments_in(content))
     progress("write", 0, 1)
-    with set_audience(SCREENS):  # advice in the report and the certificate names screens instead of parameters
-        certificate = release.save(Path(folder), about=About(**content.get("report", {}))).to_dict()
+    about = About(**content.get("report", {}))
+    # Advice in the report and the certificate names screens instead of parameters, in the language of the report.
+    with set_audience(SCREENS), use_language(about.language):
+        certificate = release.save(Path(folder), about=about).to_dict()
     recoding, metrics = release.metrics.recoding, release.metrics
     return {
         "certificate": certificate,

@@ -380,7 +380,7 @@ def _warnings(
                 code="near_unique_sensitive",
                 column=facts.name,
                 found=Fact("own_values_in_input", share=facts.uniqueness, column=facts.name),
-                advice=Fact("round_first"),
+                advice=Fact("coarsen_or_drop_first"),
             )
     if not any(facts.role == SENSITIVE for facts in inspected):
         yield Remark(
