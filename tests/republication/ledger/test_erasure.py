@@ -104,6 +104,21 @@ def test_an_erased_person_does_not_return_by_mistake(place: Any, patients: Any, 
     assert series.verify().problems == ()
 
 
+def test_people_are_erased_after_a_rollback(place: Any, patients: Any) -> None:
+    """Two memories are kept, so that the release before the latest has none after a rollback."""
+    series = place.series()
+    for start in range(3):
+        series.publish(patients(range(start, 60)))
+    series.rollback(unpublished=True)
+    assert [number for number, pieces in pieces_of(series).items() if pieces] == [2]
+    assert series.erase([name_of(7)]) == 1
+    with pytest.raises(DataError, match=r"^1 of 60 people was erased"):
+        series.publish(patients(range(60)))
+    assert series.publish(patients([one for one in range(60) if one != 7])).number == 4
+    assert series.erase([name_of(7), name_of(8)]) == 2
+    assert series.verify().problems == ()
+
+
 def test_the_only_release_keeps_the_tombstones(place: Any, patients: Any) -> None:
     series = place.series()
     series.publish(patients(range(60)))

@@ -153,7 +153,9 @@ def record(
     after = series.with_releases([*series.releases, release], keys)
     _write(connection, series, after, keys)
     write_pieces(connection, after, release.number, pieces)
-    check_written(connection, after, keys, pieces)
+    # A rollback returns to the memory of the release before.
+    before = series.latest
+    check_written(connection, after, keys, {release.number: pieces} | ({} if before is None else {before.number: None}))
     return after
 
 
@@ -172,7 +174,10 @@ def advance(connection: sa.Connection, before: RecordedSeries, after: RecordedSe
 
 
 def check_written(
-    connection: sa.Connection, after: RecordedSeries, keys: SeriesKeys, pieces: Sequence[bytes] | None = None
+    connection: sa.Connection,
+    after: RecordedSeries,
+    keys: SeriesKeys,
+    memories: Mapping[int, Sequence[bytes] | None] | None = None,
 ) -> None:
     """Read back what a transaction wrote, because a trigger of the database may have changed or removed it.
 
@@ -184,8 +189,9 @@ def check_written(
         The series as it was written.
     keys : SeriesKeys
         The keys of the series.
-    pieces : sequence of bytes, optional
-        The memory, if it was written.
+    memories : mapping of int to sequence of bytes, optional
+        The memories that were written or must still be there, as for `memory.is_kept`; that after the latest release
+        by default.
 
     Raises
     ------
@@ -194,8 +200,10 @@ def check_written(
     """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))  # triggers that wait for the commit act now
+    if memories is None:
+        memories = {} if after.latest is None else {after.latest.number: None}
     held = reread(connection, after, keys)
-    if held is None or held.seal != after.seal or not is_kept(connection, held, pieces, keys):
+    if held is None or held.seal != after.seal or not is_kept(connection, held, memories, keys):
         raise LedgerError(
             f"The database does not hold what was written of the series '{after.name}': a trigger or a rule in it "
             "changes the ledger's rows.",

@@ -25,7 +25,7 @@ from shoal.republication.ledger.tables import MEMORY
 from shoal.republication.m_invariance.signatures import Signatures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -178,7 +178,7 @@ def rewrite_memories(
     old: SeriesKeys,
     new: SeriesKeys,
     change: Callable[[list[bytes], int], list[bytes]] = lambda pieces, _: pieces,
-) -> tuple[list[RecordedRelease], list[bytes] | None]:
+) -> tuple[list[RecordedRelease], dict[int, list[bytes]]]:
     """Encrypt every kept memory of a series once more.
 
     Parameters
@@ -196,16 +196,16 @@ def rewrite_memories(
     -------
     releases : list of RecordedRelease
         The releases with the digests of their new memories, not yet sealed.
-    pieces : list of bytes or None
-        The last memory, encrypted; None if there is none.
+    written : dict of int to list of bytes
+        The encrypted memories, by the number of the release.
     """
-    releases, written = [], None
+    releases, written = [], {}
     for release in series.releases:
         pieces = decrypt_pieces(connection, series, release, old)
         if pieces:
-            written = encrypt_pieces(change(pieces, release.number), release.number, new)
-            release = replace(release, memory_digest=compute_digest(written, new))  # noqa: PLW2901
-            _rewrite_pieces(connection, series, release.number, written)
+            written[release.number] = encrypt_pieces(change(pieces, release.number), release.number, new)
+            release = replace(release, memory_digest=compute_digest(written[release.number], new))  # noqa: PLW2901
+            _rewrite_pieces(connection, series, release.number, written[release.number])
         releases.append(release)
     return releases, written
 
@@ -261,35 +261,33 @@ def decrypt_pieces(
 
 
 def is_kept(
-    connection: sa.Connection, series: RecordedSeries, pieces: Sequence[bytes] | None, keys: SeriesKeys
+    connection: sa.Connection,
+    series: RecordedSeries,
+    memories: Mapping[int, Sequence[bytes] | None],
+    keys: SeriesKeys,
 ) -> bool:
-    """Check whether the database holds the memory after the latest release, and the one before if it was just written.
+    """Check whether the database holds some memories of a series.
 
     Parameters
     ----------
     connection : Connection
-        The transaction that wrote it.
+        The transaction that wrote them.
     series : RecordedSeries
         The series.
-    pieces : sequence of bytes, optional
-        The written pieces. By default only the digest in the record of the release is compared.
+    memories : mapping of int to sequence of bytes
+        The written pieces, by the number of the release; None if they were not written, so that only the digest in the
+        record of the release is compared.
     keys : SeriesKeys
         The keys of the series.
     """
-    latest = series.latest
-    if latest is None:
-        return True
-    asked = [latest]
-    if pieces is not None:
-        # If the memory was just written, check that of the release before, too.
-        asked += [one for one in [series.before(latest.number)] if one is not None]
-        if _read_pieces(connection, series, latest.number) != list(pieces):
+    digests = {one.number: one.memory_digest for one in series.releases}
+    for number, pieces in memories.items():
+        if pieces is not None and _read_pieces(connection, series, number) != list(pieces):
             return False
-    # Compare the digests with those in the sealed records.
-    return all(
-        compute_digest(_read_pieces(connection, series, one.number, most=_TAG), keys) == one.memory_digest
-        for one in asked
-    )
+        # The first bytes of each piece suffice for the digest, which is in the sealed record.
+        if compute_digest(_read_pieces(connection, series, number, most=_TAG), keys) != digests[number]:
+            return False
+    return True
 
 
 def _read_pieces(
