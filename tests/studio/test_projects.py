@@ -158,6 +158,15 @@ def test_projects_that_are_damaged_or_reach_out_are_refused(browser, again, home
     assert not again.studio.plan.source
 
 
+def test_a_project_that_is_too_large_is_refused(browser, again, home, monkeypatch):
+    browser.decided()
+    monkeypatch.setattr("shoal.studio.projects._MAX_MEGABYTES", 1)
+    with (home / NAME).open("a") as file:
+        file.write("#" * 1_000_000)
+    again.enter()
+    assert "larger than 1 MB" in again.send("/open/project", {"project": NAME}).text
+
+
 def test_a_link_is_no_project_and_a_folder_that_cannot_be_written_is_told(browser, home, monkeypatch):
     (home / "out.shoal.toml").symlink_to("/etc/hostname")
     browser.enter()

@@ -258,6 +258,10 @@ def test_a_saved_review_is_not_believed(browser, published):
         assert browser.send("/review", {"review": file.name}).status_code == 422, new
     assert browser.send("/review", {"review": "../x.shoal-review.toml"}).status_code == 422
     assert browser.look("/review").status_code == 200
+    # A larger file than any review is not parsed.
+    file.write_text(saved + "#" * 5_000_000)
+    assert "larger than 5 MB" in browser.send("/review", {"review": file.name}).text
+    assert browser.look("/review").status_code == 200
 
 
 def test_damaged_files_beside_a_review_do_not_stop_it(browser, published):

@@ -36,6 +36,7 @@ __all__ = [
     "load_project",
     "name_project",
     "project_text",
+    "read_saved",
     "write_project",
 ]
 
@@ -52,6 +53,8 @@ _FOUND = (*_PLACES, "second")
 _FILE, _DATABASE, _DEMO, _DROPPED = "file", "database", "demo", "dropped"
 """Where the table of a project is."""
 _MAX_LISTED = 20
+_MAX_MEGABYTES = 50
+"""Size of a project that is read; a project has the content of its hierarchies once for each step that changed them."""
 _FORM = re.compile(r"(?:[^{}]|\{\w+\})*")
 _DAMAGED = marked("It is not a project of this version of the studio, or it was changed by hand and is damaged.")
 
@@ -132,6 +135,24 @@ def find_projects(home: Path, *, ending: str = PROJECT) -> list[Path]:
     return [path for _, path in sorted(found, reverse=True)][:_MAX_LISTED]
 
 
+def read_saved(path: Path, *, most: int) -> str:
+    """Read a saved project or review of at most some megabytes.
+
+    Raises
+    ------
+    UsageError
+        If it is larger.
+    OSError, UnicodeDecodeError
+        If it cannot be read, or is not text in UTF-8.
+    """
+    # Files may come from others, and a larger one would take all memory.
+    with path.open("rb") as file:
+        content = file.read(most * 1_000_000 + 1)
+    if len(content) > most * 1_000_000:
+        raise UsageError(Text("The file is larger than {most} MB: it was not saved by the studio.", most=most))
+    return content.decode()
+
+
 def load_project(paths: AllowedPaths, name: str) -> Project:
     """Load a project of the studio's folder, and find its table.
 
@@ -147,12 +168,14 @@ def load_project(paths: AllowedPaths, name: str) -> Project:
         raise UsageError("There is no such project in this folder.")
     # The project is parsed first, then its table is found, then the changes are applied one by one.
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))["studio"]
+        content = tomllib.loads(read_saved(path, most=_MAX_MEGABYTES))["studio"]
         if content["version"] != _VERSION:
             raise UsageError(_DAMAGED)
         place, shown = content["place"], str(content["table"])
         steps = [json.loads(one) for one in content["steps"]]
         at = int(content["at"])
+    except UsageError:
+        raise
     except OSError as error:
         raise UsageError(Text("The project cannot be read: {reason}.", reason=error.strerror)) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.language import marked
 from shoal.errors import ParameterError, UsageError
 from shoal.request.notation import toml_lines
-from shoal.studio.projects import REVIEW, find_projects, name_project, write_project
+from shoal.studio.projects import REVIEW, find_projects, name_project, read_saved, write_project
 from shoal.studio.state import Review
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["find_reviews", "load_review", "save_review", "summarize_figures"]
 
 _VERSION = 1
+_MAX_MEGABYTES = 5
+"""Size of a review that is read; those that were seen have a few kilobytes."""
 _HEAD = "# Made by shoal studio, which opens it again. It is also a spec file: shoal audit TABLE --spec FILE"
 _DAMAGED = marked("It is not a review of this version of the studio, or it was changed by hand and is damaged.")
 
@@ -94,7 +96,11 @@ def _parse(path: Path) -> Review:
     from shoal.report import About
 
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = read_saved(path, most=_MAX_MEGABYTES)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(_DAMAGED) from error
+    try:
+        content = tomllib.loads(text)
         kept, roles = content["studio"], content.get("columns", {})
         if kept["version"] != _VERSION:
             raise UsageError(_DAMAGED)
@@ -112,5 +118,5 @@ def _parse(path: Path) -> Review:
             file=path.name,
             figures=texts["figures"],
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, ParameterError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ParameterError) as error:
         raise UsageError(_DAMAGED) from error
