@@ -20,6 +20,7 @@ from tests.persons.test_units import QI, SECRET, sixty
 import shoal
 from shoal.cli.main import app
 from shoal.errors import ColumnError, ParameterError
+from shoal.report import collect_review, describe_audit
 
 ASKED: dict[str, Any] = {"quasi_identifiers": QI, "sensitive": "disease", "person": "patient"}
 
@@ -46,6 +47,40 @@ def test_a_release_with_the_column_of_its_original() -> None:
     assert found.persons == tuple(
         {name: figure for name, figure in one.items() if name != "risk_before"} for one in made.certificate.persons
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "stated", "sentence"),
+    [
+        ({"rows_per_person": 1}, ("one_record_each",), "each person has one record in it"),
+        ({"l": 2}, ("persons", "records"), "persons are counted, who may have several records"),
+        ({"person": None}, (), "Each record is taken for another person"),
+    ],
+)
+def test_what_a_certificate_states_of_persons_is_passed_on(
+    tmp_path: Path, asked: dict[str, Any], stated: tuple[str, ...], sentence: str
+) -> None:
+    shoal.anonymize(sixty().drop("patient") if "person" in asked else sixty(), **{**ASKED, "k": 5, **asked}).save(
+        tmp_path / "out"
+    )
+    found = shoal.audit(tmp_path / "out")
+    assert (found.stated, found.to_dict().get("stated", [])) == (stated, [*stated])
+    assert sum(sentence in one for one in describe_audit(found.to_dict())) == 1
+    assert ("cannot be recounted" in collect_review(found.to_dict())["unit"]) == bool(stated)
+    # A column of persons shows what the cells alone do not.
+    if stated:
+        beside = shoal.audit(sixty(), **ASKED)
+        assert beside.stated == ()
+
+
+@pytest.mark.parametrize("engine", ["memory", "stream"])
+def test_sensitive_values_of_their_own_are_warned_of(tmp_path: Path, engine: str) -> None:
+    table = pl.DataFrame({"age": [30] * 40, "cost": [*range(30), *[7] * 10], "note": ["x", "y"] * 20})
+    table.write_parquet(tmp_path / "t.parquet")
+    named = {"quasi_identifiers": ["age"], "sensitive": ["cost", "note"]}
+    (found,) = shoal.audit(tmp_path / "t.parquet", **named, engine=engine).warnings
+    assert (found.code, found.column, found.found.arguments["share"]) == ("near_unique_sensitive", "cost", 29 / 40)
+    assert found.advice is None
 
 
 def test_the_command_line(tmp_path: Path) -> None:

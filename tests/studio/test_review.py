@@ -161,7 +161,9 @@ def test_each_sensitive_column_persons_and_columns_that_were_left_out_are_shown(
     quasi = {"quasi_identifiers": ["age", "zip"], "sensitive": ["disease", "ward"]}
     shoal.anonymize(home / "visits.csv", **quasi, direct_identifiers=["visit"], person="who", k=3).save(home / "theirs")
     browser.enter()
-    browser.send("/review", {"source": "theirs"})
+    page = browser.send("/review", {"source": "theirs"}).text
+    assert page.count("The publisher states that persons are counted, who may have several records") == 2
+    assert "taken for another person" not in page
     page = browser.send("/review/attack", {"original": "visits.csv", "person": "who"}).text
     assert "Not published of the original: visit and who." in page
     assert "It could not run" not in page

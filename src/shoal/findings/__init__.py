@@ -21,6 +21,7 @@ from shoal.findings.release_findings import (
     identifying_warnings,
     insensitive_warnings,
     published_warnings,
+    sensitive_warnings,
     uncounted_persons,
 )
 
@@ -41,6 +42,7 @@ __all__ = [
     "published_warnings",
     "repeated_person",
     "respelled_persons",
+    "sensitive_warnings",
     "sure_of_persons",
     "uncounted_persons",
     "unprotected_persons",

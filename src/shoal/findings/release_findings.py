@@ -40,6 +40,7 @@ __all__ = [
     "identifying_warnings",
     "insensitive_warnings",
     "published_warnings",
+    "sensitive_warnings",
     "uncounted_persons",
 ]
 
@@ -258,8 +259,25 @@ def _as_they_came(
 ) -> Iterator[Remark]:
     """Yield the warnings about unchanged columns that identify persons."""
     # Sensitive columns together, insensitive columns one by one, because their remedies differ.
-    rows = max(int(each.sum()), 1)
-    own = {name: _count_own(_plain(frame.get_column(name)).to_frame(), each)[0] / rows for name in schema.sensitive}
+    yield from sensitive_warnings(frame, schema.sensitive, each)
+    # Pseudonyms are random numbers.
+    yield from identifying_warnings(frame, [name for name in schema.insensitive if name != schema.pseudonym], each)
+
+
+def sensitive_warnings(frame: pl.DataFrame, names: Sequence[str], times: pl.Series) -> Iterator[Remark]:
+    """Yield the warning about sensitive columns with values that a record shares with no other.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The published table.
+    names : sequence of str
+        Its sensitive columns.
+    times : polars.Series
+        Multiplicity of each row.
+    """
+    rows = max(int(times.sum()), 1)
+    own = {name: _count_own(_plain(frame.get_column(name)).to_frame(), times)[0] / rows for name in names}
     own = {name: share for name, share in own.items() if share >= OWN_VALUE}
     if own:
         (name, share), *others = own.items()
@@ -274,8 +292,6 @@ def _as_they_came(
             if first is None
             else Fact("coarsen_or_drop", coarser=first, drop=drop),
         )
-    # Pseudonyms are random numbers.
-    yield from identifying_warnings(frame, [name for name in schema.insensitive if name != schema.pseudonym], each)
 
 
 def identifying_warnings(frame: pl.DataFrame, names: Sequence[str], times: pl.Series | None = None) -> Iterator[Remark]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import gettext as _
 from shoal._core.language import ngettext
-from shoal.report.linked_promises import describe_counted
+from shoal.report.linked_promises import describe_audited_unit
 from shoal.report.sentences import number, percent
 from shoal.wording import join_warnings
 
@@ -79,7 +79,7 @@ def describe_audit(facts: Mapping[str, Any]) -> list[str]:
         remarks.append(unlinked.format(share=_share(confidence)))
     # Warnings follow the figures that they qualify.
     if facts.get("unique_persons") is None:
-        remarks.append(describe_counted(()))
+        remarks.append(describe_audited_unit({*facts.get("stated", ())}))
     warned = _("Warning: {text}")
     return remarks + [warned.format(text=text) for _code, text in join_warnings(facts.get("warnings", ()))]
 

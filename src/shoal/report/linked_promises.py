@@ -10,7 +10,14 @@ from shoal._core.words import number, percent
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
-__all__ = ["describe_counted", "promise_of_lists", "promise_to_linked_persons", "records_of_persons", "share_text"]
+__all__ = [
+    "describe_audited_unit",
+    "describe_counted",
+    "promise_of_lists",
+    "promise_to_linked_persons",
+    "records_of_persons",
+    "share_text",
+]
 
 
 def share_text(share: object) -> str:
@@ -132,6 +139,28 @@ def describe_counted(requested: Sequence[Mapping[str, Any]], *, alone: bool = Fa
     persons = whose & {"persons", "linked_persons"} or ("one_record_each" in whose and not alone)
     counted = _("Persons are counted.") if persons else _("Records are counted.")
     return f"{counted} {_what_records_tell(whose, alone=alone)}"
+
+
+def describe_audited_unit(stated: Set[str]) -> str:
+    """Explain what an audit without a column of persons counts, and what its certificate states of persons.
+
+    Parameters
+    ----------
+    stated : set of str
+        What the models of the certificate count ("of" of its "requested"); empty if there is none.
+    """
+    # Cells alone show no persons, so the statement is passed on as one.
+    if "one_record_each" in stated:
+        return _(
+            "The publisher states that each person has one record in it: without a column of persons this cannot be "
+            "recounted."
+        )
+    if stated & {"persons", "linked_persons"}:
+        return _(
+            "The publisher states that persons are counted, who may have several records: without a column of persons "
+            "this cannot be recounted, and records are counted here."
+        )
+    return describe_counted(())
 
 
 def _what_records_tell(whose: Set[str | None], *, alone: bool) -> str:

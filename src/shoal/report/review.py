@@ -10,6 +10,7 @@ from typing import Any
 from shoal._core.language import gettext as _
 from shoal._core.language import marked
 from shoal._core.words import percent
+from shoal.report.linked_promises import describe_audited_unit
 from shoal.report.person_risk import risk_figures
 
 __all__ = ["collect_review"]
@@ -67,6 +68,9 @@ def _describe_unit(facts: Mapping[str, Any]) -> str:
         return _("Persons are counted, identified by {unit}.").format(unit=facts["persons"][0]["unit"])
     if whose == "bundles":
         return _("Persons are counted, whose records are linked by a pseudonym.")
+    # An audit has no column of persons, but its certificate may state what a record is.
+    if facts.get("stated"):
+        return describe_audited_unit({*facts["stated"]})
     return _("Records are counted: each is taken for another person.")
 
 

@@ -16,7 +16,14 @@ from shoal._messages import Suggestion
 from shoal.disclosure_risk import Reidentification, make_people_counter, measure_persons, reidentification
 from shoal.engines import chosen_engine, count_and_place_cells, persons_in_pieces
 from shoal.errors import ColumnError, DataError, ParameterError, UnsupportedError
-from shoal.findings import alike_warnings, identifying_warnings, persons_beside, repeated_person, sure_of_persons
+from shoal.findings import (
+    alike_warnings,
+    identifying_warnings,
+    persons_beside,
+    repeated_person,
+    sensitive_warnings,
+    sure_of_persons,
+)
 from shoal.metrics import published_star_counts
 from shoal.models import KAnonymity, LDiversity, Requirement, collect_models
 from shoal.pipeline.input import AssessedTable, convert_text, open_assessed, open_data, open_population
@@ -89,9 +96,12 @@ class Audit:
     persons: tuple[dict[str, Any], ...] = ()
     """The figures of each kind of unit, in the form of a certificate's "persons"."""
     warnings: tuple[Remark, ...] = field(default=(), compare=False)
-    """Warnings about columns without a role that identify persons (not if the table is read in batches), about columns
-    with different values that look alike, and about a column that identifies persons with several records (groups
-    count records)."""
+    """Warnings about columns without a role that identify persons (not if the table is read in batches), about
+    sensitive columns with values that a record shares with no other, about columns with different values that look
+    alike, and about a column that identifies persons with several records (groups count records)."""
+    stated: tuple[str, ...] = ()
+    """What the models of the certificate count, such as "one_record_each", if the table is audited without a column of
+    persons: cells alone do not show it. Empty if there is no certificate."""
 
     @property
     def violations(self) -> tuple[str, ...]:
@@ -111,6 +121,7 @@ class Audit:
             "risk": None if self.risk is None else self.risk.to_dict(),
             "cost": {"stars": self.stars, "suppressed_tuples": self.suppressed_tuples},
             **({"persons": [dict(figures) for figures in self.persons]} if self.persons else {}),
+            **({"stated": list(self.stated)} if self.stated else {}),
             "warnings": [remark.to_dict() for remark in self.warnings],
         }
         if self.requested:
@@ -275,8 +286,9 @@ def audit(
         owners = number_units(opened.frame[list(schema.unit_columns)], schema.units) if schema.units else None
         found = measure_sets(frame, schema.quasi_identifiers, asked, times=opened.counts, units=owners)
         judged_rows = replace(judged_rows, achieved=replace(judged_rows.achieved, sets=found))
-    repeated = repeated_person(() if schema.units else persons)
-    return replace(judged_rows, warnings=(*outside, *_alike(frame, opened.counts), *repeated, *judged_rows.warnings))
+    stated, unnamed = ((), ()) if schema.units else (_find_stated_units(table.certificate), persons)
+    about_values = (*_find_value_warnings(frame, schema, opened.counts), *repeated_person(unnamed))
+    return replace(judged_rows, stated=stated, warnings=(*outside, *about_values, *judged_rows.warnings))
 
 
 def _judge(
@@ -364,11 +376,19 @@ def _judge(
     )
 
 
-def _alike(frame: pl.DataFrame, times: NDArray[np.int64] | None) -> Iterator[Remark]:
-    """Yield warnings about values that look alike, without the advice that only a publisher could follow."""
+def _find_value_warnings(frame: pl.DataFrame, schema: Schema, times: NDArray[np.int64] | None) -> Iterator[Remark]:
+    """Yield warnings about the values of columns, without the advice that only a publisher could follow."""
+    each = pl.Series(multiplicities(frame.height, times))
+    for remark in sensitive_warnings(frame, schema.sensitive, each):
+        yield replace(remark, advice=None)
     for column in frame:
-        for remark in alike_warnings(column, pl.Series(multiplicities(len(column), times))):
+        for remark in alike_warnings(column, each):
             yield replace(remark, advice=Fact("publisher_writes_alike"))
+
+
+def _find_stated_units(certificate: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the models of a certificate count; empty if none states it."""
+    return tuple(dict.fromkeys(str(one["of"]) for one in certificate.get("requested", ()) if one.get("of")))
 
 
 def _find_lists(certificate: Mapping[str, Any], schema: Schema, requirement: Requirement | None) -> Mapping[str, str]:
