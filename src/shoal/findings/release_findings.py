@@ -259,12 +259,17 @@ def _as_they_came(
 ) -> Iterator[Remark]:
     """Yield the warnings about unchanged columns that identify persons."""
     # Sensitive columns together, insensitive columns one by one, because their remedies differ.
-    yield from sensitive_warnings(frame, schema.sensitive, each)
+    yield from sensitive_warnings(frame, schema.sensitive, each, coarser)
     # Pseudonyms are random numbers.
     yield from identifying_warnings(frame, [name for name in schema.insensitive if name != schema.pseudonym], each)
 
 
-def sensitive_warnings(frame: pl.DataFrame, names: Sequence[str], times: pl.Series) -> Iterator[Remark]:
+def sensitive_warnings(
+    frame: pl.DataFrame,
+    names: Sequence[str],
+    times: pl.Series,
+    coarser: Callable[[str], Suggestion | Fact | None] = lambda _: None,
+) -> Iterator[Remark]:
     """Yield the warning about sensitive columns with values that a record shares with no other.
 
     Parameters
@@ -275,6 +280,8 @@ def sensitive_warnings(frame: pl.DataFrame, names: Sequence[str], times: pl.Seri
         Its sensitive columns.
     times : polars.Series
         Multiplicity of each row.
+    coarser : callable
+        Function that suggests how to coarsen a column, for the advice, which readers do not see.
     """
     rows = max(int(times.sum()), 1)
     own = {name: _count_own(_plain(frame.get_column(name)).to_frame(), times)[0] / rows for name in names}
