@@ -96,6 +96,7 @@ def plans(draw: Any) -> Plan:
         reading=draw(
             st.sampled_from([{}, {"delimiter": ";", "decimal": ","}, {"sheet": "März 'x'", "header_row": "3"}])
         ),
+        derived=draw(st.sampled_from([{}, {"new": 'days:"a:b":2025-12-31'}])),
         replaced=draw(st.sampled_from([{}, {names[0]: 'W,"a,b":w;99:', "*": "k.A.:"}])),
         dates=draw(st.sampled_from([{}, {names[0]: "%d.%m.%Y"}])),
     )

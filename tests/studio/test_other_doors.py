@@ -23,6 +23,7 @@ DOORS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "/columns": ("anonymize", ("--qi", "--sensitive", "--id", "--insensitive"), "shoal.anonymize"),
     "/columns/values": ("inspect", ("--show-values",), "shoal.inspect"),
     "/columns/replace": ("anonymize", ("--replace",), "shoal.anonymize"),
+    "/columns/derive": ("anonymize", ("--derive",), "shoal.pipeline.deriving.derive_columns"),
     "/risk": ("risk", ("--sampling-fraction",), "shoal.risk"),
     "/goal": ("anonymize", ("-k", "-l", "-t", "--knows", "--weight"), "shoal.KAnonymity"),
     "/coarser": ("anonymize", ("--coarsen",), "shoal.tune"),

@@ -116,7 +116,7 @@ def _parse(text: pl.Series, form: str | None, say: Callable[[str], Suggestion]) 
     read = None if form is None else read_dates(text, form)
     if read is not None and read.null_count() < len(read):
         return read
-    found = date_formats(text.unique())
+    found = date_formats(text.unique(maintain_order=True))
     if not found:
         raise DataError(
             Text(

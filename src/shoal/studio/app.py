@@ -71,6 +71,7 @@ _FORMS: Mapping[str, Callable[[Studio, Mapping[str, str]], str]] = {
     "/columns": screens.set_columns,
     "/columns/values": screens.show_values,
     "/columns/replace": screens.replace_values,
+    "/columns/derive": screens.derive_column,
     "/risk": screens.set_fraction,
     "/goal": goal_screen.set_goal,
     "/coarser": coarsening_screens.set_coarser,

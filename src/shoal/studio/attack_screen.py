@@ -12,7 +12,7 @@ from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks, explain_left_out
 from shoal.studio.pages import page
-from shoal.studio.plan import LINKED
+from shoal.studio.plan import LINKED, Plan
 from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import collect_results, hash_names, inspect_with_roles, select_name
 from shoal.studio.state import Studio, Waiting
@@ -71,9 +71,14 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         releases=_list_releases(studio),
         tables=[one.name for one in studio.paths.listed()],
         written=_find_written_release(studio),
-        note=gettext(_PLAIN) if _has_other_formats(inspected) or plan.replaced or "header_row" in plan.reading else "",
+        note=gettext(_PLAIN) if _has_other_formats(inspected) or _is_changed(plan) else "",
         equivalents=_build_equivalents(studio),
     )
+
+
+def _is_changed(plan: Plan) -> bool:
+    """Check whether the table is not read as it is."""
+    return bool(plan.replaced or plan.derived or "header_row" in plan.reading)
 
 
 def _find_identifiers(studio: Studio, inspected: Mapping[str, Any]) -> list[str]:

@@ -30,6 +30,7 @@ _CALLED: Mapping[str, str] = {
     "sheet": marked("on the screen Open, the sheet"),
     "header_row": marked("the field “Row of the column names”"),
     "replace_values": marked("on the screen Columns, values to replace:"),
+    "derive": marked("on the screen Columns, an age or a duration:"),
     "delimiter": marked("on the screen Open, the separator"),
     "encoding": marked("on the screen Open, the encoding"),
     "force": marked("another name for the folder"),

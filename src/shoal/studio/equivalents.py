@@ -37,6 +37,10 @@ _HEAD = f"# Run it with: shoal anonymize --spec {SPEC_FILE}"
 _WIDTH = 100
 
 
+_CLEANING = ("replace_values", "derive")
+"""The options that change a table when it is opened."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Equivalents:
     """Equivalents of a screen."""
@@ -53,7 +57,7 @@ def of_inspecting(plan: Plan, *, output: str) -> Equivalents:
     """Build the equivalents of inspecting a table."""
     options = [(flag(name), value) for name, value in plan.reading.items() if value]
     options += [(flag("dates"), column_and_words(name, form)) for name, form in plan.dates.items()]
-    options += [(flag("replace_values"), column_and_words(name, text)) for name, text in plan.replaced.items()]
+    options += _cleaning(plan)
     # Of two tables each is inspected by itself; the spec file of both is shown below the commands.
     files = [(flag("spec_out"), SPEC_FILE)] if not plan.second else []
     tables = [plan.shown, plan.second_shown] if plan.second else [plan.shown]
@@ -63,6 +67,12 @@ def of_inspecting(plan: Plan, *, output: str) -> Equivalents:
         spec=spec_of(plan, output=output),
         python=_program(plan, "inspection = shoal.inspect", plan.read_arguments, []),
     )
+
+
+def _cleaning(plan: Plan) -> list[tuple[str, str]]:
+    """List the options that replace values and derive columns."""
+    texts = {"replace_values": plan.replaced, "derive": plan.read_arguments.get("derive", {})}
+    return [(flag(key), column_and_words(name, text)) for key in _CLEANING for name, text in texts[key].items()]
 
 
 def of_risk(plan: Plan, *, suda: int | None, output: str) -> Equivalents:
@@ -88,9 +98,8 @@ def of_risk(plan: Plan, *, suda: int | None, output: str) -> Equivalents:
     for name, value in _reading(plan).items():
         options.append((flag(name), str(value)))
         arguments[name] = value
-    if plan.replaced:
-        options += [(flag("replace_values"), column_and_words(name, text)) for name, text in plan.replaced.items()]
-        arguments["replace_values"] = plan.read_arguments["replace_values"]
+    options += _cleaning(plan)
+    arguments |= {name: plan.read_arguments[name] for name in _CLEANING if name in plan.read_arguments}
     return Equivalents(
         command=_first(plan) + _command(["shoal", "risk", plan.shown], options),
         spec=spec_of(plan, output=output),
@@ -227,16 +236,20 @@ def _people_in_python(plan: Plan) -> list[str]:
     forms = "".join(f", {name}={value!r}" for name, value in reading.items() if value)
     given = plan.read_arguments.get("replace_values")
     replaced = [f"people = replace_values(people.lazy(), {given!r}).collect()"] if given else []
+    asked = plan.read_arguments.get("derive")
+    derived = [f"people, _ = derive_columns(people, {asked!r})"] if asked else []
     # An attack knows the records of persons with the columns of both tables.
     second = f"people.join(read({plan.second_shown!r}{arguments}), on={plan.person!r})"
     joined = [f"people = {second}"] if plan.second else []
     return [
         "from shoal.io import read, understand",
+        *(["from shoal.pipeline.deriving import derive_columns"] if derived else []),
         *(["from shoal.table import replace_values"] if replaced else []),
         "",
         f"people = read({plan.shown!r}{arguments})",
         *joined,
         *replaced,
+        *derived,
         f"people = understand(people, {plan.names_of('quasi_identifier')!r}{forms}).frame",
     ]
 

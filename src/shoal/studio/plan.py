@@ -10,7 +10,7 @@ from typing import Any
 from shoal._core.language import ENGLISH, languages, marked, use_language
 from shoal._core.validation import number_in
 from shoal._messages import Text, text_of
-from shoal.request.texts import listed_name, read_set, replacements_in
+from shoal.request.texts import listed_name, read_set, replacements_in, with_formats
 from shoal.studio.audience import SCREENS
 
 __all__ = [
@@ -93,6 +93,8 @@ class Plan:
     """Options of reading that the user set: "sheet", "header_row", "delimiter", "encoding", "decimal"."""
     replaced: Mapping[str, str] = field(default_factory=dict)
     """Values to replace before anything else, by column, in the syntax of spec files."""
+    derived: Mapping[str, str] = field(default_factory=dict)
+    """Columns to derive from dates, in the syntax of spec files."""
     dates: Mapping[str, str] = field(default_factory=dict)
     """Date formats that the user set, by column."""
     privacy: Mapping[str, str] = field(default_factory=lambda: {"k": "5"})
@@ -175,6 +177,7 @@ class Plan:
         content |= self._reading
         if self.replaced:
             content["replace_values"] = dict(self.replaced)
+        content |= self._deriving
         if self.second:
             content["rows"] = self.second_shown if source is None else self.second
             columns = {"key" if role == "person" else role: names for role, names in columns.items()}
@@ -291,10 +294,15 @@ class Plan:
     @property
     def read_arguments(self) -> dict[str, Any]:
         """The options of reading, as arguments of `shoal.inspect`."""
-        given = self._reading
+        given = self._reading | self._deriving
         if self.replaced:
             given["replace_values"] = {name: replacements_in(text) for name, text in self.replaced.items()}
         return {**given, "dates": dict(self.dates)} if self.dates else given
+
+    @property
+    def _deriving(self) -> dict[str, Any]:
+        # The birth date is not published, so that its format is part of the derivation.
+        return {"derive": dict(with_formats(self.derived, self.dates) or {})} if self.derived else {}
 
     @property
     def _reading(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ All computation is done by the worker.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from dataclasses import replace
 from decimal import Decimal
@@ -16,7 +17,14 @@ from shoal._core.language import languages, marked
 from shoal._core.words import ALL_COLUMNS
 from shoal._messages import Text
 from shoal.errors import UsageError
-from shoal.request.texts import listed_name, names_in, replacement_text, replacements_in
+from shoal.request.texts import (
+    derivation_in,
+    derivation_text,
+    listed_name,
+    names_in,
+    replacement_text,
+    replacements_in,
+)
 from shoal.studio import equivalents, jobs
 from shoal.studio.column_filter import ORDERS, ColumnFilter, parse_range
 from shoal.studio.pages import page
@@ -48,6 +56,7 @@ __all__ = [
     "go_back",
     "choose_language",
     "choose_sheet",
+    "derive_column",
     "history",
     "open_demo",
     "open_path",
@@ -264,6 +273,8 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         read=how_it_was_read(found),
         readable=_can_be_read_otherwise(plan),
         replaced={name: replacements_in(text) for name, text in plan.replaced.items()},
+        derived={name: derivation_in(words) for name, words in plan.derived.items()},
+        dated=_list_dated(found),
         every=ALL_COLUMNS,
         places={one["name"]: place for place, one in enumerate(found["columns"])},
         codes={one["name"]: ", ".join(listed_name(code) for code in one["missing_codes"]) for one in found["columns"]},
@@ -399,6 +410,51 @@ def _replace_missing_codes(studio: Studio, codes: Mapping[str, Sequence[str]], f
         replaced[name] = _extend(replaced.get(name), codes[name], None)
     words = Text("Columns whose codes mean missing: {count}", count=len(found))
     return _store_replaced(studio, words, replaced, found)
+
+
+def _list_dated(found: Mapping[str, Any]) -> dict[int, str]:
+    """List the columns whose dates can be read, by place."""
+    unclear = {one["column"] for one in found["warnings"] if one["code"] in ("ambiguous_dates", "unread_dates")}
+    named = enumerate(found["columns"])
+    return {at: one["name"] for at, one in named if one["kind"] == "date" and one["name"] not in unclear}
+
+
+def derive_column(studio: Studio, form: Mapping[str, str]) -> str:
+    """Derive an age or a duration from dates, before anything else; or stop deriving one."""
+    found = inspect_table(studio, "columns")
+    if isinstance(found, Waiting):
+        return "/columns"
+    names, dated = [one["name"] for one in found["columns"]], _list_dated(found).values()
+    derived = dict(studio.plan.derived)
+    if form.get("do") == "undo":
+        column = select_name(form, names, field="column") or ""
+        words = Text("{name}: not derived any more", name=column)
+        sources = [column, derivation_in(derived.pop(column))[1]] if column in derived else []
+    else:
+        begin, other = (select_name(form, names, field=field) for field in ("begin", "end"))
+        if begin not in dated or (form.get("end") and other not in dated):
+            raise FieldError("Choose a column of dates.", field="end" if begin in dated else "begin")
+        name, end = form.get("name", "").strip(), other or _typed_date(form.get("until", ""))
+        if not name or name in names:
+            raise FieldError("Type a name that no column has.", field="name")
+        unit = "days" if form.get("unit") == "days" else "years"
+        derived[name] = derivation_text(unit, str(begin), end)
+        words, sources = Text("{name}: derived from {begin}", name=name, begin=begin), [name, str(begin)]
+    # Roles are proposed again: a birth date is left out if its age is published.
+    plan = studio.plan
+    kept = {name: role for name, role in plan.roles.items() if name not in sources}
+    coarsen = {name: one for name, one in plan.coarsen.items() if name not in sources}
+    studio.history.change(words, derived=derived, roles=kept, coarsen=coarsen)
+    return "/columns#derived"
+
+
+def _typed_date(text: str) -> dt.date:
+    """Parse a date as a browser sends it, or as it is typed in German."""
+    day = re.sub(r"^([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})$", r"\3-\2-\1", text.strip())
+    try:
+        return dt.date(*map(int, day.split("-")))
+    except (TypeError, ValueError) as error:
+        raise FieldError("Type a date such as 2025-12-31, or choose a column.", field="until") from error
 
 
 def _extend(replaced: str | None, old: Sequence[str], new: str | None) -> str:

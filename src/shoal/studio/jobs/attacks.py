@@ -101,7 +101,7 @@ def attack(
             outside, inside = _hold_out(some, asked.get("person") or ())
             held = outside.height
 
-            already_done = dict.fromkeys(("dates", "decimal", "replace_values", "rows", "key"))
+            already_done = dict.fromkeys(("dates", "decimal", "replace_values", "derive", "rows", "key"))
 
             def learned() -> Any:
                 most = anonymize(progress=progress, **{**asked, "data": inside, **already_done})
