@@ -191,7 +191,9 @@ def test_where_ledger_key_and_anchor_lie_is_shown(started, home):
 def test_answers_and_refusals_are_in_the_language_of_the_page(started, home):
     pytest.importorskip("babel")
     started.send("/series", {**PUBLISH, "folder": "admissions-1"})
+    assert '<html lang="en">' in (home / "admissions-1/report.html").read_text()
     german = started.send("/language", {"language": "de", "back": "series"}).text
+    assert '<option value="de" lang="de" selected>' in german
     assert "Veröffentlichung 1 von „admissions“ ist geschrieben." in german
     assert f"Der Schlüssel „{home / LEDGER}.key“ liegt im Ordner des Protokolls" in german
     assert "das Feld „Datei des Schlüssels“" in german
@@ -272,3 +274,12 @@ def check_the_last_quarters(browser, home, table, key, other):
         (5, "published", 2),
     ]
     assert {one.parameters["min_real"] for one in history} == {2}
+
+
+@pytest.mark.parametrize(("chosen", "code"), [({}, "de"), ({"reports_in": "en"}, "en"), ({"reports_in": "xx"}, "de")])
+def test_reports_have_the_language_of_the_screens_or_another(started, home, chosen, code):
+    pytest.importorskip("babel")
+    started.send("/language", {"language": "de", "back": "series"})
+    started.send("/series", {**PUBLISH, "folder": "admissions-1", **chosen})
+    for folder in ("admissions-1", "admissions-1.private"):
+        assert f'<html lang="{code}">' in (home / folder / "report.html").read_text()

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._messages import Suggestion
 from shoal.errors import DataError, OutputError
 from shoal.io import private_folder
 from shoal.report.facts import PublicFacts, ReportFacts, facts_in
@@ -57,6 +58,14 @@ def render_again(
     other = private if given.is_absolute() else Path(os.path.relpath(private))
     places = [path for path in (given, other) if (path / _FACTS).exists()]
     if not places:
+        # The ledger has the hashes of the reports of a series, so these are never rewritten.
+        if _is_of_series(given):
+            raise DataError(
+                f"'{given}' is a release of a series: the ledger has the hashes of its reports, so they are not "
+                "rewritten. Choose their language when you publish: ",
+                Suggestion("language", python="Series.publish(language=...)"),
+                ".",
+            )
         raise DataError(
             f"There is no {_FACTS} in '{given}': it is not the folder of a release that this version of shoal wrote."
         )
@@ -67,6 +76,13 @@ def render_again(
     if attacks and not any(facts.private for _, facts in made):
         raise DataError(f"Attacks are shown in the publisher's report only, and there is none next to '{given}'.")
     return [_write_page(path, facts) for path, facts in made]
+
+
+def _is_of_series(folder: Path) -> bool:
+    try:
+        return "series" in json.loads((folder / "certificate.json").read_bytes())
+    except (OSError, ValueError, TypeError, RecursionError):
+        return False
 
 
 def attack_result(path: str | PathLike[str]) -> Mapping[str, Any]:

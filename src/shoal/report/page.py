@@ -138,7 +138,7 @@ def _render_public(facts: PublicFacts) -> str:
     )
 
 
-def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
+def render_publication(certificate: Mapping[str, Any], *, private: bool, guarantee: str | None = None) -> str:
     """Render the report of one release of a series as one HTML page.
 
     Parameters
@@ -147,6 +147,8 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
         The certificate as a dictionary. It holds no cell of the input, so the page shows none.
     private : bool
         Whether it is the full certificate, for the publisher, or the public one.
+    guarantee : str, optional
+        The guarantee of the series in the current language; by default the English text of the certificate.
     """
     # A release of a series has counterfeits, which are rows without a person.
     series, files = certificate["series"], certificate["output"]["files"]
@@ -154,7 +156,8 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
     people = rows - certificate["cost"]["counterfeits"]
     return template("publication.html.j2").render(
         private=private,
-        title=f"{series['name']}: release {series['release']}",
+        title=_("{series}: release {number}").format(series=series["name"], number=series["release"]),
+        guarantee=guarantee or certificate["guarantee"]["text"],
         beside="certificate.json",
         names_values=False,
         certificate=certificate,

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shoal._core.language import gettext as _
+from shoal._core.language import ENGLISH, marked, use_language
+from shoal._core.words import quote
+from shoal.report.sentences import listed
+
 if TYPE_CHECKING:
     from shoal.republication.ledger.records import RecordedSeries
 
 __all__ = ["describe_guarantee"]
 
 _AGAINST = {
-    "independent": (
+    "independent": marked(
         "It holds against readers who know how shoal works, too: nothing that they see depends on who of the people "
         "with one set of values has which of them."
     ),
-    "fewest": (
+    "fewest": marked(
         "It holds against readers who draw conclusions from the releases alone. Who also knows how shoal works (new "
         "people take the places of those who left, where they have the same value) can conclude more from the "
         "counterfeits and from who is new in a group, up to certainty; counterfeits='independent' leaves nothing to be "
@@ -25,36 +30,46 @@ _AGAINST = {
 _AGAINST["paper"] = _AGAINST["fewest"]
 
 
-def describe_guarantee(series: RecordedSeries) -> str:
+def describe_guarantee(series: RecordedSeries, language: str = ENGLISH) -> str:
     """Describe the guarantee of a series. The text depends on the series only, never on its rows.
 
     Parameters
     ----------
     series : RecordedSeries
         The series.
+    language : str, default "en"
+        The language of the text; certificates are in English.
 
     Returns
     -------
     str
         Several sentences for certificates and reports.
     """
-    m, sensitive = series.m, series.columns.sensitive
+    with use_language(language):
+        return _describe(series)
+
+
+def _describe(series: RecordedSeries) -> str:
     # Several sensitive columns are protected as a combination.
-    names = " and ".join(f"'{name}'" for name in sensitive)
-    what = names if len(sensitive) == 1 else f"the combination of {names} (one of them alone may be surer)"
-    text = (
-        f"m-invariance with m = {m}: nobody can tell {what} of a person with a confidence above 1/{m}, even with all "
+    names = listed([quote(name) for name in series.columns.sensitive])
+    if len(series.columns.sensitive) > 1:
+        names = _("the combination of {names} (one of them alone may be surer)").format(names=names)
+    text = _(
+        "m-invariance with m = {m}: nobody can tell {what} of a person with a confidence above 1/{m}, even with all "
         "releases of the series, the exact quasi-identifiers of everybody, and the knowledge of who is in which "
-        f"release (Xiao and Tao 2007, Lemma 3). {_AGAINST[series.counterfeits]} It holds for readers who, but for the "
-        "releases, know no more of one person's value than of another's, as long as every person has one id and one "
-        "row in each release, and as long as all releases of these people come from this one series: two series, be "
-        "they of one ledger, know nothing of each other."
+        "release (Xiao and Tao 2007, Lemma 3)."
+    ).format(m=series.m, what=names)
+    held = _(
+        "It holds for readers who, but for the releases, know no more of one person's value than of another's, as long "
+        "as every person has one id and one row in each release, and as long as all releases of these people come from "
+        "this one series: two series, be they of one ledger, know nothing of each other."
     )
+    sentences = [text, _(_AGAINST[series.counterfeits]), held]
     # Lost releases void the guarantee for the people whom they introduced.
     if series.lost:
-        numbers = ", ".join(map(str, series.lost))
-        text += (
-            f" It does not hold for people who were first published in release {numbers}: the ledger lost what it knew "
+        lost = _(
+            "It does not hold for people who were first published in release {numbers}: the ledger lost what it knew "
             "of them."
         )
-    return text
+        sentences.append(lost.format(numbers=", ".join(map(str, series.lost))))
+    return " ".join(sentences)

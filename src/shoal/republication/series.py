@@ -30,7 +30,7 @@ from shoal.republication.ledger.store import LOG
 from shoal.republication.linkage import NO_ROWS_HINT, link
 from shoal.republication.lookalikes import describe_doubtful_ids
 from shoal.republication.overlap import check_overlap
-from shoal.republication.publication import Publication, PublicationCertificate, PublicationFiles
+from shoal.republication.publication import FILE_CONSTRAINTS, Publication, PublicationCertificate, PublicationFiles
 from shoal.republication.release_checks import (
     check_latest,
     check_stands,
@@ -108,6 +108,7 @@ class Series(Unpicklable):
         spreadsheet_safe: bool = False,
         delimiter: str | None = None,
         encoding: str | None = None,
+        language: str = "en",
         progress: Progress | None = None,
     ) -> Publication:
         """Publish the next release of the series: verify it, and record it in the ledger.
@@ -143,7 +144,7 @@ class Series(Unpicklable):
             people under other ids, because they match a person who left or because ids differ only in spelling.
         seed : int, optional
             For reproducible experiments; by default randomness comes from the operating system.
-        force, format, spreadsheet_safe
+        force, format, spreadsheet_safe, language
             How to write the folder, see `Publication.save`.
         delimiter, encoding : str, optional
             Of a CSV file; detected by default.
@@ -172,7 +173,8 @@ class Series(Unpicklable):
         # Only options that differ from their default are recorded.
         options: dict[str, Any] = {"missing_sensitive": missing_sensitive}
         asked = {"overlap": overlap, "signatures": signatures, "min_real": min_real}
-        validate("publish", {**options, **asked, "strict": strict, "seed": seed, "format": format}, _CONSTRAINTS)
+        how: dict[str, Any] = {"format": format, "language": language}
+        validate("publish", {**options, **asked, "strict": strict, "seed": seed, **how}, _CONSTRAINTS)
         usual, asked["min_real"] = {"overlap": "error", "signatures": "any", "min_real": 1}, int(min_real)
         options |= {name: value for name, value in asked.items() if value != usual[name]}
         if output is not None:
@@ -227,7 +229,7 @@ class Series(Unpicklable):
                 store.confirm()
                 return publication
             clock.progress("write", 0, 1)
-            writing = PublicationFiles(publication, format=format, spreadsheet_safe=spreadsheet_safe)
+            writing = PublicationFiles(publication, spreadsheet_safe=spreadsheet_safe, **how)
             return self._write(writing, Path(output), release, pieces, series, force=force)
 
     def _write(
@@ -582,6 +584,7 @@ class Series(Unpicklable):
             source_format=opened.format,
             codebook=opened.codebook,
             restore=opened.restore.of(made.frame),
+            describe_guarantee=lambda language: describe_guarantee(series, language),
         )
         return publication, release, pieces
 
@@ -593,5 +596,5 @@ _CONSTRAINTS: dict[str, Constraint] = {
     "min_real": Integer(low=1),
     "strict": Boolean(),
     "seed": Optional(Integer(low=0)),
-    "format": Optional(OneOf(("csv", "parquet"))),
+    **FILE_CONSTRAINTS,
 }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.language import ENGLISH, language
 from shoal._core.validation import number_in
 from shoal.request.notation import python_call, quote_for_shell, toml_lines
 from shoal.request.texts import column_and_words, listed_names
@@ -296,10 +297,14 @@ def of_series(
     commands = [] if started else [_command(["shoal", "republish", "init", ledger], options)]
     table = plan.shown or "FILE.csv"
     publish = [named, *keyed, (flag("output"), output), ("--min-real", "2")]
+    # Reports are in the language of the screens by default.
+    code = language()
+    publish += [("--language", code)] * (code != ENGLISH)
+    written_in = "" if code == ENGLISH else f", language={code!r}"
     commands.append(_command(["shoal", "republish", "publish", ledger, table], publish))
     commands.append(_command(["shoal", "republish", "verify", ledger], [named, *keyed]))
     opening = repr(ledger) + (f", key={key!r}" if key is not None else "")
-    lines = ["import shoal", "", f"with shoal.Ledger({opening}, create=True) as ledger:"]
+    lines = ["import shoal", "", f"with shoal.Ledger({opening}{'' if started else ', create=True'}) as ledger:"]
     if started:
         lines.append(f"    series = ledger.series({series!r})")
     else:
@@ -314,7 +319,7 @@ def of_series(
             "    )",
         ]
     lines += [
-        f"    series.publish({table!r}, {output!r}, min_real=2)",
+        f"    series.publish({table!r}, {output!r}, min_real=2{written_in})",
         "    print(*series.verify().problems, sep='\\n')",
     ]
     return Equivalents(

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import language, marked
+from shoal._core.language import language, languages, marked
 from shoal._messages import Text
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
@@ -223,6 +223,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             "reading": {name: one for name, one in plan.read_arguments.items() if name != "dates"},
             "missing_sensitive": "drop" if form.get("drop") else "error",
             "strict": not form.get("anyway"),
+            "reports_in": form["reports_in"] if form.get("reports_in") in languages() else language(),
         }
         _start_job(
             studio,

@@ -87,6 +87,7 @@ def publish_next(
     reading: Mapping[str, Any],
     missing_sensitive: str,
     strict: bool,
+    reports_in: str,
     language: str,
     progress: Progress,
 ) -> dict[str, Any]:
@@ -106,7 +107,7 @@ def publish_next(
         # A group of one real person would show that person's exact quasi-identifiers.
         try:
             made = opened.series(series).publish(
-                source, folder, missing_sensitive=how, min_real=2, strict=strict, progress=progress, **given
+                source, folder, missing_sensitive=how, min_real=2, strict=strict, language=reports_in, progress=progress, **given
             )
         except WarnedError as error:
             # The publisher decides whether the warnings are accepted.
