@@ -377,8 +377,9 @@ class PublicationFiles:
         """Render one of the reports in the requested language."""
         facts = self.certificate.to_dict() if private else self.certificate.public()
         describe = self.publication.describe_guarantee
+        guarantee = None if describe is None else describe(self._language)
         with use_language(self._language):
-            return render_publication(facts, private=private, guarantee=None if describe is None else describe(self._language))
+            return render_publication(facts, private=private, guarantee=guarantee)
 
     def _write_private(self, path: Path, text: str) -> None:
         """Write a private file and record its hash."""

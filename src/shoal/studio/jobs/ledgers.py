@@ -105,10 +105,9 @@ def publish_next(
     given = {name: value for name, value in reading.items() if name in ("delimiter", "encoding")}
     with Ledger(ledger, key=key) as opened, set_audience(ScreensIn(language)):
         # A group of one real person would show that person's exact quasi-identifiers.
+        given |= {"strict": strict, "language": reports_in, "progress": progress}
         try:
-            made = opened.series(series).publish(
-                source, folder, missing_sensitive=how, min_real=2, strict=strict, language=reports_in, progress=progress, **given
-            )
+            made = opened.series(series).publish(source, folder, missing_sensitive=how, min_real=2, **given)
         except WarnedError as error:
             # The publisher decides whether the warnings are accepted.
             return {"said": [], "problems": [], "asked": list(error.warnings)}
