@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal._core.language import gettext as _
 from shoal._core.language import ENGLISH, marked, use_language
-from shoal._core.words import quote
-from shoal.report.sentences import listed
+from shoal._core.language import gettext as _
+from shoal._core.words import listed, quote
 
 if TYPE_CHECKING:
     from shoal.republication.ledger.records import RecordedSeries
