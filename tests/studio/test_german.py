@@ -78,6 +78,7 @@ def test_no_english_is_left_on_german_screens(browser: Browser) -> None:
     browser.decided()
     browser.send("/columns/values", {"show": "yes"})
     browser.send("/shape", {"column": "0", "do": "propose", "how": "quantiles", "parts": "4"})
+    browser.send("/risk", {"fraction": "10"})
     browser.send("/publish", {"folder": "made"})
     browser.send("/compare", {"k": "3,5,200", "l": ""})
     browser.send("/compare/algorithms", {"show": "yes"})
@@ -172,7 +173,11 @@ def test_one_value_is_not_counted_as_several(browser: Browser) -> None:
 
 def test_advice_names_fields_of_screens_and_the_report_has_the_language_of_the_page(browser: Browser) -> None:
     lines = (browser.studio.paths.home / "patients.csv").read_text().split("\n")
-    priced = [f"{line},{'cost' if not row else 100 + 37 * row}" for row, line in enumerate(lines) if line]
+    priced = [
+        f'{line},"{"cost" if not row else 100 + 37 * row},50"'.replace("cost,50", "cost")
+        for row, line in enumerate(lines)
+        if line
+    ]
     (browser.studio.paths.home / "patients.csv").write_text("\n".join(priced) + "\n")
     browser.decided()
     browser.send("/columns", {"do": "next", "role-5": "sensitive"})

@@ -201,11 +201,15 @@ def describe_k_map(facts: Facts, figures: Any) -> str:
     if figures["k"] is not None:
         sentences.append(f"Every row fits {_people_fit(figures['k'])}.")
     if figures["estimated"] is not None:
-        sentences.append(
-            f"By the Poisson law every row fits {_people_fit(figures['estimated'])} "
-            f"({number(figures['estimated_without_zero'])} by the law without zero), with an error of at most "
-            f"{_share(figures['significance'])} for a row."
+        form = ngettext(
+            "By the Poisson law every row fits at least {count} person of the population ({other} by the law without "
+            "zero), with an error of at most {error} for a row.",
+            "By the Poisson law every row fits at least {count} people of the population ({other} by the law without "
+            "zero), with an error of at most {error} for a row.",
+            figures["estimated"],
         )
+        other, error = number(figures["estimated_without_zero"]), _share(figures["significance"])
+        sentences.append(form.format(count=number(figures["estimated"]), other=other, error=error))
     return " ".join(sentences)
 
 

@@ -332,6 +332,9 @@ def how_to_coarsen(values: pl.Series, name: str, *, recoding: str) -> Suggestion
     recoding : str
         How the release was recoded: hierarchies need generalization.
     """
+    # Published numbers may have their decimals behind a comma.
+    if values.dtype == pl.String:
+        values = values.str.replace(r"^(-?[0-9]+),([0-9]+)$", "$1.$2")
     fits = suggest_coarsening(values, name)
     if fits is not None:
         return Suggestion("coarsen", shlex.quote(f"{name}={fits.words}"), python=f"coarsen={{{name!r}: {fits.python}}}")

@@ -416,6 +416,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         # Steps, and what is measured.
         **{step: step for step in (marked("read"), marked("coarsen"), marked("encode"), marked("partition"))},
         **{step: step for step in (marked("recode"), marked("verify"), marked("bound"), marked("certify"))},
+        **{step: step for step in (marked("compile"), marked("verify again"))},
         **{name: name for name in (marked("write"), marked("groups"), marked("unique rows"), marked("missing"))},
     }
 )
