@@ -201,6 +201,7 @@ def describe_k_map(facts: Facts, figures: Any) -> str:
     if figures["k"] is not None:
         sentences.append(f"Every row fits {_people_fit(figures['k'])}.")
     if figures["estimated"] is not None:
+        # Singular and plural are sentences of their own, because they differ in more than a word in other languages.
         form = ngettext(
             "By the Poisson law every row fits at least {count} person of the population ({other} by the law without "
             "zero), with an error of at most {error} for a row.",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from shoal._core.language import marked
 from shoal._core.validation import Integer, parameter, validate_declared
 from shoal._messages import Text
 from shoal.errors import InternalError
@@ -39,7 +40,7 @@ class UnitAnonymity(GroupModel):
     k: int = field(metadata=parameter(Integer(low=1), "Units that every group has at least."))
     """Smallest number of units of a group, >= 1; each unit has at most one in k of its rows."""
 
-    name: ClassVar[str] = "k-anonymity of persons"
+    name: ClassVar[str] = marked("k-anonymity of persons")
     of_units: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
