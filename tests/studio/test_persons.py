@@ -90,8 +90,11 @@ def test_a_release_protects_persons(asked, visits, home, kind, monkeypatch):
     assert "Smallest group (k), in persons" in goal
     assert ("are of at least 3 persons, none" in goal) == (kind == "counted")
     assert ("at least 3 persons publish" in goal) == (kind == "linked")
+    published = f"with {PEOPLE * VISITS} records: one of each of {PEOPLE} persons is published"
+    assert (published in text_of(asked.look("/publish"))) == (kind == "one")
     released = asked.send("/publish", {"folder": "made"})
     assert "What was asked for is met" in text_of(released)
+    assert "The last release: made" in text_of(asked.look("/publish"))
     assert "It protects records" not in text_of(released)
     assert "Persons are counted." in text_of(released)
     assert ("about one record of a person" in text_of(released)) == (kind == "counted")

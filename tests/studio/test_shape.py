@@ -72,6 +72,12 @@ def test_a_level_is_taken_shown_as_a_command_and_published(browser, home, monkey
     again = CliRunner().invoke(app, ["anonymize", "--spec", "release.toml", "--output", "again", "--seed", "1"])
     assert again.exit_code == 0, again.stdout
     assert "[20, 30)" in (home / "again/release.csv").read_text()
+    # The release of another table is not the last one of the table that is open.
+    (home / "other.csv").write_bytes((home / "patients.csv").read_bytes())
+    assert "The last release" in browser.look("/publish").text
+    browser.send("/open", {"path": "other.csv"})
+    browser.send("/columns", {"do": "next"})
+    assert "The last release" not in browser.look("/publish").text
 
 
 def test_a_hierarchy_that_was_not_taken_is_not_offered(browser):

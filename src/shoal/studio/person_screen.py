@@ -10,7 +10,7 @@ from shoal.studio import equivalents
 from shoal.studio.pages import page
 from shoal.studio.plan import COUNTED, LINKED, ONE_EACH, PERSONS, RECORDS, SEVERAL, Plan
 from shoal.studio.rejected_forms import FieldError
-from shoal.studio.screen_inputs import hash_names, inspect_table, select_name
+from shoal.studio.screen_inputs import hash_names, inspect_table, list_sheets, select_name
 from shoal.studio.state import Studio, Waiting
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     found = inspect_table(studio, "persons")
     if isinstance(found, Waiting):
         return found
+    # Of a workbook with several sheets, a cover sheet is easily taken for the table.
+    sheets = list_sheets(studio, "persons")
+    if isinstance(sheets, Waiting):
+        return sheets
     names, tables = [one["name"] for one in found["columns"]], _second_tables(studio)
     evidence = found["person"]["evidence"]
     likeliest = next((one["column"] for one in evidence if one["column"] is not None), "")
@@ -38,6 +42,7 @@ def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="persons",
         evidence=evidence,
         column=studio.plan.person or likeliest,
+        sheet=studio.plan.reading.get("sheet", "") if len(sheets) > 1 else "",
         rows=found["rows"],
         names=names,
         ordering=[place for place, one in enumerate(found["columns"]) if one["kind"] in _ORDERED],

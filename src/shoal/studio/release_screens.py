@@ -12,7 +12,7 @@ from shoal.errors import UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.audience import SCREENS
 from shoal.studio.pages import page
-from shoal.studio.plan import RECORDS, Plan
+from shoal.studio.plan import ONE_EACH, RECORDS, Plan
 from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import (
     build_equivalents,
@@ -75,7 +75,14 @@ def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         ended=_explain_end(studio, query),
         last=_find_last_folder(studio),
         rows=inspected["rows"],
+        persons=_count_persons(inspected, plan) if plan.treatment == ONE_EACH and plan.person else None,
     )
+
+
+def _count_persons(inspected: Mapping[str, Any], plan: Plan) -> int:
+    """Count the persons of the table, of each of whom one record is published."""
+    column = next(one for one in inspected["columns"] if one["name"] == plan.person)
+    return int(column["distinct"] + (column["missing"] if plan.unnamed_are_persons else 0))
 
 
 def _propose_folder(studio: Studio) -> str:
@@ -88,13 +95,12 @@ def _propose_folder(studio: Studio) -> str:
 
 
 def _find_last_folder(studio: Studio) -> str | None:
-    """Return the folder name of the last release; None if there is none."""
-    done = None if studio.publication is None else studio.worker.outcome(studio.publication.key)
-    return (
-        studio.publication.folder.name
-        if studio.publication is not None and done is not None and not done.error
-        else None
-    )
+    """Return the folder name of the last release of the open table; None if there is none."""
+    made = studio.publication
+    if made is None or made.plan.source != studio.plan.source:
+        return None
+    done = studio.worker.outcome(made.key)
+    return made.folder.name if done is not None and not done.error else None
 
 
 def _explain_end(studio: Studio, query: Mapping[str, str]) -> str | None:
