@@ -68,9 +68,11 @@ def test_every_engine_warns_of_every_role(tmp_path: Path, way: str, roles: dict[
 def test_audits_warn_and_releases_are_no_persons(tmp_path: Path, engine: Any) -> None:
     table().write_parquet(tmp_path / "t.parquet")
     asked: dict[str, Any] = {"quasi_identifiers": ["age", "gender", "zip"], "sensitive": "disease", "engine": engine}
-    (warning,) = shoal.audit(tmp_path / "t.parquet", **asked).warnings
-    assert (warning.code, warning.column) == ("repeated_person", "pcode")
-    assert SECRET not in warning.text
+    found = shoal.audit(tmp_path / "t.parquet", **asked).warnings
+    # Columns without a role are not judged if the table is read in batches.
+    alone = [("near_unique_insensitive", "visit")] if engine == "memory" else []
+    assert [(one.code, one.column) for one in found] == [*alone, ("repeated_person", "pcode")]
+    assert not any(SECRET in one.text for one in found)
     # All rows of a group have the same quasi-identifiers, as those of a person do.
     release = shoal.anonymize(
         visits(60, each=1), **{**ASKED, "l": 2}, direct_identifiers=["visit", "pcode"], recoding="generalization"

@@ -124,13 +124,14 @@ def test_a_release_of_a_table_by_region(tmp_path):
     assert "37001" not in page
 
 
-def test_only_quasi_identifiers_are_coarsened():
-    table = pl.DataFrame({"place": list("aabb"), "x": [1, 2, 1, 2]})
-    with pytest.raises(ColumnError):
-        shoal.anonymize(
-            table, quasi_identifiers=["x"], insensitive=["place"], privacy=shoal.KAnonymity(2),
-            coarsen={"place": Regions(PATH, k=2)},
-        )  # fmt: skip
+def test_published_columns_alone_are_coarsened():
+    table = pl.DataFrame({"place": list("abcd"), "x": [1, 2, 1, 2]})
+    request = {"quasi_identifiers": ["x"], "privacy": shoal.KAnonymity(2), "coarsen": {"place": Regions(PATH, k=2)}}
+    with pytest.raises(ColumnError, match="place"):
+        shoal.anonymize(table, **request, direct_identifiers=["place"])
+    release = shoal.anonymize(table, **request, insensitive=["place"], keep_order=True)
+    shown = release.data["place"].to_list()
+    assert shown[0] == shown[1] != shown[2] == shown[3], "PATH connects a and b, and c and d"
 
 
 def test_what_types_declare_is_in_no_message() -> None:
