@@ -108,9 +108,10 @@ def test_a_series_from_the_first_release_to_the_last(
     after = "".join(shoal("republish", "history", ledger).out.split())  # a long path is broken where the line ends
     said = f"3 withdrawn: its number is not given again; its folder still exists: {tmp_path / 'out3'}"
     assert "".join(said.split()) in after
-    # A later release with the folder of the withdrawn one keeps its folder.
+    # A folder that is gone is not reported, and a later release with the folder of the withdrawn one keeps its folder.
     for place in (tmp_path / "out3", tmp_path / "out3.private"):
         shutil.rmtree(place)
+    assert "still exists" not in shoal("republish", "history", ledger).out
     again = shoal("republish", "publish", ledger, quarters[2], "-o", tmp_path / "out3")
     assert again.code == 0, again.err
     assert "its folder still exists" not in " ".join(shoal("republish", "history", ledger).out.split())
@@ -126,6 +127,11 @@ def test_it_is_said_in_a_few_lines(shoal: Any, ledger: Path, quarters: list[Path
     assert "confidence above 1/4" in said
     assert str(tmp_path / "out.private/report.html") in found.out
     assert SECRET not in found.out
+    # The confidence in a value was not measured before, so the report has no figure and no bar of it.
+    report = (tmp_path / "out.private/report.html").read_text()
+    row = report.partition("&#39;disease&#39; is guessed rightly")[2].partition("</tr>")[0]
+    assert '<td class="n"></td><td class="n">25' in row, row
+    assert "bar before" not in row
 
 
 def test_exit_codes(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path) -> None:

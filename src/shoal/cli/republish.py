@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -580,7 +581,8 @@ def _line(release: RecordedRelease, used: set[str | None]) -> tuple[str, str]:
         return str(release.number), "lost: it was published, but its persons are missing from the ledger"
     where = f", {release.folder}" if release.folder else ""
     if release.state == "withdrawn":
-        stays = f"; its folder still exists: {release.folder}" if release.folder not in used else ""
+        exists = release.folder not in used and os.path.lexists(release.folder or "")
+        stays = f"; its folder still exists: {release.folder}" if exists else ""
         return str(release.number), plain(f"withdrawn: its number is not given again{stays}")
     return (
         str(release.number),

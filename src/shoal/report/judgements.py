@@ -98,7 +98,7 @@ def _set_of(failure: Mapping[str, Any]) -> dict[str, Any]:
     return {"columns": failure["columns"]} if "columns" in failure else {}
 
 
-def _list_risk_rows(risk: Mapping[str, Any] | None, *, of_persons: bool) -> list[tuple[str, float, float]]:
+def _list_risk_rows(risk: Mapping[str, Any] | None, *, of_persons: bool) -> list[tuple[str, None, float]]:
     from shoal.report.page import RECORD_OUTCOMES
     from shoal.report.person_risk import PERSON_OUTCOMES
 
@@ -107,7 +107,7 @@ def _list_risk_rows(risk: Mapping[str, Any] | None, *, of_persons: bool) -> list
         return []
     above = sentences.percent(risk["threshold"])
     outcomes = PERSON_OUTCOMES if of_persons else RECORD_OUTCOMES
-    return [(_(label).format(above), risk[name], risk[name]) for name, label in outcomes]
+    return [(_(label).format(above), None, risk[name]) for name, label in outcomes]
 
 
 def render_attack(facts: Mapping[str, Any], *, title: str, said: Sequence[str], attack: Mapping[str, str]) -> str:

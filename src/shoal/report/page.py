@@ -318,14 +318,14 @@ def _iterate_risk_rows(
     measured: Mapping[str, Mapping[str, Any]],
     sureness: Sequence[AttributeConfidence],
     whose: str = "records",
-) -> Iterator[tuple[str, float, float]]:
-    """Yield outcomes of attacks with their probabilities before and after."""
+) -> Iterator[tuple[str, float | None, float]]:
+    """Yield outcomes of attacks with their probabilities before, None if not measured, and after."""
     after = measured["after"]
-    before = measured.get("before", after)
+    before = measured.get("before") or {}
     for name, label in RECORD_OUTCOMES if whose == "records" else PERSON_OUTCOMES:
         if name in after:
             above = sentences.percent(after["threshold"]) if "threshold" in after else ""
-            yield _(label).format(above), before[name], after[name]
+            yield _(label).format(above), before.get(name), after[name]
     if whose == "bundles":
         # Shares of records would understate what is known of linked persons; the promises state l of persons.
         return
@@ -341,10 +341,10 @@ def _iterate_risk_rows(
     alpha = certificate["achieved"].get("alpha")
     if not sureness and alpha is not None:
         what = sentences.listed([*map(quote, certificate.get("columns", {}).get("sensitive", ()))], "or")
-        yield _("the value of {name} is guessed rightly: the highest probability").format(name=what), alpha, alpha
+        yield _("the value of {name} is guessed rightly: the highest probability").format(name=what), None, alpha
 
 
-def risk_rows(facts: ReportFacts) -> list[tuple[str, float, float]]:
+def risk_rows(facts: ReportFacts) -> list[tuple[str, float | None, float]]:
     """List outcomes of attacks with their probabilities before and after: the rows of the figure of risk."""
     measured = facts.certificate.get("risk") or {}
     return list(_iterate_risk_rows(facts.certificate, measured, facts.sureness)) if measured else []

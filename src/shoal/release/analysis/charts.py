@@ -26,7 +26,7 @@ _LONGEST = 26
 """Maximum number of characters of a label."""
 _PRIVATE = "Private: what was before depends on the original table."
 
-Row = tuple[str, float, float]
+Row = tuple[str, float | None, float]
 """The label of a pair of bars, and the length of both, from 0 to 1."""
 
 
@@ -118,13 +118,15 @@ def _pairs(ax: Axes, rows: Sequence[Row], room: int) -> None:
     `room` is the number of rows that the axis has room for.
     """
     places = range(len(rows))
-    longest = max([max(before, after) for _, before, after in rows], default=1.0) or 1.0
+    longest = max([max(before or 0, after) for _, before, after in rows], default=1.0) or 1.0
     for side, (_, fill) in enumerate(_FILLS, start=1):
         # The bar of "before" is drawn above that of "after".
         offset = 0.4 * side - 0.6
-        lengths = [float(row[side]) for row in rows]
-        ax.barh([at + offset for at in places], lengths, height=0.38, **fill)
-        for at, length in zip(places, lengths, strict=True):
+        # What was not measured before has no bar.
+        ends = [(before, after)[side - 1] for _, before, after in rows]
+        lengths = {at: float(end) for at, end in enumerate(ends) if end is not None}
+        ax.barh([at + offset for at in lengths], list(lengths.values()), height=0.38, **fill)
+        for at, length in lengths.items():
             ax.text(length + longest * 0.015, at + offset, percent(length), va="center", fontsize="x-small", color=INK)
     ax.set_yticks(list(places), [_short(row[0], 46) for row in rows], parse_math=False)
     ax.set_ylim(max(len(rows), room) - 0.4, -0.6)
