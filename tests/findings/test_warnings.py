@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal._messages import PYTHON
+from shoal._core.words import visible
+from shoal._messages import PYTHON, Suggestion
 from shoal.cli.main import app
 from shoal.cli.voice import Flags
 from shoal.errors import WarnedError
 from shoal.findings import WARNINGS, how_to_coarsen, identifying_warnings, published_warnings
+from shoal.models.feasible import drop_columns
+from shoal.request.texts import columns_and_words, names_in
+from shoal.studio.audience import SCREENS
 from shoal.table import Schema
 from shoal.wording import english, sentences
 
@@ -404,3 +409,27 @@ def test_a_column_of_numbers_with_a_code_is_to_be_replaced_before_it_is_coarsene
     assert "Zyzzyva" not in repr(found)
     few = how_to_coarsen(pl.Series([*numbers[:9], "a", "b", "c"]), "weight", recoding="generalization")
     assert "replace" not in str(few)
+
+
+@pytest.mark.parametrize("name", ["a,b", "x=y", 'say "so"', "it's", "a:b", "age\u202e"])
+def test_advice_about_columns_is_a_command_that_names_them(name: str) -> None:
+    coarsen = how_to_coarsen(pl.Series(range(0, 900, 7)), name, recoding="suppression")
+    assert isinstance(coarsen, Suggestion)
+    given = _word_of(coarsen)
+    ((names, words),) = columns_and_words("--coarsen", [given], listed=True).items()
+    assert (names_in("--coarsen", [names]), words[:5]) == ((name,), "bins:")
+    # The studio shows the name itself, with escapes of what is invisible.
+    assert visible(name) + ": " in coarsen.render(SCREENS)
+    hierarchy = how_to_coarsen(pl.Series(["a", "b"]), name, recoding="generalization")
+    assert columns_and_words("--hierarchy", [_word_of(hierarchy)]) == {name: "FILE"}
+    dropped = drop_columns([name, "other"])
+    assert names_in("--drop", [_word_of(dropped)]) == (name, "other")
+
+
+def _word_of(suggestion: Any) -> str:
+    """Return the word that a shell makes of a suggested value."""
+    text = str(suggestion.value)
+    if text.startswith("$'"):
+        return text[2:-1].encode().decode("unicode_escape")
+    (word,) = shlex.split(text)
+    return word

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -23,6 +24,7 @@ from shoal.report import (
     facts_in,
     public_facts,
     render,
+    render_audit,
     render_public,
     write_report,
 )
@@ -402,3 +404,17 @@ def test_numbers_whose_squares_exceed_floating_point_count_as_categories() -> No
     values = {one.name: one.value for one in found.utility}
     assert values["marginals"] == 1000
     assert values["correlations"] is None
+
+
+def test_invisible_characters_of_names_are_escaped_on_every_page(tmp_path: Path) -> None:
+    name = "age\u202e\u200b"
+    table = pl.DataFrame({name: [1, 1, 2, 2] * 10, "s": ["a", "b"] * 20})
+    release = shoal.anonymize(table, quasi_identifiers=[name], sensitive="s", k=2, insensitive=[], seed=1)
+    audited = shoal.audit(release.data, quasi_identifiers=[name], sensitive="s")
+    for public in (False, True):
+        release.report(tmp_path / f"{public}.html", public=public)
+    pages = [(tmp_path / f"{public}.html").read_text("utf-8") for public in (False, True)]
+    for page in (*pages, release._repr_html_(), render_audit(audited.to_dict(), title=name)):
+        assert "\u202e" not in page
+        assert "\u200b" not in page
+        assert r"age\u202e\u200b" in page

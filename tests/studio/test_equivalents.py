@@ -16,8 +16,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal._core.quoting import listed_names
 from shoal.cli.main import app
-from shoal.request.texts import listed_names
 from shoal.studio.equivalents import of_comparing, of_inspecting, of_publishing, of_risk
 from shoal.studio.plan import Plan
 from shoal.studio.requests import arguments_in

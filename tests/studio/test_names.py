@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 
-from shoal.request.notation import quote_for_shell
-from shoal.studio.words import visible
+from shoal._core.quoting import quote_for_shell
+from shoal._core.words import visible
 
 HOSTILE = [
     "<script>alert(1)</script>",

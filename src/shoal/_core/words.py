@@ -11,10 +11,13 @@ from shoal._core.language import marked, numeral, percentage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ALL_COLUMNS", "factor", "listed", "number", "percent", "quote", "quote_columns"]
+__all__ = ["ALL_COLUMNS", "factor", "listed", "number", "percent", "quote", "quote_columns", "visible"]
 
 ALL_COLUMNS = "*"
 """The name that stands for all columns in replacements; those of a column itself take precedence."""
+
+_NO_BREAK = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
+"""Spaces that do not break the line; they are seen, although they do not count as printable."""
 
 
 def number(value: object) -> str:
@@ -102,3 +105,19 @@ def quote_columns(names: Sequence[str]) -> str:
         more = _("more columns")
         return listed([*quoted[: _NAMED - 1], f"{number(len(quoted) - _NAMED + 1)} {more}"])
     return listed(quoted)
+
+
+def visible(text: object) -> str:
+    r"""Escape invisible characters and marks that change the direction of text.
+
+    Examples
+    --------
+    >>> visible("age\u202e\x00")
+    'age\\u202e\\x00'
+    >>> visible("3,8\N{NO-BREAK SPACE}%") == "3,8\N{NO-BREAK SPACE}%"
+    True
+    """
+    # Numbers and percentages have spaces that do not break the line, in some languages.
+    return "".join(
+        one if one.isprintable() or one in _NO_BREAK else one.encode("unicode_escape").decode() for one in str(text)
+    )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from shoal._core.words import visible
 from shoal._messages import PYTHON, Phrase, set_audience
 
 if TYPE_CHECKING:
@@ -42,9 +43,7 @@ def plain(text: object) -> str:
     >>> plain("age\x1b[2J")
     'age\\x1b[2J'
     """
-    return "".join(
-        one if one.isprintable() or one == "\n" else one.encode("unicode_escape").decode() for one in str(text)
-    )
+    return "\n".join(map(visible, str(text).split("\n")))
 
 
 @dataclass(kw_only=True)

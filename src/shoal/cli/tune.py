@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.quoting import quote_for_shell
 from shoal.cli import options
 from shoal.cli.anonymize import save
 from shoal.cli.asking import folder_of, request_in, source_of
 from shoal.cli.command import RELEASE, takes
 from shoal.cli.console import Terminal, path_line, plain, warning_lines
-from shoal.request.notation import quote_for_shell
 from shoal.request.texts import as_number, column_and_words
 
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from shoal._core.facts import Fact
+from shoal._core.quoting import assigned, listed_names, quote_for_shell
 from shoal._messages import Suggestion
 from shoal.disclosure_risk import (
     PersonEvidence,
@@ -250,8 +250,8 @@ def _count_persons(column: str | None) -> Fact:
     if column is None:
         return Fact("one_record_each")
     # A plan is applied to rows as it is: only the release that it comes from can name persons.
-    flag, first = f"--person {shlex.quote(column)}", "shoal anonymize "
-    named = Suggestion("person", shlex.quote(column), python=f"person={column!r}", command=f"{first}{flag}")
+    quoted, first = quote_for_shell(listed_names(column)), "shoal anonymize "
+    named = Suggestion("person", quoted, python=f"person={column!r}", command=f"{first}--person {quoted}")
     one = Suggestion("rows_per_person", 1, command=f"{first}--rows-per-person 1")
     return Fact("count_persons", person=named, one=one)
 
@@ -337,15 +337,19 @@ def how_to_coarsen(values: pl.Series, name: str, *, recoding: str) -> Suggestion
         values = values.str.replace(r"^(-?[0-9]+),([0-9]+)$", "$1.$2")
     fits = suggest_coarsening(values, name)
     if fits is not None:
-        return Suggestion("coarsen", shlex.quote(f"{name}={fits.words}"), python=f"coarsen={{{name!r}: {fits.python}}}")
+        words = quote_for_shell(assigned([name], fits.words, listed=True))
+        return Suggestion("coarsen", words, python=f"coarsen={{{name!r}: {fits.python}}}")
     # A few texts, such as a code for missing values, keep a column of numbers from being one.
     if values.dtype == pl.String and len(values) and _NUMERIC <= (values.str.contains(_NUMBER).mean() or 0) < 1:  # type: ignore[operator]
         asked = Suggestion(
-            "replace_values", f"{shlex.quote(name)}=TEXT:", python=f"replace_values={{{name!r}: {{'TEXT': None}}}}"
+            "replace_values",
+            quote_for_shell(assigned([name], "TEXT:")),
+            python=f"replace_values={{{name!r}: {{'TEXT': None}}}}",
         )
         return Fact("replace_text", asked=asked)
     # Without a fitting coarsening only a hierarchy helps, which needs generalization.
-    tree = Suggestion("hierarchies", f"{shlex.quote(name)}=FILE", python=f"hierarchies={{{name!r}: 'FILE'}}")
+    file = quote_for_shell(assigned([name], "FILE"))
+    tree = Suggestion("hierarchies", file, python=f"hierarchies={{{name!r}: 'FILE'}}")
     if recoding == "generalization":
         return tree
     return Fact("with", one=tree, other=Suggestion("recoding", "generalization"))

@@ -6,12 +6,12 @@ feasible `l` of a column depends on its most common value only, not on the quasi
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shoal._core.facts import Fact
+from shoal._core.quoting import listed_names, quote_for_shell
 from shoal._messages import Suggestion
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ class _Distinct:
 
 def drop_columns(names: Sequence[str]) -> Suggestion:
     """Suggest declaring columns as direct identifiers, which removes them from the release."""
-    return Suggestion("direct_identifiers", shlex.quote(",".join(names)), python=f"direct_identifiers={list(names)!r}")
+    return Suggestion(
+        "direct_identifiers", quote_for_shell(listed_names(names)), python=f"direct_identifiers={list(names)!r}"
+    )
 
 
 def advise_diversity(columns: Sequence[SensitiveCounts]) -> Fact:

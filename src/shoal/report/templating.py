@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from shoal._core.compiling.folders import private_folder
 from shoal._core.language import day, language, ngettext, numeral
 from shoal._core.language import gettext as _
+from shoal._core.words import visible
 from shoal.report import sentences
 from shoal.report.about import DECISIONS
 from shoal.wording import code_in_words, sentence
@@ -40,6 +41,7 @@ def _environment() -> Environment:
         extensions=["jinja2.ext.i18n"],
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_show_invisible,
         trim_blocks=True,
         lstrip_blocks=True,
         bytecode_cache=_bytecode_cache(),
@@ -62,6 +64,14 @@ def _environment() -> Environment:
     environment.policies["ext.i18n.trimmed"] = True
     environment.install_gettext_callables(_, ngettext, newstyle=True)  # type: ignore[attr-defined]
     return environment
+
+
+def _show_invisible(value: object) -> object:
+    """Escape invisible characters and direction marks of a text, such as a column name, but not its line breaks."""
+    if not isinstance(value, str) or value.isprintable():
+        return value
+    # Escapes have no character with a meaning in HTML, so markup stays markup.
+    return type(value)("\n".join(visible(line) for line in str(value).split("\n")))
 
 
 def _breakable(name: str) -> Markup:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 from dataclasses import MISSING, fields, is_dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from shoal.request.texts import listed_name
+from shoal._core.quoting import escaped, listed_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["python_call", "quote_for_shell", "quote_for_toml", "toml_key", "toml_lines"]
+__all__ = ["python_call", "quote_for_toml", "toml_key", "toml_lines"]
 
 _WIDTH = 100
 """The maximum length of a list on one line of TOML."""
@@ -56,19 +55,7 @@ def toml_key(key: str, *, listed: bool = False) -> str:
 
 def quote_for_toml(text: str) -> str:
     """Quote a string for TOML; escape all characters that are not printable."""
-    return "".join(one if one.isprintable() else _escaped(one) for one in json.dumps(text, ensure_ascii=False))
-
-
-def quote_for_shell(word: str) -> str:
-    """Quote a word for the shell; characters that are not printable are escaped in the syntax of bash and zsh."""
-    if word.isprintable():
-        return shlex.quote(word)
-    inside = word.replace("\\", "\\\\").replace("'", "\\'")
-    return "$'" + "".join(one if one.isprintable() else _escaped(one) for one in inside) + "'"
-
-
-def _escaped(one: str) -> str:
-    return f"\\u{ord(one):04x}" if ord(one) < 0x10000 else f"\\U{ord(one):08x}"
+    return "".join(one if one.isprintable() else escaped(one) for one in json.dumps(text, ensure_ascii=False))
 
 
 def python_call(

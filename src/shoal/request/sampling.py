@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from shoal._core.quoting import listed_names
 from shoal._core.validation import exact_fraction
 from shoal._messages import Suggestion
 from shoal.errors import ParameterError
 from shoal.models import DifferentialPrivacy
 from shoal.models.rationals import json_number
-from shoal.request.texts import listed_names
 
 if TYPE_CHECKING:
     from shoal.models import PrivacyModel

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
-import io
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from shoal._core.quoting import assigned, listed_names
 from shoal._core.validation import number_in
 from shoal._messages import Text
 from shoal.errors import UsageError
@@ -24,8 +24,6 @@ __all__ = [
     "derivation_in",
     "derivation_text",
     "levels_in",
-    "listed_name",
-    "listed_names",
     "names_in",
     "read_set",
     "replacement_text",
@@ -77,26 +75,6 @@ def names_in(option: str, values: Sequence[str] | None) -> tuple[str, ...] | Non
     if "" in names:
         raise UsageError(f"Invalid value for {option}: a name is empty.")
     return tuple(names)
-
-
-def listed_name(name: str) -> str:
-    """Quote a column name for lists, which are lines of CSV, if it contains a comma, quotes or a line break."""
-    if name == name.strip() and not set(name) & set(',"\r\n'):
-        return name
-    written = io.StringIO()
-    csv.writer(written, lineterminator="", quoting=csv.QUOTE_ALL).writerow([name])
-    return written.getvalue()
-
-
-def listed_names(names: str | Sequence[str]) -> str:
-    """Write a name, or several, as a line of CSV, the value of an option.
-
-    Examples
-    --------
-    >>> listed_names(["age", "last, first"])
-    'age,"last, first"'
-    """
-    return ",".join(map(listed_name, (names,) if isinstance(names, str) else names))
 
 
 def set_texts(sets: Sequence[str | Sequence[str]]) -> tuple[str, ...]:
@@ -163,12 +141,7 @@ def column_and_words(name: str, words: str, *, listed: bool = False) -> str:
     ('age=bins:10', '"x=y"=bins:10')
     """
     names = names_in("NAME=VALUE", [name]) or () if listed else (name,)
-    # In a list, other characters need quotes, too.
-    quoted = [
-        '"' + one.replace('"', '""') + '"' if set(one) & set('="') else listed_name(one) if listed else one
-        for one in names
-    ]
-    return f"{','.join(quoted)}={words}"
+    return assigned(names, words, listed=listed)
 
 
 def columns_and_words(option: str, given: Sequence[str] | None, *, listed: bool = False) -> dict[str, str] | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, get_origin
 
 import msgspec
 
+from shoal._core.quoting import listed_names
 from shoal._core.validation import Boolean, Parameter, parameters_of
 from shoal.algorithms import ALGORITHMS, PREFERENCES, choose
 from shoal.errors import UsageError, near_matches
@@ -29,7 +30,6 @@ from shoal.request.texts import (
     column_and_words,
     columns_and_words,
     columns_of_sets,
-    listed_names,
     names_in,
     replacement_text,
     replacements_in,

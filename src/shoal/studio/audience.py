@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shoal._core.language import gettext, marked, use_language
+from shoal.request.texts import names_in
 from shoal.studio.coarsening_words import describe_coarsening
 
 __all__ = ["SCREENS", "ScreensIn"]
@@ -100,14 +101,13 @@ def _in_words(parameter: str, value: object) -> str:
     if parameter not in ("coarsen", "direct_identifiers", "person"):
         return str(value)
     # Such values are words of a shell: a coarsening, or columns separated by commas.
-    try:
-        text = " ".join(shlex.split(str(value)))
-    except ValueError:  # a name with a single quotation mark, as it is
-        text = str(value)
-    if parameter == "coarsen":
-        name, _equals, words = text.rpartition("=")
-        return f"{name}: {describe_coarsening(words).render(SCREENS)}"
-    return text.replace(",", ", ")
+    text = str(value)
+    # Invisible characters stay escaped.
+    text = text[2:-1] if text.startswith("$'") else " ".join(shlex.split(text))
+    # Names with an equals sign or a comma are quoted.
+    given, _equals, words = text.rpartition("=") if parameter == "coarsen" else (text, "", "")
+    names = ", ".join(names_in(parameter, [given]) or ())
+    return f"{names}: {describe_coarsening(words).render(SCREENS)}" if parameter == "coarsen" else names
 
 
 class _Screens:

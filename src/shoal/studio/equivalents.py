@@ -7,9 +7,10 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import ENGLISH, language
+from shoal._core.quoting import listed_names, quote_for_shell
 from shoal._core.validation import number_in
-from shoal.request.notation import python_call, quote_for_shell, toml_lines
-from shoal.request.texts import column_and_words, listed_names
+from shoal.request.notation import python_call, toml_lines
+from shoal.request.texts import column_and_words
 from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks
 from shoal.studio.requests import arguments_in, flag
 

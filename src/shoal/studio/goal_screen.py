@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import gettext
+from shoal._core.quoting import listed_names
 from shoal._core.validation import number_in
 from shoal._messages import Text
 from shoal.errors import UnsupportedError, UsageError, near_matches
-from shoal.request.texts import listed_names, names_in, read_set
+from shoal.request.texts import names_in, read_set
 from shoal.studio import jobs
 from shoal.studio.pages import page
 from shoal.studio.plan import COUNTED, SEVERAL

@@ -8,9 +8,10 @@ from pathlib import PurePath
 from typing import Any
 
 from shoal._core.language import ENGLISH, languages, marked, use_language
+from shoal._core.quoting import listed_name
 from shoal._core.validation import number_in
 from shoal._messages import Text, text_of
-from shoal.request.texts import listed_name, read_set, replacements_in, with_formats
+from shoal.request.texts import read_set, replacements_in, with_formats
 from shoal.studio.audience import SCREENS
 
 __all__ = [

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from shoal._core.language import gettext as _
+from shoal._core.words import visible
 from shoal.errors import UsageError
-from shoal.studio.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

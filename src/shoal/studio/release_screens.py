@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import ENGLISH, language, marked
 from shoal._core.language import gettext as _
-from shoal._core.words import percent, quote
+from shoal._core.words import percent, quote, visible
 from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.studio import equivalents, jobs
@@ -22,7 +22,7 @@ from shoal.studio.screen_inputs import (
     show_rows,
 )
 from shoal.studio.state import RequestedRelease, Studio, Waiting
-from shoal.studio.words import CONCERNS, FILES, ROLES, change_in_words, visible
+from shoal.studio.words import CONCERNS, FILES, ROLES, change_in_words
 from shoal.wording import join_warnings
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.file_formats import DELIMITED, WORKBOOKS
 from shoal._core.language import languages, marked
+from shoal._core.quoting import listed_name
 from shoal._core.words import ALL_COLUMNS
 from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.request.texts import (
     derivation_in,
     derivation_text,
-    listed_name,
     names_in,
     replacement_text,
     replacements_in,

@@ -19,7 +19,6 @@ __all__ = [
     "PROPOSALS",
     "change_in_words",
     "date_form_in_words",
-    "visible",
     "work_in_words",
 ]
 
@@ -332,23 +331,3 @@ def change_in_words(description: Part) -> str:
     'Opened visits.csv'
     """
     return text_of((description,), SCREENS)
-
-
-_NO_BREAK = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
-"""Spaces that do not break the line; they are seen, although they do not count as printable."""
-
-
-def visible(text: object) -> str:
-    r"""Escape invisible characters and marks that change the direction of text.
-
-    Examples
-    --------
-    >>> visible("age\u202e\x00")
-    'age\\u202e\\x00'
-    >>> visible("3,8\N{NO-BREAK SPACE}%") == "3,8\N{NO-BREAK SPACE}%"
-    True
-    """
-    # Numbers and percentages have spaces that do not break the line, in some languages.
-    return "".join(
-        one if one.isprintable() or one in _NO_BREAK else one.encode("unicode_escape").decode() for one in str(text)
-    )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from shoal._core.figures import svg_element, write_picture
 from shoal._core.language import gettext as _
 from shoal._core.language import language, marked, numeral
+from shoal._core.quoting import listed_names
 from shoal._core.unpicklable import Unpicklable
 from shoal.metrics import METRICS
 from shoal.release.certificate import coarsenings_for_readers
@@ -20,7 +21,6 @@ from shoal.report.notebook import PRIVATE, card
 from shoal.report.sentences import number, percent
 from shoal.request.coarsening_words import in_words
 from shoal.request.notation import toml_lines
-from shoal.request.texts import listed_names
 from shoal.verbs.anonymize import anonymize
 from shoal.verbs.tune.tuning_chart import plot_trade_off
 
