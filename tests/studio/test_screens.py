@@ -93,7 +93,7 @@ def test_every_screen_shows_the_same_step_and_asks_for_every_number(browser):
         for heading in re.findall(r"<dl class=\"figures\">.*?</dl>", text, re.S):
             assert heading.count("<dt>") == heading.count('class="ask"'), path
         for head in re.findall(r'<th scope="col" class="n">(.*?)</th>', text, re.S):
-            assert 'class="ask"' in head or head in ("As it is", "Coarser"), (path, head)
+            assert 'class="ask"' in head or head in ("As it is", "Made coarser"), (path, head)
         for section in re.findall(r"<section.*?</section>", text, re.S):
             assert '<td class="n"' not in section or 'class="ask"' in section, path
 

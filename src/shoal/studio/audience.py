@@ -45,7 +45,7 @@ _CALLED: Mapping[str, str] = {
     "order": marked("on the screen Persons, the order of the records:"),
     "lists": marked("on the screen Columns, several values of a cell:"),
     "link": marked("on the screen Persons, linked records:"),
-    "direct_identifiers": marked("on the screen Columns, what names a person"),
+    "direct_identifiers": marked("on the screen Columns, “Leave it out”"),
     "coarsen": marked("on the screen Coarser, the column"),
     "sampling_fraction": marked("The share of the population"),
     "width": marked("The width"),
