@@ -409,7 +409,7 @@ def correct_and_delete(opened: Opened) -> None:
     # The table of the third quarter still has the deleted person.
     erase(opened, "A1020", "People erased from 'admissions' in all: 2;")
     open_quarter(opened, "q3.csv", range(15, 95))
-    publish_quarter(opened, "1 of 80 people was erased from the series.")
+    publish_quarter(opened, "1 of 80 people was erased from the series earlier.")
     open_quarter(opened, "q3b.csv", [one for one in range(15, 95) if one != 20])
     publish_quarter(opened, "Release 3 of 'admissions' is written.", "admissions-3")
 

@@ -76,7 +76,7 @@ def test_a_ledger_of_the_folder_is_opened_again(started):
 def test_what_cannot_be_is_said_and_nothing_is_written(started, home):
     again = started.send("/series/start", START).text
     assert "is in the ledger already" in again
-    assert "Nothing was published." in again
+    assert "Nothing was changed." in again
     for wrong in ({"m": "1"}, {"m": "many"}, {"identifier": "5"}):
         assert started.send("/series/start", {**START, "name": "other", **wrong}).status_code == 422
     assert started.send("/series", {"series": "no such", "do": "publish", "folder": "q1"}).status_code == 200
@@ -283,3 +283,55 @@ def test_reports_have_the_language_of_the_screens_or_another(started, home, chos
     started.send("/series", {**PUBLISH, "folder": "admissions-1", **chosen})
     for folder in ("admissions-1", "admissions-1.private"):
         assert f'<html lang="{code}">' in (home / folder / "report.html").read_text()
+
+
+def test_what_belongs_to_another_table_goes_and_the_next_one_comes_first(started, home):
+    """A refusal names fields of this screen, stays with its table, and a published table is not offered again."""
+    rows = (home / "patients.csv").read_text().splitlines()
+    (home / "missing.csv").write_text("\n".join([*rows[:5], rows[5].rpartition(",")[0] + ",", *rows[6:]]) + "\n")
+    started.send("/open", {"path": "missing.csv"})
+    page = started.send("/series", {**PUBLISH, "folder": "admissions-1"}).text
+    assert "1 row has no sensitive value" in page
+    assert "the tick box “leave out people without a sensitive value”" in page
+    assert "screen Goal" not in page
+    started.send("/open", {"path": "patients.csv"})
+    assert "1 row has no sensitive value" not in started.look("/series").text
+    page = started.send("/series", {**PUBLISH, "folder": "admissions-1"}).text
+    assert "</bdi> was published as release 1.</strong>" in page
+    assert page.index("Open the next table") < page.index("Publish the same table again")
+    assert "The last one is release 1, in the folder <strong><bdi>admissions-1</bdi>" in page
+    # An unknown id: nothing was to be published.
+    page = started.send("/series", {"series": "admissions", "do": "erase", "ids": "unknown", "sure": "yes"}).text
+    assert "Nothing was changed." in page
+    assert "Nothing was published." not in page
+    (home / "other.csv").write_text("\n".join(row.rpartition(",")[0] for row in rows) + "\n")
+    started.send("/open", {"path": "other.csv"})
+    page = started.look("/series").text
+    assert "Release 1 of" not in page
+    assert "Open the next table" not in page
+    assert "There is no column &#39;" in started.send("/series", {**PUBLISH, "folder": "admissions-2"}).text
+    # Taken back: the form is gone, with the reason.
+    started.send("/open", {"path": "patients.csv"})
+    page = started.send("/series", {"series": "admissions", "do": "rollback", "unpublished": "yes"}).text
+    assert "Release 1 was taken back. Only the last release can be" in page
+    assert "Open the next table" not in page
+
+
+def test_columns_lead_back_to_a_series_that_is_to_be_started(browser):
+    browser.enter()
+    browser.send("/open", {"path": "patients.csv"})
+    browser.send("/persons", {"answer": "persons"})
+    back = 'value="series"'
+    assert back not in browser.look("/columns").text
+    assert "Say what the columns are" in browser.look("/series").text
+    assert back in browser.look("/columns").text
+    browser.send("/open", {"path": "patients.csv"})
+    browser.send("/persons", {"answer": "persons"})
+    assert back not in browser.look("/columns").text
+
+
+def test_a_series_offers_no_spec_file(started):
+    page = started.look("/series").text
+    assert "release.toml" not in page
+    assert "shoal republish publish" in page
+    assert "create=True" not in page

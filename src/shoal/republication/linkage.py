@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._messages import Suggestion, Text, phrase
+from shoal._messages import Text, phrase
 from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, PeopleError, near_matches
 from shoal.pipeline.prepare import find_missing_rows
-from shoal.republication.ledger.advice import DROP, ERASE, LIST_IDS
+from shoal.republication.ledger.advice import DROP, ERASE, LEAVE_OUT, LIST_IDS
 from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.persons import RECORD
 from shoal.republication.ledger.records import to_canonical_json
@@ -231,10 +231,12 @@ def link(
     dropped = int(absent.sum())
     if dropped and missing_sensitive == "error":
         raise DataError(
-            Text(
-                "{count} row(s) have no sensitive value. Leave them out of this release with {choice}.",
+            Text("1 row has no sensitive value. Leave it out of this release with {choice}.", choice=LEAVE_OUT)
+            if dropped == 1
+            else Text(
+                "{count} rows have no sensitive value. Leave them out of this release with {choice}.",
                 count=dropped,
-                choice=Suggestion("missing_sensitive", "drop"),
+                choice=LEAVE_OUT,
             )
         )
     rows = rows[~absent]
@@ -306,29 +308,29 @@ def _describe_alike(name: str, pairs: int) -> str:
 
 def _check_columns(names: Sequence[str], columns: SeriesColumns) -> None:
     """Check that a table has exactly the columns of the series."""
-    roles = {
-        "identifier": (columns.identifier,),
-        "quasi-identifier": columns.quasi_identifiers,
-        "sensitive": columns.sensitive,
-        "direct identifier": columns.direct_identifiers,
-    }
-    expected = {name for group in roles.values() for name in group}
-    for role, group in roles.items():
+    required = (
+        (Text("identifier"), (columns.identifier,)),
+        (Text("quasi-identifier"), columns.quasi_identifiers),
+        (Text("sensitive"), columns.sensitive),
+    )
+    for role, group in required:
         for name in group:
-            if name not in names and role != "direct identifier":
+            if name not in names:
                 raise ColumnError(
-                    f"There is no column '{name}' ({role} of the series). {near_matches(name, names)} Every release of "
-                    "a series has the same columns."
+                    Text("There is no column '{name}' ({role} of the series).", name=name, role=role),
+                    " ",
+                    near_matches(name, names),
+                    Text(" Every release of a series has the same columns."),
                 )
+    expected = {name for _role, group in required for name in group} | {*columns.direct_identifiers}
     # A column without a role might identify people.
     others = [name for name in names if name not in expected]
     if others:
-        shown = ", ".join(f"'{name}'" for name in others[:10]) + (" and more" if len(others) > 10 else "")
+        shown = tuple(f"'{name}'" for name in others[:10])
         raise ColumnError(
-            f"{len(others)} column(s) have no role in the series: {shown}. Drop them from the table, or start a "
-            "series with ",
-            DROP,
-            ": these are never published.",
+            Text("{count} column(s) have no role in the series: {names}", count=len(others), names=shown),
+            Text(" and more.") if len(others) > 10 else ".",
+            Text(" Drop them from the table, or start a series with {choice}: these are never published.", choice=DROP),
         )
 
 
@@ -340,8 +342,8 @@ def _read_identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
     if missing:
         raise DataError(
             Text(
-                "{count} row(s) miss the identifier '{name}': later releases could not recognize the people. Give each "
-                "person one, or leave the rows out.",
+                "Rows without the identifier '{name}': {count}. Later releases could not recognize the people. Give "
+                "each person one, or leave the rows out.",
                 count=missing,
                 name=name,
             )
@@ -352,8 +354,8 @@ def _read_identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
         times, people = int(repeated.sum()), ids.filter(repeated).n_unique()
         raise DataError(
             Text(
-                "The identifier '{name}' is repeated: {times} rows belong to {people} person(s). A release has one row "
-                "per person: decide which one, or merge them.",
+                "The identifier '{name}' is repeated: people with several rows: {people}; their rows: {times}. A "
+                "release has one row per person: decide which one, or merge them.",
                 name=name,
                 times=times,
                 people=people,
@@ -393,9 +395,9 @@ def _check_not_erased(erased: NDArray[np.bool_], name_ids: _NameIds) -> None:
     count = int(erased.sum())
     if count:
         raise PeopleError(
-            Text("{count} of {all} people was erased from the series.", count=count, all=len(erased))
+            Text("{count} of {all} people was erased from the series earlier.", count=count, all=len(erased))
             if count == 1
-            else Text("{count} of {all} people were erased from the series.", count=count, all=len(erased)),
+            else Text("{count} of {all} people were erased from the series earlier.", count=count, all=len(erased)),
             Text(
                 " Those who were erased must not return: they would get another set of values, and the releases "
                 "together could betray them. Leave their rows out of the table, and see that later tables do not have "
@@ -431,8 +433,8 @@ def _check_spellings(
             Text(
                 " (blanks, leading zeros, upper and lower case, Unicode forms, a decimal point, signs, dates). Taken "
                 "for new ones, they would get another set of values, and the releases together would betray them. "
-                "Write the ids as in the earlier releases; in pandas, read them as text (dtype=str). If they are "
-                "other people, let their ids differ in more than that."
+                "Write the ids as in the earlier releases, and read them as text. If they are other people, let their "
+                "ids differ in more than that."
             ),
             LIST_IDS,
             ids=name_ids(respelled),

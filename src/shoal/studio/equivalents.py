@@ -325,7 +325,7 @@ def of_series(
     ]
     return Equivalents(
         command=_first(plan) + "\n".join(commands),
-        spec="# Ledgers and series have no spec file: the ledger remembers what a series was started with.",
+        spec="",
         python="\n".join(lines),
     )
 

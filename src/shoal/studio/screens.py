@@ -171,6 +171,7 @@ def _reset(studio: Studio) -> None:
     """Reset what was shown or requested of the previous table."""
     studio.values_shown, studio.rows_shown, studio.levels = False, 0, None
     studio.columns_shown, studio.ways, studio.attack, studio.together = set(), False, None, None
+    studio.for_series = False
 
 
 def _start_plan(studio: Studio, plan: Plan) -> str:
@@ -346,7 +347,7 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
             "No column is one that others may know. Choose that for at least one: if nobody knew anything of the "
             "people in the table, there would be nothing to protect."
         )
-    return "/risk"
+    return "/series" if form.get("do") == "series" else "/risk"
 
 
 def _chosen_places(form: Mapping[str, str], count: int) -> list[int]:

@@ -37,6 +37,9 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
     if ordered is not None and studio.worker.job is not None and studio.worker.job.key == ordered.key:
         return Waiting(step="series", job=studio.worker.job, back="/series")
     plan, inspected = studio.plan, None
+    # The outcome of a job on another table is of no use for this one.
+    if ordered is not None and ordered.source != plan.source:
+        ordered = studio.ordered = None
     if plan.source and plan.decided:
         inspected = inspect_with_roles(studio, "series")
         if isinstance(inspected, Waiting):
@@ -56,6 +59,10 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
             problem = error.render(SCREENS)
         if isinstance(found, Waiting):
             return found
+    if ordered is not None and ended is not None and ended.error is None and "number" in ended.facts:
+        studio.released[studio.ledger, ordered.sent.form["series"]] = ordered.source, ended.facts["number"]
+    named, sensitive = plan.identifiers, plan.names_of("sensitive")
+    studio.for_series = bool(plan.source and not (named and sensitive and plan.names_of("quasi_identifier")))
     text = page(
         "series.html.j2",
         studio,
@@ -66,12 +73,13 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
         ordered=ordered,
         written=ordered is not None and ordered.folder is not None and (studio.paths.home / ordered.folder).exists(),
         ledgers=studio.paths.ledgers(),
-        named=plan.identifiers,
-        of=hash_names(plan.identifiers),
-        sensitive=plan.names_of("sensitive"),
+        named=named,
+        of=hash_names(named),
+        sensitive=sensitive,
         quasi=plan.names_of("quasi_identifier"),
         others=plan.names_of("insensitive"),
         folders={} if found is None else {one["name"]: _propose_folder(studio, one) for one in found["series"]},
+        released={} if found is None else _find_published(studio, found),
         links={} if found is None else _link_releases(studio, found),
         keyless=[one for one in studio.paths.ledgers() if not _has_key(studio, one)],
         erasing=_rejected_ids(ordered, ended),
@@ -101,6 +109,18 @@ def _link_releases(studio: Studio, found: Mapping[str, Any]) -> dict[str, list[s
         for folder in folders
         if folder.parent == studio.paths.home
     }
+
+
+def _find_published(studio: Studio, found: Mapping[str, Any]) -> dict[str, int]:
+    """Map each series whose last release was made from the open table to the number of that release."""
+    numbers = {}
+    for one in found["series"]:
+        source, number = studio.released.get((studio.ledger, one["name"]), ("", 0))
+        last = one["releases"][-1] if one["releases"] else {}
+        # A release that was taken back must be made again.
+        if source == studio.plan.source and last.get("number") == number and last["state"] == "published":
+            numbers[one["name"]] = number
+    return numbers
 
 
 def _has_key(studio: Studio, ledger: str) -> bool:
@@ -275,7 +295,7 @@ def _start_job(
     key = f"series:{studio.count}"
     if not studio.worker.start(key, title, work, arguments, lasting=True):
         raise UsageError("A release is being made. Wait for it, or stop it.")
-    studio.ordered = RequestedJob(key=key, title=title, folder=folder, sent=sent)
+    studio.ordered = RequestedJob(key=key, title=title, folder=folder, sent=sent, source=studio.plan.source)
 
 
 def _build_equivalents(studio: Studio, found: Mapping[str, Any] | None) -> equivalents.Equivalents | None:

@@ -70,6 +70,8 @@ class RequestedJob:
     """The folder of the release that the job makes; None if it makes none."""
     sent: SubmittedForm
     """The form that requested it."""
+    source: str = ""
+    """The open table at the time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +149,10 @@ class Studio:
     """Path of the key of each ledger whose key is in another folder; replaced as a whole, so that it can be undone."""
     ordered: RequestedJob | None = None
     """The last requested job on a series."""
+    released: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+    """The table and the number of the last release of each series, by ledger and series."""
+    for_series: bool = False
+    """Whether the columns of the table are described in order to start a series."""
     values_shown: bool = False
     """Whether the user chose to see values of the table."""
     rows_shown: int = 0

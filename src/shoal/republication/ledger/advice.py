@@ -11,6 +11,7 @@ __all__ = [
     "DROP",
     "ERASE",
     "KEY",
+    "LEAVE_OUT",
     "LIST_IDS",
     "NEW_KEY",
     "RECOVER",
@@ -31,6 +32,8 @@ ERASE = Suggestion("erase", python="Series.erase", command="'shoal republish era
 """Take people out of a series for good."""
 KEY = Suggestion("key", command="--key")
 """Name the file of the key."""
+LEAVE_OUT = Suggestion("leave_out_of_series", python="missing_sensitive='drop'", command="--missing-sensitive drop")
+"""Leave people without a sensitive value out of a release."""
 LIST_IDS = Text(
     " Their ids, for you alone: {ids}.",
     ids=Suggestion("ids", python="the 'ids' attribute of this error", command="shoal republish publish --refused FILE"),
