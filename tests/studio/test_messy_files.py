@@ -152,3 +152,16 @@ def test_a_path_that_is_too_long_is_refused(browser, form):
     browser.enter()
     assert browser.send("/open", form).status_code == 422
     assert browser.send("/review", {"source": form["path"]}).status_code == 422
+
+
+def test_decisions_stay_when_values_are_replaced(browser, messy):
+    open_messy(browser)
+    browser.send("/persons", {"answer": "persons", "of": of(browser, "/persons")})
+    browser.send("/columns", {"do": "next", "role-1": "quasi_identifier", "role-2": "sensitive"})
+    place = browser.studio.plan.coarsenable.index("gender")
+    browser.send("/coarser", {f"coarsen-{place}": "labels:40", "do": "preview"})
+    assert browser.studio.plan.coarsen["gender"] == "labels:40"
+    browser.send("/columns/replace", {"column": "1", "old": "W", "new": "w", "of": of(browser, "/columns")})
+    assert browser.studio.plan.coarsen["gender"] == "labels:40"
+    assert browser.studio.plan.roles["gender"] == "quasi_identifier"
+    assert re.search('value="labels:40" selected', browser.look("/coarser").text)

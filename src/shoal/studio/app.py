@@ -29,6 +29,7 @@ from shoal.studio import (
     review_screen,
     screens,
     series_screen,
+    value_screens,
 )
 from shoal.studio.allowed_paths import without_password
 from shoal.studio.audience import SCREENS
@@ -70,8 +71,8 @@ _FORMS: Mapping[str, Callable[[Studio, Mapping[str, str]], str]] = {
     "/persons": person_screen.answer,
     "/columns": screens.set_columns,
     "/columns/values": screens.show_values,
-    "/columns/replace": screens.replace_values,
-    "/columns/derive": screens.derive_column,
+    "/columns/replace": value_screens.replace_values,
+    "/columns/derive": value_screens.derive_column,
     "/risk": screens.set_fraction,
     "/goal": goal_screen.set_goal,
     "/coarser": coarsening_screens.set_coarser,

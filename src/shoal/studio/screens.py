@@ -5,7 +5,6 @@ All computation is done by the worker.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from dataclasses import replace
 from decimal import Decimal
@@ -20,9 +19,6 @@ from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.request.texts import (
     derivation_in,
-    derivation_text,
-    names_in,
-    replacement_text,
     replacements_in,
 )
 from shoal.studio import equivalents, jobs
@@ -44,10 +40,11 @@ from shoal.studio.screen_inputs import (
     typed_decimal,
 )
 from shoal.studio.state import Studio, Waiting
+from shoal.studio.value_screens import list_dated, proposed_role
 from shoal.studio.words import ROLES, STEPS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping
 
     from shoal.studio.projects import Project
 
@@ -56,11 +53,9 @@ __all__ = [
     "go_back",
     "choose_language",
     "choose_sheet",
-    "derive_column",
     "history",
     "open_demo",
     "open_path",
-    "replace_values",
     "open_project",
     "open_table",
     "opening",
@@ -275,19 +270,12 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         readable=_can_be_read_otherwise(plan),
         replaced={name: replacements_in(text) for name, text in plan.replaced.items()},
         derived={name: derivation_in(words) for name, words in plan.derived.items()},
-        dated=_list_dated(found),
+        dated=list_dated(found),
         every=ALL_COLUMNS,
         places={one["name"]: place for place, one in enumerate(found["columns"])},
         codes={one["name"]: ", ".join(listed_name(code) for code in one["missing_codes"]) for one in found["columns"]},
         equivalents=equivalents.of_inspecting(studio.plan, output=studio.paths.free_folder()),
     )
-
-
-def proposed_role(column: Mapping[str, Any], plan: Plan) -> str:
-    """Propose the role of a column; unless it is the chosen one, an identifier of persons is a direct identifier."""
-    if column["name"] == plan.person:
-        return "person"
-    return "direct_identifier" if column["role"] == "person" else str(column["role"])
 
 
 def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
@@ -369,122 +357,6 @@ def _describe_changes(before: Mapping[str, str], after: Mapping[str, str]) -> st
     if len(changed) <= 3:
         return Text("{changes}", changes=changed)
     return Text("{changes} and {count} more", changes=changed[:3], count=len(changed) - 3)
-
-
-def replace_values(studio: Studio, form: Mapping[str, str]) -> str:
-    """Replace values of a column, or of all columns, before anything else; or stop replacing those of one."""
-    found = inspect_table(studio, "columns")
-    if isinstance(found, Waiting):
-        return "/columns"
-    names = [one["name"] for one in found["columns"]]
-    if form.get("do") == "codes":
-        return _replace_missing_codes(studio, {one["name"]: one["missing_codes"] for one in found["columns"]}, form)
-    every = form.get("column") == ALL_COLUMNS
-    column = ALL_COLUMNS if every else select_name(form, names, field="column")
-    if column is None:
-        raise FieldError("Choose a column first.", field="column")
-    replaced = dict(studio.plan.replaced)
-    if form.get("do") == "undo":
-        replaced.pop(column, None)
-        words = Text("{name}: values as they are", name=_called(column))
-    else:
-        old, new = (_typed_values(form.get(name, ""), name) for name in ("old", "new"))
-        if not old or len(new) > 1:
-            nothing, several = (
-                marked("Type the values to replace."),
-                marked("Type one value, or none if they mean missing."),
-            )
-            raise FieldError(several if old else nothing, field="new" if old else "old")
-        replaced[column] = _extend(replaced.get(column), old, new[0] if new else None)
-        done = (
-            marked("{name}: values replaced ({count})") if new else marked("{name}: values that mean missing ({count})")
-        )
-        words = Text(done, name=_called(column), count=len(old))
-    return _store_replaced(studio, words, replaced, names if every else [column])
-
-
-def _replace_missing_codes(studio: Studio, codes: Mapping[str, Sequence[str]], form: Mapping[str, str]) -> str:
-    """Make all proposed codes of all columns missing."""
-    check_form(form, [*codes])
-    found, replaced = [name for name in codes if codes[name]], dict(studio.plan.replaced)
-    for name in found:
-        replaced[name] = _extend(replaced.get(name), codes[name], None)
-    words = Text("Columns whose codes mean missing: {count}", count=len(found))
-    return _store_replaced(studio, words, replaced, found)
-
-
-def _list_dated(found: Mapping[str, Any]) -> dict[int, str]:
-    """List the columns whose dates can be read, by place."""
-    unclear = {one["column"] for one in found["warnings"] if one["code"] in ("ambiguous_dates", "unread_dates")}
-    named = enumerate(found["columns"])
-    return {at: one["name"] for at, one in named if one["kind"] == "date" and one["name"] not in unclear}
-
-
-def derive_column(studio: Studio, form: Mapping[str, str]) -> str:
-    """Derive an age or a duration from dates, before anything else; or stop deriving one."""
-    found = inspect_table(studio, "columns")
-    if isinstance(found, Waiting):
-        return "/columns"
-    names, dated = [one["name"] for one in found["columns"]], _list_dated(found).values()
-    derived = dict(studio.plan.derived)
-    if form.get("do") == "undo":
-        column = select_name(form, names, field="column") or ""
-        words = Text("{name}: not derived any more", name=column)
-        sources = [column, derivation_in(derived.pop(column))[1]] if column in derived else []
-    else:
-        begin, other = (select_name(form, names, field=field) for field in ("begin", "end"))
-        if begin not in dated or (form.get("end") and other not in dated):
-            raise FieldError("Choose a column of dates.", field="end" if begin in dated else "begin")
-        name, end = form.get("name", "").strip(), other or _typed_date(form.get("until", ""))
-        if not name or name in names:
-            raise FieldError("Type a name that no column has.", field="name")
-        unit = "days" if form.get("unit") == "days" else "years"
-        derived[name] = derivation_text(unit, str(begin), end)
-        words, sources = Text("{name}: derived from {begin}", name=name, begin=begin), [name, str(begin)]
-    # Roles are proposed again: a birth date is left out if its age is published.
-    plan = studio.plan
-    kept = {name: role for name, role in plan.roles.items() if name not in sources}
-    coarsen = {name: one for name, one in plan.coarsen.items() if name not in sources}
-    studio.history.change(words, derived=derived, roles=kept, coarsen=coarsen)
-    return "/columns#derived"
-
-
-def _typed_date(text: str) -> dt.date:
-    """Parse a date as a browser sends it, or as it is typed in German."""
-    day = re.sub(r"^([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})$", r"\3-\2-\1", text.strip())
-    try:
-        return dt.date(*map(int, day.split("-")))
-    except (TypeError, ValueError) as error:
-        raise FieldError("Type a date such as 2025-12-31, or choose a column.", field="until") from error
-
-
-def _extend(replaced: str | None, old: Sequence[str], new: str | None) -> str:
-    """Add replacements of values to those that a column has already."""
-    given = {} if replaced is None else replacements_in(replaced)
-    return replacement_text({**given, **dict.fromkeys(old, new)})
-
-
-def _store_replaced(studio: Studio, words: Text, replaced: Mapping[str, str], columns: Collection[str]) -> str:
-    # Other values may need another role and coarsening, which are proposed again.
-    plan, changed = studio.plan, {*columns}
-    kept = {name: role for name, role in plan.roles.items() if name not in changed}
-    coarsen = {name: one for name, one in plan.coarsen.items() if name not in changed}
-    studio.history.change(words, replaced=replaced, roles=kept, coarsen=coarsen)
-    return "/columns#codes"
-
-
-def _called(column: str) -> str | Text:
-    return Text("All columns") if column == ALL_COLUMNS else column
-
-
-def _typed_values(text: str, field: str) -> list[str]:
-    """Parse typed values, separated by commas; a value with a comma stands in double quotes."""
-    try:
-        return list(names_in(field, [text]) or ()) if text.strip() else []
-    except UsageError as error:
-        raise FieldError(
-            "Separate the values by commas, and put one with a comma in double quotes.", field=field
-        ) from error
 
 
 def show_values(studio: Studio, form: Mapping[str, str]) -> str:

@@ -46,6 +46,7 @@ def words(ladder: Ladder) -> list[str | None]:
         ([str(day) for day in DAYS], ["date:quarter", "date:year", "any"]),
         ([dt.date(1940 + year, 3, 9) for year in range(70)], ["date:5years", "date:decade", "any"]),
         (["02139", "02141", "10001", "10002", "99501"], ["prefix:4", "prefix:3", "any"]),
+        ([f"E{1 + row % 8}" for row in range(40)], ["labels:6", "labels:12", "any"]),
         ([True, False], ["any"]),
         (["one", "one", "one"], []),
         ([None, None], []),

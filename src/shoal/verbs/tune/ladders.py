@@ -123,7 +123,8 @@ def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "
     elif looks_like_dates(series):
         coarsenings = []  # dates that could not be parsed have no meaningful prefixes
     else:
-        coarsenings = list(_prefixes(column)) or _classes(column)
+        # The first characters of E1 to E8 are the same: such codes are joined like names.
+        coarsenings = [one for one in _prefixes(column) if _values_after(series, one) > 1] or _classes(column)
     # Keep a rung only if it merges a worthwhile share of the values that are left.
     rungs, left = [], values
     for coarsening in [*coarsenings, OneValue()]:

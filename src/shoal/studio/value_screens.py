@@ -1,0 +1,160 @@
+"""Changes of values on the screen Columns: spellings of one value, codes that mean missing, and derived columns."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import TYPE_CHECKING, Any
+
+from shoal._core.language import marked
+from shoal._core.words import ALL_COLUMNS
+from shoal._messages import Text
+from shoal.errors import UsageError
+from shoal.request.texts import derivation_in, derivation_text, names_in, replacement_text, replacements_in
+from shoal.studio.rejected_forms import FieldError
+from shoal.studio.screen_inputs import check_form, inspect_table, select_name
+from shoal.studio.state import Studio, Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from shoal.studio.plan import Plan
+
+__all__ = ["derive_column", "list_dated", "proposed_role", "replace_values"]
+
+
+def proposed_role(column: Mapping[str, Any], plan: Plan) -> str:
+    """Propose the role of a column; unless it is the chosen one, an identifier of persons is a direct identifier."""
+    if column["name"] == plan.person:
+        return "person"
+    return "direct_identifier" if column["role"] == "person" else str(column["role"])
+
+
+def replace_values(studio: Studio, form: Mapping[str, str]) -> str:
+    """Replace values of a column, or of all columns, before anything else; or stop replacing those of one."""
+    found = inspect_table(studio, "columns")
+    if isinstance(found, Waiting):
+        return "/columns"
+    names = [one["name"] for one in found["columns"]]
+    if form.get("do") == "codes":
+        return _replace_missing_codes(studio, found["columns"], form)
+    every = form.get("column") == ALL_COLUMNS
+    column = ALL_COLUMNS if every else select_name(form, names, field="column")
+    if column is None:
+        raise FieldError("Choose a column first.", field="column")
+    replaced = dict(studio.plan.replaced)
+    if form.get("do") == "undo":
+        replaced.pop(column, None)
+        words = Text("{name}: values as they are", name=_called(column))
+    else:
+        old, new = (_typed_values(form.get(name, ""), name) for name in ("old", "new"))
+        if not old or len(new) > 1:
+            nothing, several = (
+                marked("Type the values to replace."),
+                marked("Type one value, or none if they mean missing."),
+            )
+            raise FieldError(several if old else nothing, field="new" if old else "old")
+        replaced[column] = _extend(replaced.get(column), old, new[0] if new else None)
+        done = (
+            marked("{name}: values replaced ({count})") if new else marked("{name}: values that mean missing ({count})")
+        )
+        words = Text(done, name=_called(column), count=len(old))
+    return _store_replaced(studio, words, replaced, found["columns"], names if every else [column])
+
+
+def _replace_missing_codes(studio: Studio, columns: Sequence[Mapping[str, Any]], form: Mapping[str, str]) -> str:
+    """Make all proposed codes of all columns missing."""
+    check_form(form, [one["name"] for one in columns])
+    codes = {one["name"]: one["missing_codes"] for one in columns if one["missing_codes"]}
+    replaced = dict(studio.plan.replaced)
+    for name, words in codes.items():
+        replaced[name] = _extend(replaced.get(name), words, None)
+    words = Text("Columns whose codes mean missing: {count}", count=len(codes))
+    return _store_replaced(studio, words, replaced, columns, codes)
+
+
+def list_dated(found: Mapping[str, Any]) -> dict[int, str]:
+    """List the columns whose dates can be read, by place."""
+    unclear = {one["column"] for one in found["warnings"] if one["code"] in ("ambiguous_dates", "unread_dates")}
+    named = enumerate(found["columns"])
+    return {at: one["name"] for at, one in named if one["kind"] == "date" and one["name"] not in unclear}
+
+
+def derive_column(studio: Studio, form: Mapping[str, str]) -> str:
+    """Derive an age or a duration from dates, before anything else; or stop deriving one."""
+    found = inspect_table(studio, "columns")
+    if isinstance(found, Waiting):
+        return "/columns"
+    names, dated = [one["name"] for one in found["columns"]], list_dated(found).values()
+    derived = dict(studio.plan.derived)
+    if form.get("do") == "undo":
+        column = select_name(form, names, field="column") or ""
+        words = Text("{name}: not derived any more", name=column)
+        sources = [column, derivation_in(derived.pop(column))[1]] if column in derived else []
+    else:
+        begin, other = (select_name(form, names, field=field) for field in ("begin", "end"))
+        if begin not in dated or (form.get("end") and other not in dated):
+            raise FieldError("Choose a column of dates.", field="end" if begin in dated else "begin")
+        name, end = form.get("name", "").strip(), other or _typed_date(form.get("until", ""))
+        if not name or name in names:
+            raise FieldError("Type a name that no column has.", field="name")
+        unit = "days" if form.get("unit") == "days" else "years"
+        derived[name] = derivation_text(unit, str(begin), end)
+        words, sources = Text("{name}: derived from {begin}", name=name, begin=begin), [name, str(begin)]
+    # Roles are proposed again: a birth date is left out if its age is published.
+    plan = studio.plan
+    kept = {name: role for name, role in plan.roles.items() if name not in sources}
+    coarsen = {name: one for name, one in plan.coarsen.items() if name not in sources}
+    studio.history.change(words, derived=derived, roles=kept, coarsen=coarsen)
+    return "/columns#derived"
+
+
+def _typed_date(text: str) -> dt.date:
+    """Parse a date as a browser sends it, or as it is typed in German."""
+    day = re.sub(r"^([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})$", r"\3-\2-\1", text.strip())
+    try:
+        return dt.date(*map(int, day.split("-")))
+    except (TypeError, ValueError) as error:
+        raise FieldError("Type a date such as 2025-12-31, or choose a column.", field="until") from error
+
+
+def _extend(replaced: str | None, old: Sequence[str], new: str | None) -> str:
+    """Add replacements of values to those that a column has already."""
+    given = {} if replaced is None else replacements_in(replaced)
+    return replacement_text({**given, **dict.fromkeys(old, new)})
+
+
+def _store_replaced(
+    studio: Studio,
+    words: Text,
+    replaced: Mapping[str, str],
+    columns: Sequence[Mapping[str, Any]],
+    changed: Collection[str],
+) -> str:
+    """Store replacements of values; what was only proposed for the changed columns is proposed again."""
+    plan = studio.plan
+    proposed = {one["name"]: (proposed_role(one, plan), one["coarsen"] or "") for one in columns}
+    roles, coarsen = dict(plan.roles), dict(plan.coarsen)
+    for name in changed:
+        role, fitting = proposed[name]
+        # Decisions of the user differ from the proposals, and stay.
+        if coarsen.get(name, fitting) == fitting:
+            coarsen.pop(name, None)
+            if roles.get(name) == role:
+                del roles[name]
+    studio.history.change(words, replaced=replaced, roles=roles, coarsen=coarsen)
+    return "/columns#codes"
+
+
+def _called(column: str) -> str | Text:
+    return Text("All columns") if column == ALL_COLUMNS else column
+
+
+def _typed_values(text: str, field: str) -> list[str]:
+    """Parse typed values, separated by commas; a value with a comma stands in double quotes."""
+    try:
+        return list(names_in(field, [text]) or ()) if text.strip() else []
+    except UsageError as error:
+        raise FieldError(
+            "Separate the values by commas, and put one with a comma in double quotes.", field=field
+        ) from error
