@@ -232,7 +232,7 @@ def test_how_columns_were_prepared_is_told() -> None:
     page = render(
         facts(certificate=certificate(parameters=prepared, reason="asked for", reason_fact=Fact("requested").to_dict()))
     )
-    assert '<th scope="row">coarsen: zip</th><td>coarsening prefix; n 3</td>' in page
+    assert '<th scope="row">coarsened: zip</th><td>the first 3 characters</td>' in page
     assert '<th scope="row">hierarchies: age</th><td>values 90; height 4</td>' in page
     assert '<th scope="row">Why this one</th><td>asked for</td>' in page
 
@@ -323,6 +323,18 @@ def test_the_page_for_readers_is_made_of_the_table() -> None:
     assert repr(found) == "PublicFacts(rows=4, attributes=2)"
 
 
+def test_coarsened_columns_are_described_in_words_with_their_role() -> None:
+    coarsen = {
+        "disease": {"coarsening": "bins", "width": 20_000, "start": 0},
+        "zip": {"coarsening": "labels", "k": 1_200, "labels": "members"},
+    }
+    parameters = {**public().certificate["parameters"], "coarsen": coarsen}
+    text = " ".join(Elements(render_public(public(parameters=parameters))).text.split())
+    assert "sensitive: must not be linked to a person; published coarser: in steps of 20,000" in text
+    assert "rare values joined until each class has 1,200 records" in text
+    assert "published as it is" not in text.replace("insensitive: published as it is", "")
+
+
 def test_the_page_for_readers_says_how_to_read_the_table() -> None:
     page = render_public(public())
     elements = Elements(page)
@@ -336,7 +348,7 @@ def test_the_page_for_readers_says_how_to_read_the_table() -> None:
         "A cell ? was suppressed",
         "[21, 25] is an interval",
         "zip: made less precise",
-        "coarsening prefix; n 3",
+        "the first 3 characters",
         "that miss a sensitive value, if there were any, are left out",
         "The rows are sorted by what is published",
         "cd" * 32,

@@ -15,6 +15,7 @@ from shoal._core.words import visible
 from shoal.report import sentences
 from shoal.report.about import DECISIONS
 from shoal.wording import code_in_words, sentence
+from shoal.wording.coarsening_words import describe_certified_coarsening
 
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache, Environment, Template
@@ -56,6 +57,7 @@ def _environment() -> Environment:
         day=day,
         as_words=code_in_words,
         sentence=sentence,
+        coarsening=describe_certified_coarsening,
         breakable=_breakable,
         label=_label,
         seconds=lambda taken: numeral(f"{taken:.2f}"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from shoal._core.language import gettext, marked, use_language
 from shoal.request.texts import names_in
-from shoal.studio.coarsening_words import describe_coarsening
+from shoal.wording.coarsening_words import describe_coarsening
 
 __all__ = ["SCREENS", "ScreensIn"]
 

@@ -10,7 +10,6 @@ from shoal._core.language import marked
 from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.studio import jobs
-from shoal.studio.coarsening_words import describe_coarsening
 from shoal.studio.hierarchy_files import create_tree, store_file
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan
@@ -29,6 +28,7 @@ from shoal.studio.screen_inputs import (
 )
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import PROPOSALS
+from shoal.wording.coarsening_words import describe_coarsening
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.language import day, gettext, language, languages, ngettext
 from shoal._core.words import listed, number, percent, visible
 from shoal.studio.audience import SCREENS
-from shoal.studio.coarsening_words import describe_coarsening
 from shoal.studio.explanations import EXPLAINED, explained_of_persons
 from shoal.studio.words import STEPS, change_in_words, date_form_in_words, work_in_words
 from shoal.wording import join_warnings
+from shoal.wording.coarsening_words import describe_coarsening
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -1,13 +1,15 @@
-"""Coarsenings in the words of the screens."""
+"""Coarsenings in the words of screens and reports."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from shoal._core.language import marked
+from shoal._core.language import gettext, marked
+from shoal._core.words import listed, number
 from shoal._messages import Text
 
-__all__ = ["describe_coarsening"]
+__all__ = ["describe_coarsening", "describe_certified_coarsening"]
 
 COARSENINGS: Mapping[str, str] = {
     "bins": marked("in steps of {value}"),
@@ -54,3 +56,48 @@ def describe_coarsening(words: str) -> Text:
     }
     form = fixed.get(kind) or COARSENINGS.get(kind)
     return Text("{change}", change=words) if form is None else Text(form, value=value)
+
+
+_WORDS = {
+    "prefix": ("prefix", "n"),
+    "round": ("round", "to"),
+    "top-code": ("top", "at"),
+    "bottom-code": ("bottom", "at"),
+    "labels": ("labels", "k"),
+    "ordered": ("ordered", "k"),
+    "points": ("ordered", "k"),
+    "regions": ("ordered", "k"),
+}
+"""The word in spec files and the parameter that follows it, by the name of the coarsening in certificates."""
+
+
+def describe_certified_coarsening(facts: Mapping[str, Any]) -> str:
+    """Describe a coarsening of a certificate in the current language.
+
+    Examples
+    --------
+    >>> describe_certified_coarsening({"coarsening": "bins", "width": 20000, "start": 0})
+    'in steps of 20,000'
+    >>> describe_certified_coarsening({"coarsening": "labels", "k": 1200, "labels": "members"})
+    'rare values joined until each class has 1,200 records'
+    """
+    kind = str(facts["coarsening"])
+    # Only columns with a hierarchy have levels; the certificate does not name its file.
+    if kind == "level":
+        return gettext("level {number} of its hierarchy").format(number=number(facts["level"]))
+    if kind == "since-first":
+        days = gettext("days since the first date of the person")
+        return f"{days}, {describe_certified_coarsening(facts['then'])}" if "then" in facts else days
+    # The others are described by their words in spec files.
+    if kind == "bins":
+        if "cuts" in facts:
+            words = f"cuts:{listed([number(cut) for cut in facts['cuts']])}"
+        else:
+            words = f"bins:{number(facts['width'])}" if "width" in facts else f"quantiles:{number(facts['quantiles'])}"
+    elif kind in _WORDS:
+        word, parameter = _WORDS[kind]
+        words = f"{word}:{number(facts[parameter])}"
+    else:
+        words = {"one-value": "any", "three-digit-zip": "zip3"}.get(kind, f"date:{facts.get('part', kind)}")
+    text = describe_coarsening(words)
+    return gettext(text.form).format(**text.values)
