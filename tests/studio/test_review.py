@@ -8,6 +8,7 @@ import re
 import shlex
 import stat
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
 from tests.studio.conftest import SECRET
@@ -278,3 +279,41 @@ def test_damaged_files_beside_a_review_do_not_stop_it(browser, published):
     file.write_bytes(b"\xff\xfe")
     assert browser.send("/review/decision", {"decision": "refused", "reviewed_by": "A"}).status_code == 200
     assert 'report.decision = "refused"' in file.read_text()
+
+
+@pytest.mark.parametrize("private", ["kept", "lost"])
+def test_nodes_of_a_hierarchy_are_read_from_their_names_the_private_folder_or_a_chosen_file(browser, home, private):
+    zips = [f"1{number:04}" for number in range(9)] * 8
+    rows = "\n".join(f"{zips[row]},{'abcd'[row % 4]}" for row in range(72))
+    (home / "few.csv").write_text(f"area,disease\n{rows}\n")
+    tree = shoal.Hierarchy.from_rows([(one, "north" if int(one) % 2 else "south", "*") for one in zips[:9]])
+    tree.to_csv(home / "areas.csv")
+    made = {"quasi_identifiers": ["area"], "sensitive": "disease", "k": 4, "coarsen": {"area": shoal.Level(tree, 1)}}
+    shoal.anonymize(shoal.io.read(home / "few.csv").cast(str), **made).save(home / "ours")
+    if private == "lost":
+        (home / "ours.private").rename(home / "elsewhere")
+    browser.enter()
+    browser.send("/review", {"source": "ours"})
+    page = browser.send("/review/attack", {"original": ""}).text
+    if private == "lost":
+        said = "The cells of 'area' are not understood. If they are nodes of a hierarchy, choose its file"
+        assert html.unescape(page).count(said) == 1
+        assert "command line" not in page.partition('id="decision"')[0].partition('id="attack"')[2]
+        page = browser.send("/review/attack", {"original": "", "hierarchy-0": "areas.csv"}).text
+        assert "--hierarchy area=areas.csv" in page
+    assert "not understood" not in page
+    assert "It needs cells that are the smallest of their groups" in page
+    assert "--smallest" not in page.partition('id="decision"')[0]
+
+
+def test_levels_whose_nodes_list_their_values_need_no_hierarchy(tmp_path):
+    levels = shoal.hierarchy.frequency_hierarchy([f"E{number}" for number in range(150) for _ in range(number + 4)])
+    assert any("node" in name for names in levels.labels for name in names), "numbered nodes above"
+    table = pl.DataFrame({"level": [f"E{row % 150}" for row in range(1500)], "disease": ["a", "b", "c"] * 500})
+    made = shoal.anonymize(
+        table, quasi_identifiers=["level"], sensitive="disease", k=4, coarsen={"level": shoal.Level(levels, 1)}
+    )
+    made.save(tmp_path / "ours")
+    assert made.public_certificate.to_dict()["parameters"]["coarsen"]["level"]["read_as"] == "text"
+    attacked = homogeneity_attack(tmp_path / "ours", targets=table)
+    assert attacked.to_dict()["attempts"] == 1500

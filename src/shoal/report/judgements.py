@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import gettext as _
 from shoal._core.language import use_language
+from shoal._core.words import listed
 from shoal.report import sentences
 from shoal.report.about import About
 from shoal.report.audit_remarks import describe_audit
@@ -75,7 +76,10 @@ def _render_audit(
         removed=removed,
         about=about.dated() if about.decision else about,
         attacks=[collect_attack(one) for one in attacks],
-        failed=[(_(ATTACKS[name].title), reason) for name, reason in failed],
+        failed=[
+            (listed([_(ATTACKS[name].title) for name, other in failed if other == reason]), reason)
+            for reason in dict.fromkeys(reason for _name, reason in failed)
+        ],
         **collect_review(facts, attacks),
         achieved=facts["achieved"],
         remarks=describe_audit(facts),

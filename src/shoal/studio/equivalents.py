@@ -357,9 +357,12 @@ def of_reviewing(review: Review, counted: Mapping[str, Any], tested: Mapping[str
         )
     ran = [one["name"] for one in tested["attacks"]] if tested else []
     attacks = [(name, *calls[name]) for name in ran if name in calls]
+    # The files of hierarchies, which every attack reads.
+    trees = [(flag("attack.hierarchies"), f"{name}={file}") for name, file in review.hierarchies.items()]
+    given_trees = ", hierarchies=trees" if trees else ""
     # The command line: each attack writes a folder, from which the audit takes its result.
     commands = [
-        _command(["shoal", "attack", name, review.shown], [*known, *roles, (flag("output"), name)])
+        _command(["shoal", "attack", name, review.shown], [*known, *roles, *trees, (flag("output"), name)])
         for name, _, known, _ in attacks
     ]
     shown = [("--attack", name) for name, *_ in attacks]
@@ -372,7 +375,12 @@ def of_reviewing(review: Review, counted: Mapping[str, Any], tested: Mapping[str
         lines += ["", "from shoal import attacks"]
         if any(more for *_, more in attacks):
             lines += ["from shoal.io import read", "", f"people = read({review.original!r})"]
-        given = "".join(f", {name}={names!r}" for name, names in columns.items())
+        given = "".join(f", {name}={names!r}" for name, names in columns.items()) + given_trees
+        if trees:
+            read_trees = ", ".join(
+                f"{name!r}: shoal.Hierarchy.from_csv({file!r})" for name, file in review.hierarchies.items()
+            )
+            lines += [f"trees = {{{read_trees}}}"]
         lines.append("found = [")
         lines += [f"    attacks.{function}({review.shown!r}{more}{given})," for _, function, _, more in attacks]
         lines += ["]", "for one in found:", "    print(*one.sentences(), sep='\\n')"]

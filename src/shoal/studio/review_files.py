@@ -47,7 +47,7 @@ def save_review(paths: AllowedPaths, own: Review, figures: Mapping[str, str]) ->
     columns = {name: [*given] for name, given in own.roles.items() if given is not None}
     kept = {"version": _VERSION, "release": own.shown, **figures}
     if own.original is not None:
-        kept |= {"original": own.original, "person": own.person}
+        kept |= {"original": own.original, "person": own.person, "hierarchies": dict(own.hierarchies)}
     # The decision is the section of the words of a report, so that the command line reads it, too.
     content = {"columns": columns, "report": dict(own.words), "studio": kept}
     text = "\n".join([_HEAD, *toml_lines({name: one for name, one in content.items() if one})]) + "\n"
@@ -84,8 +84,9 @@ def load_review(paths: AllowedPaths, name: str) -> Review:
         raise UsageError("There is no such review in this folder.")
     # The paths are checked as typed ones are, because the file may come from somebody else.
     own = _parse(path)
-    if own.original:
-        paths.table(own.original)
+    for file in (own.original, *own.hierarchies.values()):
+        if file:
+            paths.table(file)
     return replace(own, source=str(paths.published(own.shown)))
 
 
@@ -114,6 +115,7 @@ def _parse(path: Path) -> Review:
             sensitive=msgspec.convert(roles.get("sensitive"), tuple[str, ...] | None),
             original=msgspec.convert(kept.get("original"), str | None),
             person=texts["person"],
+            hierarchies=msgspec.convert(kept.get("hierarchies", {}), dict[str, str]),
             words=words,
             file=path.name,
             figures=texts["figures"],

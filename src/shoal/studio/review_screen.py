@@ -54,7 +54,8 @@ def review(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         remarks=[] if facts is None else describe_audit(facts),
         summary=None if facts is None else collect_review(facts, _list_results(tested)),
         tested=tested,
-        left_out=_explain_left_out(own, counted),
+        unclear=[] if tested is None else tested["unclear"],
+        left_out=_explain_left_out(own, counted) | _group_unclear(tested),
         known=ATTACKS,
         describe=describe_attack,
         column_rates=list_column_rates,
@@ -94,6 +95,7 @@ def _collect_facts(studio: Studio) -> Any:
         "linked": _is_linked(counted[0]),
         "original": str(studio.paths.table(own.original)) if own.original else "",
         "person": own.person,
+        "hierarchies": {name: str(studio.paths.table(file)) for name, file in own.hierarchies.items()},
     }
     tested = studio.facts(
         "review", Text("Attacking {name}", name=own.shown), jobs.attack_published, arguments, back="/review"
@@ -123,6 +125,15 @@ def _explain_left_out(own: Review | None, counted: Mapping[str, Any] | None) -> 
         return {}
     options = {"sensitive": bool(counted["sensitive"]), "original": bool(own.original)}
     return explain_left_out(ATTACKS_OF_REVIEW, linked=_is_linked(counted), **options)
+
+
+def _group_unclear(tested: Mapping[str, Any] | None) -> dict[str, list[str]]:
+    """Group the attacks that did not understand the cells by reason."""
+    found: dict[str, list[str]] = {}
+    for one in tested["attacks"] if tested else ():
+        if one.get("unclear"):
+            found.setdefault(one["error"], []).append(one["name"])
+    return found
 
 
 def _list_results(tested: Mapping[str, Any] | None) -> list[dict[str, Any]]:
@@ -159,12 +170,16 @@ def set_columns_of_review(studio: Studio, form: Mapping[str, str]) -> str:
 
 def attack_review(studio: Studio, form: Mapping[str, str]) -> str:
     """Request attacks on the published table."""
-    own, _ = _opened(studio)
+    own, counted = _opened(studio)
     # Validate now, so that the error appears at the form and not when the job runs.
     original = form.get("original", "").strip()
-    if original:
-        studio.paths.table(original)
-    studio.review = replace(own, original=original, person=form.get("person", "").strip() if original else "")
+    chosen = {name: form.get(f"hierarchy-{place}", "") for place, name in enumerate(counted["columns"])}
+    hierarchies = {name: file for name, file in chosen.items() if file}
+    for file in (original, *hierarchies.values()):
+        if file:
+            studio.paths.table(file)
+    person = form.get("person", "").strip() if original else ""
+    studio.review = replace(own, original=original, person=person, hierarchies=hierarchies)
     return "/review"
 
 

@@ -90,6 +90,8 @@ class Review:
     """The table that it was made from, as typed; empty if it is not at hand, None until attacks are requested."""
     person: str = ""
     """The column of that table that identifies persons with several records; empty if each record is a person."""
+    hierarchies: Mapping[str, str] = field(default_factory=dict)
+    """The file of the hierarchy of each column whose cells need one, as chosen."""
     words: Mapping[str, str] = field(default_factory=dict)
     """The decision and the other words of the document, by parameter of `shoal.About`."""
     file: str = ""

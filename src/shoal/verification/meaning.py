@@ -112,6 +112,9 @@ class Meaning:
         if isinstance(described, Mapping) and "coarsening" in described:
             tree = getattr(given, "hierarchy", None)
             facts = {name: value for name, value in described.items() if name != "coarsening"}
+            # A certificate states whether the names of nodes list their values, so that no tree is needed.
+            if tree is None and described["coarsening"] == "level" and facts.get("read_as"):
+                return cls(kind="level", facts={**facts, "hierarchy": facts}, climbed=True)
             return cls(kind=str(described["coarsening"]), facts=facts, tree=tree, climbed=tree is not None)
         # A hierarchy over values.
         if hasattr(given, "labels") and hasattr(given, "levels"):

@@ -15,7 +15,7 @@ from shoal.verification.cell_syntax import read_cell
 from shoal.verification.covered_ranks import CoveredRanks, RankSet
 from shoal.verification.meaning import Meaning
 from shoal.verification.placing import ranks_of
-from shoal.verification.published_columns import ReadColumn
+from shoal.verification.published_columns import UNNAMED, ReadColumn
 from shoal.verification.sub_domains import Listed, Masked
 from shoal.verification.values import Values, scale_of
 
@@ -33,7 +33,8 @@ def scale_of_names(tree: Tree) -> Scale | None:
     """Determine the scale on which every node's name covers the values below the node; None if a name does not.
 
     Intervals and periods are on the scale of numbers or dates, sets on that of text, and masks (`476**`) on any. The
-    root is taken for a star.
+    root is taken for a star. Numbered nodes of proposed hierarchies are skipped: readers refuse those
+    that occur.
 
     Examples
     --------
@@ -67,6 +68,8 @@ def scale_of_names(tree: Tree) -> Scale | None:
 
 def _covered_ranks(name: str, column: ReadColumn, values: Values) -> RankSet | None:
     """Compute the ranks that a name covers; None if the name is neither a value nor a known form."""
+    if UNNAMED.fullmatch(name):
+        return RankSet(low=0, stop=values.size)
     cell = read_cell(name)
     # Masks cover text on any scale; sets need the values themselves.
     if cell.kind == "mask":

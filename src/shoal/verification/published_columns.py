@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shoal.verification.scales import Position, Scale
 
 __all__ = [
+    "UNNAMED",
     "ReadColumn",
     "ReadTable",
     "ReadingProblem",
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 _YEAR = re.compile(r"[0-9]{4}")
-_UNNAMED = re.compile(r"(node )*level [0-9]+, node [0-9]+")
+UNNAMED = re.compile(r"(node )*level [0-9]+, node [0-9]+")
 """Names that shoal gives to nodes with many values."""
 
 
@@ -352,10 +353,10 @@ class ReadColumn:
         if cell.kind in ("set", "interval") and any(atom is not None and self._is_opaque(atom) for atom in cell.atoms):
             return True
         # Nodes of an unavailable hierarchy are opaque above level 0.
-        if self.meaning.kind == "level" and self.meaning.tree is None:
+        if self.meaning.kind == "level" and not self.meaning.climbed:
             return text not in (self.star, *self.meaning.classes) and self.meaning.facts.get("level") != 0
         if self.meaning.climbed and self.meaning.tree is None:
-            return _UNNAMED.fullmatch(text) is not None
+            return UNNAMED.fullmatch(text) is not None
         return self.meaning.is_opaque(text)
 
     def _problem(self, why: str) -> ReadingProblem:

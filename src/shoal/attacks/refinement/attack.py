@@ -224,7 +224,9 @@ def read_smallest(table: PublishedTable, smallest: bool | None) -> tuple[bool, i
     parameters = certificate.get("parameters") or {}
     # Cells of one level of a hierarchy may cover more than a group needs.
     if smallest is None:
-        smallest = bool(parameters) and not parameters.get("hierarchies") and not table.reading.get("hierarchies")
+        levels = any(one.get("coarsening") == "level" for one in (parameters.get("coarsen") or {}).values())
+        nodes = levels or parameters.get("hierarchies") or table.reading.get("hierarchies")
+        smallest = bool(parameters) and not nodes
     shared_by = int(parameters.get("shared_by") or 1)
     return smallest, 0 if shared_by > 1 and _counts_persons(certificate) else shared_by
 

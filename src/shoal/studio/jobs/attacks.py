@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import ENGLISH, use_language
-from shoal.errors import ShoalError
+from shoal._core.language import ENGLISH, marked, use_language
+from shoal.errors import NotUnderstoodError, ShoalError, UnsupportedError, UsageError
 from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks
 from shoal.studio.jobs.parsing import read_parsed
 from shoal.studio.requests import arguments_in
@@ -22,6 +22,10 @@ _HELD = 0.2
 """Share of the records held out of a classifier's training data, if no table of other people was given."""
 _LEARNED = 50_000
 """Maximum number of records that a classifier is evaluated on."""
+_LARGER_NODES = marked(
+    "It needs cells that are the smallest of their groups. Nodes of a hierarchy may be larger, and nothing states "
+    "otherwise."
+)
 _SEED = 0
 """Random seed of the classifier: fixed, so that reloading the screen gives the same figures."""
 
@@ -208,6 +212,10 @@ def run_attack(name: str, attacked: Callable[[], Any]) -> dict[str, Any]:
     try:
         found = attacked()
     except ShoalError as error:
-        return {"name": name, "error": error.render(SCREENS), "facts": None, "sentences": []}
+        # The option of the command line is not a way out here: the cells of a level are not the smallest.
+        if name == "refinement" and isinstance(error, UnsupportedError):
+            error = UsageError(_LARGER_NODES)
+        unclear = list(error.columns) if isinstance(error, NotUnderstoodError) else []
+        return {"name": name, "error": error.render(SCREENS), "facts": None, "sentences": [], "unclear": unclear}
     with use_language(ENGLISH):
         return {"name": name, "error": None, "facts": found.to_dict(), "sentences": found.sentences()}

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.language import marked
+from shoal._core.words import quote_columns
+from shoal._messages import Text
 from shoal.studio.attack_choice import ATTACKS_OF_REVIEW, choose_attacks
 from shoal.studio.jobs.attacks import name_people, run_attack
 
@@ -14,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["attack_published", "recount"]
 
+_UNCLEAR = marked(
+    "The cells of {columns} are not understood. If they are nodes of a hierarchy, choose its file in the form above."
+)
 _MOSTLY = 0.5
 """Share of stars above which a column is called hardly of use."""
 
@@ -97,6 +104,7 @@ def attack_published(
     linked: bool,
     original: str,
     person: str,
+    hierarchies: Mapping[str, str],
     progress: Progress,
 ) -> dict[str, Any]:
     """Attack a published table: each sensitive column alone, and their combination.
@@ -117,6 +125,8 @@ def attack_published(
         The table that it was made from; empty if the reviewer does not have it.
     person : str
         The column of that table that identifies persons with several records; empty if each record is a person.
+    hierarchies : mapping of str to str
+        The files of the hierarchies of columns.
     progress : callable
         Called with (step, done, total).
     """
@@ -128,9 +138,11 @@ def attack_published(
         singling_out_attack,
     )
     from shoal.io import read
+    from shoal.studio.audience import SCREENS
     from shoal.verification.published_folder import read_published
 
-    known: Any = {"quasi_identifiers": list(quasi_identifiers), "progress": progress}
+    of_nodes = _read_meanings(source, hierarchies, quasi_identifiers)
+    known: Any = {"quasi_identifiers": list(quasi_identifiers), "progress": progress, **of_nodes}
     people = read(original) if original else None
     # Records of the original that were left out are not targets: they would count as published.
     aimed = people is not None and not linked and people.height == rows
@@ -148,4 +160,29 @@ def attack_published(
     published = read_published(source).frame.columns if people is not None else []
     removed = [name for name in ([] if people is None else people.columns) if name not in published]
     chosen = choose_attacks(ATTACKS_OF_REVIEW, linked=linked, sensitive=bool(sensitive), original=people is not None)
-    return {"aimed": aimed, "removed": removed, "attacks": [run_attack(name, attacks[name]) for name in chosen]}
+    done = [run_attack(name, attacks[name]) for name in chosen]
+    # Attacks that fail for cells without a hierarchy share one reason, which the form asks for.
+    unclear = list(dict.fromkeys(column for one in done for column in one.get("unclear", ())))
+    for one in done:
+        if one.get("unclear"):
+            one["error"] = Text(_UNCLEAR, columns=quote_columns(one["unclear"])).render(SCREENS)
+    return {"aimed": aimed, "removed": removed, "unclear": unclear, "attacks": done}
+
+
+def _read_meanings(source: str, files: Mapping[str, str], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Read how nodes of columns are interpreted: from chosen files, and from the release's private folder, if any."""
+    from shoal.errors import DataError
+    from shoal.hierarchy import Hierarchy
+    from shoal.release.plan import PLAN, ReleasePlan
+
+    # Files that the reviewer chose come first.
+    trees = {name: Hierarchy.from_csv(path) for name, path in files.items() if name in names}
+    cells: dict[str, Any] = {}
+    kept = Path(f"{source.rstrip('/')}.private") / PLAN
+    if kept.is_file():
+        try:
+            cells = {name: one for name, one in ReleasePlan.load(kept).meanings.items() if one.tree or one.classes}
+        except DataError:  # a plan of another version, or another file of that name
+            cells = {}
+    cells = {name: one for name, one in cells.items() if name in names and name not in trees}
+    return {name: given for name, given in (("hierarchies", trees), ("cells", cells)) if given}
