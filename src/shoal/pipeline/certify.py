@@ -21,7 +21,7 @@ from shoal.findings import (
     uncounted_persons,
     warn_of_derived,
 )
-from shoal.hierarchy import Level
+from shoal.hierarchy import Level, as_hierarchy
 from shoal.io import format_as_input
 from shoal.metrics import Metrics
 from shoal.pipeline.input_hash import compute_input_hash, encode_raw
@@ -228,7 +228,7 @@ def _make_certificate(
     read_as = {name: _describe_names(encoded.trees[name]) for name in request.trees}
     # Cells at a level of a hierarchy are nodes, too.
     levels = {key: one for key, one in request.coarsenings.items() if isinstance(key, str) and isinstance(one, Level)}
-    of_levels = {key: _describe_names(one.hierarchy) for key, one in levels.items()}
+    of_levels = {key: _describe_names(as_hierarchy(one.hierarchy)) for key, one in levels.items()}
     shared_by = {"shared_by": request.shared_by} if request.shared_by > 1 else {}
     about_cells = request.about_cells | ({"two_tables": True} if recoded.whole.opened.joined else {})
     # Most parameters are for the publisher only; `for_readers` has those of the public certificate.
@@ -239,7 +239,7 @@ def _make_certificate(
         parameters={
             **request.preferences.to_dict(),
             **request.chosen.parameters(),
-            "coarsen": _add_facts(encoded.coarsened, of_levels) | ({} if finer is None else finer.described),
+            "coarsen": {**_add_facts(encoded.coarsened, of_levels), **({} if finer is None else finer.described)},
             "hierarchies": {
                 name: {**tree.to_dict(), "automatic": name in encoded.automatic, **read_as.get(name, {})}
                 for name, tree in encoded.trees.items()
