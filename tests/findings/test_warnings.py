@@ -433,3 +433,24 @@ def _word_of(suggestion: Any) -> str:
         return text[2:-1].encode().decode("unicode_escape")
     (word,) = shlex.split(text)
     return word
+
+
+def test_advice_names_the_sensitive_column_that_alone_is_at_the_limit() -> None:
+    frame = pl.DataFrame({"q": ["*"] * 40, "cost": ["a"] * 39 + ["b"]})
+    said = []
+    for t, requested in ((0.199, 0.2), (0.05, 0.2), (0.199, None)):
+        found = published_warnings(
+            frame,
+            Schema(quasi_identifiers=("q",), sensitive=("cost",)),
+            achieved={"k": 40, "groups": 1, "l": {"frequency": 1}, "t": {"cost": t, "other": 0.058}},
+            requested=[{"model": "t-closeness", "t": requested}] if requested else (),
+            star="*",
+            coarse=(),
+            coarser=lambda name: how_to_coarsen(pl.Series(["a", "b"]), name, recoding="suppression"),
+        )
+        said.append(" ".join(one.text for one in found))
+    assert "because of 'cost' (t = 0.199 of 0.2; the others at most 0.058)" in said[0]
+    assert "because of" not in said[1]
+    assert "groups that are like the table" not in said[0], "it was requested"
+    assert "because of" not in said[2]
+    assert "groups that are like the table" in said[2]

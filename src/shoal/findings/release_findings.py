@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,8 @@ __all__ = [
 
 _NUMBER = r"^[+-]?(\d[\d.,' ]*|[.,]\d+)([eE][+-]?\d+)?%?$"
 """A number with a sign, which is not a formula."""
+_AT_LIMIT, _FAR_FROM_LIMIT = 0.9, 0.5
+"""Shares of a requested t: the smallest that is at the limit, and the largest that is far from it."""
 _PAIRS = 40
 """Largest number of pairs of insensitive columns that are checked, those with most combinations first."""
 
@@ -58,6 +61,7 @@ def published_warnings(
     star: str,
     coarse: Collection[str],
     coarser: Callable[[str], Suggestion | Fact],
+    requested: Sequence[Mapping[str, Any]] = (),
     times: NDArray[np.int64] | None = None,
     lists: Mapping[str, str] | None = None,
 ) -> Iterator[Remark]:
@@ -78,6 +82,8 @@ def published_warnings(
     coarser : callable
         Function that suggests how to coarsen a quasi-identifier or a sensitive column, for the advice, which readers do
         not see.
+    requested : sequence of mapping
+        The models, as a certificate describes them, so that the advice does not repeat them.
     times : int64 array, optional
         Multiplicity of each row, if it is not 1.
     lists : mapping of str to str, optional
@@ -94,6 +100,7 @@ def published_warnings(
     # Whole release first, then quasi-identifiers, sensitive columns, and all published text.
     yield from _small_groups(frame, schema, achieved, each, lists or {})
     yield from _as_they_came(frame, schema, each, lambda name: None if name in coarse else coarser(name))
+    limiting = _find_limiting(achieved, requested)
     stars, _ = published_star_counts(frame, schema.quasi_identifiers, star, times)
     for name in schema.quasi_identifiers:
         if stars[name] >= MOSTLY * rows:
@@ -101,13 +108,16 @@ def published_warnings(
                 code="mostly_stars",
                 column=name,
                 found=Fact("stars", share=stars[name] / rows, column=name),
-                advice=Fact("coarsen_more", drop=drop_columns([name]))
+                advice=limiting
+                if limiting is not None
+                else Fact("coarsen_more", drop=drop_columns([name]))
                 if name in coarse
                 else Fact("coarsen_first", coarser=coarser(name)),
             )
         elif name not in coarse:
             yield from _large_sets(frame.get_column(name), coarser, each)
-    yield from _dominant(frame, schema.sensitive, each)
+    like_table = any(model.get("model") == "t-closeness" for model in requested)
+    yield from _dominant(frame, schema.sensitive, each, like_table=like_table)
     for name in dict.fromkeys(schema.quasi_identifiers + schema.sensitive):
         yield from alike_warnings(frame.get_column(name), each, separator=(lists or {}).get(name))
     for name in schema.published:
@@ -473,7 +483,23 @@ def _counts(column: pl.Series, each: pl.Series) -> SensitiveCounts:
     return SensitiveCounts(name=column.name, rows=rows, height=height, distinct=counts.height)
 
 
-def _dominant(frame: pl.DataFrame, names: Sequence[str], each: pl.Series) -> Iterator[Remark]:
+def _find_limiting(achieved: Mapping[str, Any], requested: Sequence[Mapping[str, Any]]) -> Fact | None:
+    """Advise on the sensitive column that alone is at the limit of t; None if others are near it, too."""
+    # Other distances than the equal one are not measured for each column.
+    limits = [Fraction(str(one["t"])) for one in requested if one.get("model") == "t-closeness"]
+    measured = sorted((achieved.get("t") or {}).items(), key=lambda one: -one[1])
+    if not limits or len(measured) < 2:
+        return None
+    limit = float(min(limits))
+    (name, most), (_other, next_most) = measured[:2]
+    if not _AT_LIMIT * limit <= most <= limit or next_most > _FAR_FROM_LIMIT * limit:
+        return None
+    return Fact("limited_by", column=name, t=most, limit=limit, others=next_most)
+
+
+def _dominant(
+    frame: pl.DataFrame, names: Sequence[str], each: pl.Series, *, like_table: bool = False
+) -> Iterator[Remark]:
     shares = {}
     for name in names:
         counts = pl.DataFrame({"value": _plain(frame.get_column(name)), "rows": each})
@@ -487,5 +513,8 @@ def _dominant(frame: pl.DataFrame, names: Sequence[str], each: pl.Series) -> Ite
             code="dominant_value",
             column=None if others else name,
             found=_of_columns("dominant_in_several", shares) if others else Fact("dominant", share=share, column=name),
-            advice=Fact("ask_for_t", asked=Suggestion("t", 0.2, python="shoal.TCloseness(0.2)")),
+            # Groups that are like the table already need no advice.
+            advice=None
+            if like_table
+            else Fact("ask_for_t", asked=Suggestion("t", 0.2, python="shoal.TCloseness(0.2)")),
         )

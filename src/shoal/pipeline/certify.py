@@ -191,6 +191,7 @@ def _find_published_warnings(
         published,
         schema,
         achieved=achieved.to_dict(),
+        requested=request.requirement.to_list(),
         star=request.star,
         coarse=coarse,
         coarser=coarser,
@@ -228,7 +229,7 @@ def _make_certificate(
     read_as = {name: _describe_names(encoded.trees[name]) for name in request.trees}
     # Cells at a level of a hierarchy are nodes, too.
     levels = {key: one for key, one in request.coarsenings.items() if isinstance(key, str) and isinstance(one, Level)}
-    of_levels = {key: _describe_names(as_hierarchy(one.hierarchy)) for key, one in levels.items()}
+    of_levels = {key: _describe_names(as_hierarchy("Level", one.hierarchy)) for key, one in levels.items()}
     shared_by = {"shared_by": request.shared_by} if request.shared_by > 1 else {}
     about_cells = request.about_cells | ({"two_tables": True} if recoded.whole.opened.joined else {})
     # Most parameters are for the publisher only; `for_readers` has those of the public certificate.

@@ -281,6 +281,10 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
     "stars": marked("{share:percent} of the records show a star for '{column}'."),
     "coarsen_first": marked("Make it coarser first, and more of it can stay: {coarser}."),
     "replace_text": marked("{asked} (most of its values are numbers, TEXT is not)"),
+    "limited_by": marked(
+        "The groups had to be so large because of '{column}' (t = {t} of {limit}; the others at most {others}): make "
+        "it less precise, or ask for t of the others only."
+    ),
     "coarsen_more": marked("Make it coarser still, or drop it ({drop})."),
     "with": marked("{one} with {other}"),
     "sets": marked(
