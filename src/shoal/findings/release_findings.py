@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from itertools import combinations
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
