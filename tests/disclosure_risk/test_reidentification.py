@@ -23,8 +23,10 @@ from shoal.disclosure_risk import (
     small_classes,
 )
 from shoal.disclosure_risk.attribute import most_common
+from shoal.disclosure_risk.measure_sentences import describe_attribute_disclosure
 from shoal.errors import DataError
 from shoal.table import Schema, encode
+from shoal.verbs.risk import risk
 
 TENTHS = [Fraction(i, 10) for i in range(1, 11)]
 
@@ -142,3 +144,13 @@ def test_a_population_without_its_people(people, message):
         return
     with pytest.raises(DataError, match=message):
         count_frequencies(table, columns_of(pl.DataFrame(people)))
+
+
+def test_many_sensitive_columns_share_one_sentence() -> None:
+    names = [f"s{place}" for place in range(6)]
+    table = pl.DataFrame({"q": [0, 0, 1, 1], **{name: [0, 1, 0, place % 2] for place, name in enumerate(names)}})
+    facts = risk(table, quasi_identifiers=["q"], sensitive=names).to_dict()
+    text = describe_attribute_disclosure(facts, facts["attribute_disclosure"])
+    assert text is not None
+    assert text.count("can be sure of its") == 1
+    assert all(name in text for name in names)

@@ -139,6 +139,15 @@ def test_a_release_protects_persons(asked, visits, home, kind, monkeypatch):
     assert not any("pcode" in one for one in map(html.unescape, public))
 
 
+def test_a_number_of_persons_that_never_repeats_makes_the_other_column_doubtful(asked, visits, home):
+    table = pl.read_csv(home / visits).rename({"visit": "respondent_id"})
+    table.write_csv(home / "survey.csv")
+    page = asked.send("/open", {"path": "survey.csv"})
+    assert "respondent_id has a value of its own in each record" in text_of(page)
+    assert '<button name="answer" value="one" class="second">' in page.text
+    assert "has a value of its own in each record" not in asked.send("/open", {"path": visits}).text
+
+
 def test_no_column_identifies_the_person(asked, visits):
     asked.send("/open", {"path": visits})
     asked.send("/persons", {"answer": "records"})
@@ -164,7 +173,8 @@ def test_yes_against_the_evidence_is_kept_and_the_verdict_is_not_calm(asked, vis
     warnings = json.loads((home / "made.private/certificate.json").read_text())["warnings"]
     assert "repeated_person" in [one["code"] for one in warnings]
     assert "No warning speaks against publishing it" not in released.text
-    assert "It protects records, not persons" in released.text
+    assert "It protects records, not persons" not in released.text
+    assert "Records are counted: you stated that each is another person." in released.text
     shown = text_of(released)
     assert shown.index("What may still be learned about persons") < shown.index("What may leave this machine")
     assert "as the publisher said" in (home / "made.private/report.html").read_text()

@@ -304,9 +304,10 @@ def describe_suda(facts: Facts, figures: Any) -> str:
 
 def describe_attribute_disclosure(facts: Facts, figures: Facts) -> str | None:
     """Describe the figures of the measure `attribute_disclosure` of a table."""
-    # A sentence for each sensitive attribute.
+    # A sentence for each sensitive attribute; of many, for the one that most records reveal.
     sentences = []
-    for name, one in figures.items():
+    ranked = sorted(figures.items(), key=lambda item: -item[1]["records_above"])
+    for name, one in figures.items() if len(figures) <= _NAMED else ranked[:1]:
         above = _records(facts, one["records_above"])
         if facts.get("unit") is None:
             form = _(
@@ -325,6 +326,12 @@ def describe_attribute_disclosure(facts: Facts, figures: Facts) -> str | None:
             )
         shares = {"highest": _share(one["highest"]), "average": _share(one["average"])}
         sentences.append(form.format(known=_known(facts), name=name, above=number(above), limit=_limit(one), **shares))
+    if len(figures) > _NAMED:
+        shown = (
+            f"{name} ({_share(one['highest'])}; {_records(facts, one['records_above'])})" for name, one in ranked[1:]
+        )
+        others = ", ".join(shown)
+        sentences.append(_("The same holds for {columns}.").format(columns=others))
     return " ".join(sentences) or None
 
 

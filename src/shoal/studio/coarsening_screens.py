@@ -291,7 +291,7 @@ def use_level(studio: Studio, form: Mapping[str, str]) -> str:
     if not words and tree is not None and re.fullmatch(r"\d{1,3}", level):
         words = f"level:{tree.name}:{level}" if level != "0" else ""
     _coarsen(studio, {**studio.plan.coarsen, name: words})
-    return f"/coarser#c-{place}" if form.get("do") != "stay" else f"/shape?column={place}"
+    return f"/coarser#c-{place}" if form.get("do") != "stay" else f"/shape?column={place}#levels"
 
 
 def add_file(studio: Studio, column: str, content: bytes) -> str:
@@ -301,7 +301,7 @@ def add_file(studio: Studio, column: str, content: bytes) -> str:
     name = names[place]
     path = store_file(studio.paths, content)
     _store_steps(studio, name, ({"do": "file", "path": str(path)},), Text("{name}: a hierarchy from a file", name=name))
-    return f"/shape?column={place}"
+    return f"/shape?column={place}#levels"
 
 
 def hierarchy_file(studio: Studio, name: str) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import marked
@@ -35,12 +36,15 @@ def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         return sheets
     names, tables = [one["name"] for one in found["columns"]], _second_tables(studio)
     evidence = found["person"]["evidence"]
+    # A number of persons that never repeats: the repeating column may stand for households or families.
+    own = next((name for name in map(_name_if_unique, found["columns"], repeat(found["rows"])) if name), "")
     likeliest = next((one["column"] for one in evidence if one["column"] is not None), "")
     return page(
         "persons.html.j2",
         studio,
         step="persons",
         evidence=evidence,
+        own=own if likeliest else "",
         column=studio.plan.person or likeliest,
         sheet=studio.plan.reading.get("sheet", "") if len(sheets) > 1 else "",
         rows=found["rows"],
@@ -86,6 +90,14 @@ def answer(studio: Studio, form: Mapping[str, str]) -> str:
     else:
         raise FieldError("Choose one of the answers first.", field=None)
     return "/columns"
+
+
+def _name_if_unique(column: Mapping[str, Any], rows: int) -> str:
+    """Return the name of a column of persons' numbers that has another value in each row; "" for any other."""
+    from shoal.table.names import suggests_person_number, suggests_thing
+
+    name = str(column["name"])
+    return name if column["distinct"] == rows and suggests_person_number(name) and not suggests_thing(name) else ""
 
 
 def _second_tables(studio: Studio) -> list[str]:
