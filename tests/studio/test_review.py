@@ -103,7 +103,8 @@ def test_the_document_lists_attacks_that_failed_and_names_the_release(browser, p
     assert 'class="wrong"' in page
     browser.send("/review/decision", {"decision": "approved", "title": "My title", "institution": "The board"})
     document = browser.client.get("/review/document").text
-    for shown in ("This attack could not run:", "My title", "Review of theirs", "Institution of the reviewer"):
+    stated = ("The cells have the figures that the certificate states.", "The adversary knows")
+    for shown in ("This attack could not run:", "My title", "Review of theirs", "Institution of the reviewer", *stated):
         assert shown in document, shown
     assert "Published by" not in document
 

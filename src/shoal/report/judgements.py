@@ -32,6 +32,7 @@ def render_audit(
     attacks: Sequence[Mapping[str, Any]] = (),
     failed: Sequence[tuple[str, str]] = (),
     removed: Sequence[str] = (),
+    checked: Mapping[str, Any] | None = None,
 ) -> str:
     """Render the audit of a table as one HTML page, with numbers and sizes of failing groups, but no cell.
 
@@ -49,10 +50,19 @@ def render_audit(
         The names of attacks that could not run, with their reasons.
     removed : sequence of str
         The columns of the original that are not published, if they are known.
+    checked : mapping, optional
+        "known", the quasi-identifiers; "certified", whether a certificate was compared with the cells; and "different",
+        its figures that the cells do not have.
     """
     with use_language((about or About()).language):
         return _render_audit(
-            facts, title=title, about=about or About(), attacks=attacks, failed=failed, removed=removed
+            facts,
+            title=title,
+            about=about or About(),
+            attacks=attacks,
+            failed=failed,
+            removed=removed,
+            checked=checked,
         )
 
 
@@ -64,6 +74,7 @@ def _render_audit(
     attacks: Sequence[Mapping[str, Any]],
     failed: Sequence[tuple[str, str]],
     removed: Sequence[str],
+    checked: Mapping[str, Any] | None,
 ) -> str:
     from shoal.attacks import ATTACKS
 
@@ -74,6 +85,7 @@ def _render_audit(
         subject=title,
         facts=facts,
         removed=removed,
+        checked=checked,
         about=about.dated() if about.decision else about,
         attacks=[collect_attack(one) for one in attacks],
         failed=[

@@ -227,5 +227,10 @@ def document_of(studio: Studio) -> str | None:
         about=About(**words),
         attacks=_list_results(tested),
         removed=tested["removed"] if tested else (),
+        checked={
+            "known": counted["quasi_identifiers"],
+            "certified": counted["certified"] and own.quasi_identifiers is None,
+            "different": counted["different"],
+        },
         failed=[(one["name"], one["error"]) for one in (tested["attacks"] if tested else ()) if one["error"]],
     )
