@@ -165,3 +165,14 @@ def test_decisions_stay_when_values_are_replaced(browser, messy):
     assert browser.studio.plan.coarsen["gender"] == "labels:40"
     assert browser.studio.plan.roles["gender"] == "quasi_identifier"
     assert re.search('value="labels:40" selected', browser.look("/coarser").text)
+
+
+def test_numbers_of_single_records_get_steps_when_they_become_sensitive(browser, home):
+    lines = [f"{row % 3},{1000 + row * 37 % 4001 + row / 4}" for row in range(120)]
+    (home / "pay.csv").write_text("sex,savings\n" + "\n".join(lines) + "\n")
+    browser.enter()
+    browser.send("/open", {"path": "pay.csv"})
+    browser.send("/columns", {"do": "next", "role-0": "quasi_identifier", "role-1": "quasi_identifier"})
+    browser.send("/columns", {"do": "next", "role-1": "sensitive"})
+    assert browser.studio.plan.roles["savings"] == "sensitive"
+    assert browser.studio.plan.coarsen["savings"] == "bins:500"

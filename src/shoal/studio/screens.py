@@ -306,7 +306,9 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
         lists[name] = form.get(f"list-{place}", lists.get(name, ""))
         # In another role a column is coarsened as proposed, or published as it is.
         if before.roles.get(name, proposed) != roles[name]:
-            coarsen[name] = fitting[name] if roles[name] in ("quasi_identifier", proposed) else ""
+            # Sensitive numbers that most records have alone need steps.
+            alone = roles[name] == "sensitive" and column["kind"] == "number" and column["uniqueness"] >= 0.5
+            coarsen[name] = fitting[name] if alone or roles[name] in ("quasi_identifier", proposed) else ""
         relative = coarsen[name].startswith(SINCE_FIRST)
         if form.get(f"days-{place}", "yes" if relative else "") != ("yes" if relative else ""):
             coarsen[name] = fitting[name] if relative else SINCE_FIRST
