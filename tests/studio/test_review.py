@@ -54,6 +54,7 @@ def test_a_release_is_recounted_attacked_and_decided_on(browser, published):
     for wrong, field in (({"conditions": ""}, "conditions"), ({"valid_until": "2020-01-31"}, "valid_until")):
         told = browser.send("/review/decision", {"decision": "conditions", **words, **wrong})
         assert told.status_code == 422
+        assert "of About" not in told.text, "a name of Python"
         assert 'role="alert"' in told.text.split(f'name="{field}"')[1].split("</span>")[0], field
     document = browser.client.get("/review/document")
     for shown in ("Approved with conditions", "Delete &lt;it&gt;.", "2028-01-31", "A. Officer", "Review of theirs"):

@@ -73,6 +73,7 @@ _CALLED: Mapping[str, str] = {
     "incomplete": marked("the option --incomplete at the command line"),
     "cells": marked("the option --cells at the command line:"),
     "star": marked("the option --star at the command line, or replace these values on the screen Columns"),
+    "valid_until": marked("The field “Valid until”"),
     "conditions": marked("The field “Conditions”"),
     "part": marked("The part of a date"),
 }
