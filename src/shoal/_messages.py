@@ -41,6 +41,10 @@ class Audience(Protocol):
     def python(self) -> bool:
         """Whether the audience writes Python."""
 
+    @property
+    def language(self) -> str:
+        """The code of the language of the audience."""
+
     def called(self, parameter: str, owner: str = "") -> str | None:
         """Name a parameter of a function, a class or an algorithm; None if its name in Python is used.
 
@@ -74,6 +78,7 @@ class _Python:
     """The audience of tracebacks."""
 
     python: bool = True
+    language: str = "en"
 
     def called(self, parameter: str, owner: str = "") -> str | None:
         return None

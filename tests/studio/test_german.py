@@ -7,9 +7,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
+import shoal
 import shoal.studio
+from shoal._core.language import use_language
+from shoal.errors import InfeasibleError
+from shoal.studio.audience import SCREENS
 
 if TYPE_CHECKING:
     from tests.studio.conftest import Browser
@@ -181,6 +186,9 @@ def test_advice_names_fields_of_screens_and_the_report_has_the_language_of_the_p
     (browser.studio.paths.home / "patients.csv").write_text("\n".join(priced) + "\n")
     browser.decided()
     browser.send("/columns", {"do": "next", "role-5": "sensitive"})
+    # Steps are proposed for such a column: here they are not taken.
+    assert browser.studio.plan.coarsen["cost"].startswith("bins:")
+    browser.studio.history.change("As it is", coarsen={**browser.studio.plan.coarsen, "cost": ""})
     browser.send("/language", {"language": "de", "back": "open"})
     assert '<option value="de" lang="de" selected>' in browser.look("/publish").text
     page = browser.send("/publish", {"folder": "made", "language": "de"}).text
@@ -202,3 +210,16 @@ def test_infeasible_goals_name_the_number_once(browser: Browser) -> None:
     assert "k-anonymity with k = 500: the table" in refusal(browser.send("/goal", {"k": "500", "l": ""}))
     browser.send("/language", {"language": "de", "back": "open"})
     assert "k-Anonymität mit k = 500 erfüllen" in refusal(browser.send("/goal", {"k": "500", "l": ""}))
+
+
+def test_ways_out_of_an_infeasible_goal_are_in_the_language_of_the_page() -> None:
+    table = pl.DataFrame({"age": list(range(40)), **{name: ["x"] * 30 + list("yz" * 5) for name in ("a", "b")}})
+    with pytest.raises(InfeasibleError) as caught:
+        shoal.anonymize(table, quasi_identifiers=["age"], sensitive=["a", "b"], k=5, l=2)
+    with use_language("de"):
+        said = caught.value.render(SCREENS)
+    assert "„a“ und „b“" in said
+    assert "Mehr als die Hälfte der Datensätze" in said
+    assert "l = 2, gezählt nach verschiedenen Werten" in said
+    assert re.findall(r"\b(?:the|of|and|with|that|is|it|or)\b", said) == []
+    assert "of 'a' and 'b': the largest feasible l is 1" in str(caught.value)

@@ -28,6 +28,7 @@ class Flags:
     """
 
     python = False
+    language = "en"
 
     def __init__(self, flags: Mapping[str, str]) -> None:
         self._flags = flags

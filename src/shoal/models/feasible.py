@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from shoal._core.facts import Fact
 from shoal._core.quoting import listed_names, quote_for_shell
-from shoal._messages import Suggestion
+from shoal._messages import Suggestion, Text
 
 if TYPE_CHECKING:
     from shoal._messages import Audience
@@ -49,7 +49,12 @@ class _Distinct:
         if audience.python:
             return words
         flag = audience.called("variant", "LDiversity")
-        return f"{words}, counted as different values" if flag is None else f"{words} {flag} distinct"
+        # Only screens have no flag.
+        return (
+            Text("{words}, counted as different values", words=words).render(audience)
+            if flag is None
+            else f"{words} {flag} distinct"
+        )
 
 
 def drop_columns(names: Sequence[str]) -> Suggestion:

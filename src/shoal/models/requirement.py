@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.facts import Fact
 from shoal._core.validation import exact_fraction
-from shoal._core.words import quote_columns
 from shoal._messages import Phrase, Suggestion, Text
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models.anonymity import KAnonymity
@@ -24,6 +24,7 @@ from shoal.models.presence import DeltaPresence
 from shoal.models.rationals import neighbours
 from shoal.models.release_counts import ReleaseCounts
 from shoal.models.units import counts_units, models_of_units
+from shoal.wording import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -447,7 +448,8 @@ class Requirement:
         # Quoted in the order of the attributes.
         clauses: list[Part] = []
         for value, names in best.items():
-            clauses += [";" if clauses else "", Text(" of {columns}: {best}", columns=quote_columns(names), best=value)]
+            quoted = Sentence(Fact("names", columns=tuple(names)))
+            clauses += [";" if clauses else "", Text(" of {columns}: {best}", columns=quoted, best=value)]
         advice = model.advise(
             [
                 SensitiveCounts(name=name, rows=table.rows, height=table.height, distinct=table.distinct)

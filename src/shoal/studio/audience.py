@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from shoal._core.language import gettext, marked, use_language
+from shoal._core.language import gettext, language, marked, use_language
 from shoal.request.texts import names_in
 from shoal.wording.coarsening_words import describe_coarsening
 
@@ -117,6 +117,11 @@ class _Screens:
 
     python = False
 
+    @property
+    def language(self) -> str:
+        """The language of the page."""
+        return language()
+
     def called(self, parameter: str, owner: str = "") -> str | None:
         """Return the screens' name of a parameter; None if no screen has such a field."""
         called = _CALLED.get(parameter)
@@ -142,20 +147,20 @@ SCREENS = _Screens()
 class ScreensIn:
     """The audience in a given language, for jobs that write files in another one."""
 
-    code: str
+    language: str
     python: bool = False
 
     def called(self, parameter: str, owner: str = "") -> str | None:
         """Return the screens' name of a parameter; None if no screen has such a field."""
-        with use_language(self.code):
+        with use_language(self.language):
             return SCREENS.called(parameter, owner)
 
     def suggested(self, parameter: str, value: object) -> str | None:
         """Phrase a suggested value as a field of a screen, or as an option if no screen has one."""
-        with use_language(self.code):
+        with use_language(self.language):
             return SCREENS.suggested(parameter, value)
 
     def translate(self, message: str) -> str:
         """Translate a message, if the catalogue has it."""
-        with use_language(self.code):
+        with use_language(self.language):
             return SCREENS.translate(message)

@@ -246,6 +246,7 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
     "drop_same_first": marked(
         "All records have the same value of {columns:names}: no model hides it, so drop it first ({drop})."
     ),
+    "names": "{columns:names}",
     "no_two": marked(
         "More than half of the records have one value of {columns:names}, so no release has l = 2, and coarser "
         "quasi-identifiers do not change that. Ask for {distinct}, for groups that are like the table with {like}, or "

@@ -71,14 +71,15 @@ def code_in_words(code: object) -> str:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A fact as a part of a message, such as an error or a log record, which are in English."""
+    """A fact as a part of a message, such as an error or a log record."""
 
     fact: Fact
     """The fact."""
 
     def render(self, audience: Audience) -> str:
-        """Phrase the fact for an audience."""
-        return english(self.fact, audience)
+        """Phrase the fact for an audience, in its language."""
+        with use_language(audience.language):
+            return sentence(self.fact, audience)
 
 
 class _Words(Formatter):
