@@ -438,6 +438,7 @@ def take_a_wrong_file_back(opened: Opened) -> None:
 def open_with_its_key(opened: Opened, key: Path) -> None:
     """Start another studio, which asks for the key; a wrong path is an error at its field."""
     page = opened.page
+    page.goto("about:blank")  # a page that still loads something would find no server
     opened.process.terminate()
     opened.process.communicate(timeout=30)
     start_studio(opened, opened.home)
