@@ -156,6 +156,8 @@ def test_every_answer_says_what_a_browser_may_do_with_it(browser):
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
 def test_pages_have_nothing_that_the_policy_forbids_nor_anything_from_elsewhere(template):
     text = re.sub(r"""'[^']*' \| safe""", "", template.read_text())  # what the template itself says
+    # The last page has its styles in itself; its policy permits that, and no script at all.
+    text = text.replace("<style>{{ style | safe }}</style>", "") if template.name == "closed.html.j2" else text
     assert not re.findall(r"\sstyle\s*=|\son[a-z]+\s*=|<style|javascript:|\|\s*safe", text)
     assert not re.findall(r"https?://|src=\"//", text)
     for script in re.findall(r"<script[^>]*>", text):

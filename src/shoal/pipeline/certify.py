@@ -279,7 +279,7 @@ def _make_certificate(
 
 
 def _add_facts(described: Mapping[str, Any], more: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    return {key: {**facts, **more.get(key, {})} for key, facts in described.items()}
+    return {**described, **{key: {**described[key], **facts} for key, facts in more.items() if facts}}
 
 
 def _describe_names(tree: Hierarchy) -> dict[str, str]:
