@@ -301,7 +301,8 @@ def add_file(studio: Studio, column: str, content: bytes) -> str:
     name = names[place]
     path = store_file(studio.paths, content)
     _store_steps(studio, name, ({"do": "file", "path": str(path)},), Text("{name}: a hierarchy from a file", name=name))
-    return f"/shape?column={place}#levels"
+    # A fragment alone would not load the page again.
+    return f"/shape?column={place}"
 
 
 def hierarchy_file(studio: Studio, name: str) -> Path | None:
