@@ -65,7 +65,8 @@ def test_what_is_untouched_keeps_its_form(clinic: Path, tmp_path: Path) -> None:
 
 def test_a_hierarchy_of_dates(clinic: Path) -> None:
     release = shoal.anonymize(clinic, **REQUEST, recoding="generalization", algorithm="tds")
-    assert release.certificate.parameters["hierarchies"]["Geburtsdatum"]["height"] == 4  # month, quarter, year, all
+    # Month, quarter, year, five years, decade, all.
+    assert release.certificate.parameters["hierarchies"]["Geburtsdatum"]["height"] == 6
 
 
 def test_pandas_gets_its_text_back(clinic: Path) -> None:
