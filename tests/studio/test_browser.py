@@ -829,7 +829,7 @@ def test_screens_in_german_with_everything_unfolded(opened):
     page.set_input_files("#file", opened.home / "hospital.csv")
     opened.screen("Wer ist hier eine Person?")
     _look_unfolded(opened, "de-persons")
-    opened.press("Jeder Datensatz ist eine andere Person, da bin ich sicher")
+    opened.press("Jeder Datensatz gehört zu einer anderen Person, da bin ich sicher")
     opened.screen("Wer könnte was wissen?")
     _look_unfolded(opened, "de-columns")
     opened.press("Das stimmt so: das Risiko zeigen")
@@ -838,7 +838,7 @@ def test_screens_in_german_with_everything_unfolded(opened):
         ("goal", "Für wen ist es, und wie sicher muss es sein?"),
         ("coarser", "Spalten zuerst gröber machen"),
         ("shape?column=0", "Wie darf Born gröber werden?"),
-        ("compare", "Was kostet mehr Schutz?"),
+        ("compare", "Was kostet ein höherer Schutz?"),
     ):
         opened.screen("Wie leicht") if path == "risk" else page.goto(f"{page.url.rpartition('/')[0]}/{path}")
         opened.screen(heading)
