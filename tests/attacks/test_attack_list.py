@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import shoal.cli.attack_all
 from shoal import attacks
 from shoal.algorithms import CATALOGUE
 from shoal.attacks.attack_list import ATTACKS, render_documentation
-from shoal.cli.attack import attack
+from shoal.cli.attack import METHODS
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "attacks.md"
 
@@ -34,10 +33,8 @@ def test_what_was_measured_of_algorithms_is_one_thing_in_the_page_and_in_their_t
     assert not any(one.share == 0 for one in marked.values()), "the page says that none resists"
 
 
-def test_every_attack_is_a_function_and_a_command():
-    commands = set(attack.commands)
-    assert commands == set(ATTACKS)
+def test_every_attack_is_a_function_and_a_method():
+    assert set(METHODS) == set(ATTACKS)
     for one in ATTACKS.values():
         assert callable(getattr(attacks, one.function))
         assert one.function in attacks.__all__
-    assert shoal.attacks is attacks

@@ -181,7 +181,16 @@ class TestTheExampleOfSixtyPeople:
     def test_on_the_command_line(self, tmp_path: Path) -> None:
         sixty().write_csv(tmp_path / "original.csv")
         sixty().drop("patient").write_csv(tmp_path / "release.csv")
-        words = ["attack", "homogeneity", str(tmp_path / "release.csv"), "--qi", "age,zip", "--sensitive", "disease"]
+        words = [
+            "attack",
+            "--method",
+            "homogeneity",
+            str(tmp_path / "release.csv"),
+            "--qi",
+            "age,zip",
+            "--sensitive",
+            "disease",
+        ]
         words += ["--targets", str(tmp_path / "original.csv"), "--person", "patient", "-o", str(tmp_path / "page")]
         called = CliRunner().invoke(app, words)
         assert called.exit_code == 0, called.output

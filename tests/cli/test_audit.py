@@ -144,14 +144,7 @@ def test_words_of_cells_that_say_nothing(shoal: Any, release: Path) -> None:
 def test_one_rounding_rule_of_distances(shoal: Any, release: Path) -> None:
     """An audit and the attack state the same t, rounded against the publisher."""
     (stated,) = shoal("audit", release.parent, "--json").json["achieved"]["t"].values()
-    assert shoal("attack", "skewness", release.parent, "--json").json["largest_distance"] == stated
-
-
-@pytest.mark.parametrize("name", ["linking", "skewness", "intersection", "minimality"])
-def test_attacks_show_all_their_options(shoal: Any, name: str) -> None:
-    found = shoal("attack", name, "--help-all")
-    assert found.code == 0, found.err
-    assert "--hierarchy" in found.out
+    assert shoal("attack", "--method", "skewness", release.parent, "--json").json["largest_distance"] == stated
 
 
 def test_lists_are_not_taken_for_one_value(shoal: Any, tmp_path: Path) -> None:

@@ -98,8 +98,8 @@ def test_true_values_are_needed(asked: Any, words: tuple[object, ...]) -> None:
 def test_people_have_true_values(asked: Any) -> None:
     message = "of the people has stars, intervals, sets or nodes as the release has, in 3 row(s)"
     attacked = ("coarse.csv", "--sensitive", "ill")
-    assert f"'age' {message}" in asked(*attacked, "--targets", "coarse.csv", command="attack homogeneity")
-    said = asked(*attacked, "--population", "coarse.csv", "--id", "name", command="attack linking")
+    assert f"'age' {message}" in asked(*attacked, "--targets", "coarse.csv", command="attack --method homogeneity")
+    said = asked(*attacked, "--population", "coarse.csv", "--id", "name", command="attack --method linking")
     assert f"'age' {message}" in said
     assert "Give the table as it was before it was generalized or suppressed." in said
     said = asked("coarse.csv", "--population", "coarse.csv", "--stars", "wildcard")

@@ -146,7 +146,7 @@ def test_without_a_certificate_prefixes_have_to_be_said(shoal: Any, coarse: Path
 
 def test_the_attack_says_what_it_did_not_understand(shoal: Any, coarse: Path) -> None:
     people = coarse / "table.csv"
-    attack = ("attack", "intersection", "--population", people, "--id", "name", "--json")
+    attack = ("attack", "--method", "intersection", "--population", people, "--id", "name", "--json")
     found = shoal(*attack, coarse / "out").json
     assert found["not_covered"] == [0]
     assert found["columns_not_understood"] == []
@@ -164,7 +164,16 @@ def test_the_attack_on_nodes_of_a_hierarchy(shoal: Any, tmp_path: Path) -> None:
     (tmp_path / "age.csv").write_text(tree)
     pl.DataFrame({"id": ["a", "b", "c", "d"], "age": [21, 25, 31, 59]}).write_csv(tmp_path / "people.csv")
     (tmp_path / "release.csv").write_text("age,ill\nyoung,flu\nyoung,flu\nold,flu\nold,gout\n")
-    words = ("attack", "intersection", tmp_path / "release.csv", "--population", tmp_path / "people.csv", "--id", "id")
+    words = (
+        "attack",
+        "--method",
+        "intersection",
+        tmp_path / "release.csv",
+        "--population",
+        tmp_path / "people.csv",
+        "--id",
+        "id",
+    )
     words += ("--qi", "age", "--sensitive", "ill", "--json")
     assert shoal(*words).code == 2
     assert shoal(*words, "--hierarchy", f"age={tmp_path / 'age.csv'}").json["vulnerable"] == 2
@@ -173,18 +182,29 @@ def test_the_attack_on_nodes_of_a_hierarchy(shoal: Any, tmp_path: Path) -> None:
 
 
 def test_the_attack_on_folders(shoal: Any, folders: Path) -> None:
-    each = ("attack", "intersection", folders / "q1", folders / "q2", "--id", "id")
+    each = ("attack", "--method", "intersection", folders / "q1", folders / "q2", "--id", "id")
     both = ("--population", folders / "people1.csv", "--population", folders / "people2.csv")
     found = shoal(*each, *both, "--json").json
     assert (found["people"], found["vulnerable"], found["confidence"]["max"]) == (4, 0, 0.5)
-    assert shoal(*each, "--population", folders / "people.csv", "--present", "releases", "--json").json == found
+    assert shoal(*each, "--population", folders / "people.csv", "--param", "present=releases", "--json").json == found
     assert "0 (their sensitive value is certain)" in shoal(*each, *both).out
-    assert shoal(*each, "--population", folders / "people.csv", "--present", "disease").code == 2
-    assert "one for each" in shoal(*each, *both, "--present", "releases").err
+    assert shoal(*each, "--population", folders / "people.csv", "--param", "present=disease").code == 2
+    assert "one for each" in shoal(*each, *both, "--param", "present=releases").err
 
 
 def test_who_is_vulnerable_goes_into_a_private_file_only(shoal: Any, folders: Path) -> None:
-    words = ("attack", "intersection", folders / "other.csv", "--qi", "age", "--sensitive", "disease", "--id", "id")
+    words = (
+        "attack",
+        "--method",
+        "intersection",
+        folders / "other.csv",
+        "--qi",
+        "age",
+        "--sensitive",
+        "disease",
+        "--id",
+        "id",
+    )
     words += ("--population", folders / "people1.csv", "--persons", folders / "known.csv", "--json")
     found = shoal(*words)
     assert found.json["vulnerable"] == 2

@@ -55,7 +55,7 @@ def test_attacks_and_figures_take_the_hierarchy_of_a_coarse_sensitive_column(sho
     (tmp_path / "words.csv").write_text("aa,first,any\nab,first,any\nba,second,any\n")
     roles = ["--qi", "town", "--sensitive", "word", "--coarsen", f"word=level:{tmp_path}/words.csv:1"]
     assert shoal("anonymize", tmp_path / "in.csv", *roles, "-k", "4", "-o", tmp_path / "out").code == 0
-    attack = ["attack", "homogeneity", tmp_path / "out", "--targets", tmp_path / "in.csv", "--json"]
+    attack = ["attack", "--method", "homogeneity", tmp_path / "out", "--targets", tmp_path / "in.csv", "--json"]
     unknown = shoal(*attack)
     assert unknown.code == 2
     assert "--hierarchy" in unknown.err
@@ -65,7 +65,7 @@ def test_attacks_and_figures_take_the_hierarchy_of_a_coarse_sensitive_column(sho
     rows.with_columns(word=pl.col("word").replace_strict({"aa": "first", "ab": "first", "ba": "second"})).write_csv(
         tmp_path / "coarse.csv"
     )
-    assert shoal(*attack[:3], "--targets", tmp_path / "coarse.csv", "--json").json["successes"] == rows.height
+    assert shoal(*attack[:4], "--targets", tmp_path / "coarse.csv", "--json").json["successes"] == rows.height
     measured = shoal("utility", tmp_path / "out", tmp_path / "in.csv", *named, "--json").json
     # The values of a class count the same.
     assert {one["name"]: one["value"] for one in measured["measures"]}["marginals"] < 1000

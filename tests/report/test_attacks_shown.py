@@ -55,7 +55,7 @@ def test_a_report_shows_attacks_with_baseline_and_control(out: Path) -> None:
     before = text(out / "report.html")
     assert HEADING not in text(private / "report.html")
     given = ["--targets", str(out.with_name("people.csv")), "--controls", str(out.with_name("others.csv"))]
-    ran("attack", "skewness", str(out), *given, "-o", str(folder))
+    ran("attack", "--method", "skewness", str(out), *given, "-o", str(folder))
     ran("report", str(out), "--attack", str(folder))
     page = text(private / "report.html")
     shown = page.partition(HEADING)[2].partition("</section>")[0]
@@ -77,7 +77,7 @@ def test_a_report_shows_attacks_with_baseline_and_control(out: Path) -> None:
 def test_results_stay_and_the_same_attack_takes_its_place(out: Path) -> None:
     private = out.with_name("out.private")
     printed = out.with_name("homogeneity.json")
-    printed.write_text(ran("attack", "homogeneity", str(out), "--json"), encoding="utf-8")
+    printed.write_text(ran("attack", "--method", "homogeneity", str(out), "--json"), encoding="utf-8")
     result = attack_result(printed)
     render_again(out, attacks=[result])
     render_again(out, attacks=[dict(result, attempts=59)])
@@ -101,7 +101,7 @@ def test_what_is_no_result_of_an_attack_is_refused(out: Path, told: str | None) 
 
 
 def test_attacks_need_the_publishers_report(out: Path) -> None:
-    result = json.loads(ran("attack", "homogeneity", str(out), "--json"))
+    result = json.loads(ran("attack", "--method", "homogeneity", str(out), "--json"))
     before = text(out / "report.html")
     out.with_name("out.private").rename(out.with_name("elsewhere"))
     with pytest.raises(DataError, match="publisher's report only"):
@@ -120,7 +120,7 @@ def test_attacks_on_the_public_table_are_shown_with_what_they_are_compared_with(
         ),
     ):
         folder = out.with_name(name)
-        ran("attack", name, str(out), *given, "-o", str(folder))
+        ran("attack", "--method", name, str(out), *given, "-o", str(folder))
         ran("report", str(out), "--attack", str(folder))
         shown = text(private / "report.html").partition(HEADING)[2].partition("</section>")[0]
         facts = json.loads(text(folder / "result.json"))

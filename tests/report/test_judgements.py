@@ -52,7 +52,18 @@ def test_an_audit_without_a_requirement_has_no_verdict(table: Path, tmp_path: Pa
 
 
 def test_an_attack_stands_beside_its_baseline(table: Path, tmp_path: Path) -> None:
-    words = ["attack", "homogeneity", str(table), "--qi", "town", "--sensitive", "s", "--cells", "town=values"]
+    words = [
+        "attack",
+        "--method",
+        "homogeneity",
+        str(table),
+        "--qi",
+        "town",
+        "--sensitive",
+        "s",
+        "--cells",
+        "town=values",
+    ]
     told = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "page.html"), "--json"])
     assert told.exit_code == 0, told.stderr
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -66,7 +77,7 @@ def test_an_attack_stands_beside_its_baseline(table: Path, tmp_path: Path) -> No
 
 def test_an_audit_shows_attacks_and_a_decision(table: Path, tmp_path: Path) -> None:
     named = [str(table), "--qi", "town", "--sensitive", "s"]
-    attack = ["attack", "homogeneity", *named, "--cells", "town=values", "-o", str(tmp_path / "alike")]
+    attack = ["attack", "--method", "homogeneity", *named, "--cells", "town=values", "-o", str(tmp_path / "alike")]
     assert CliRunner().invoke(app, attack).exit_code == 0
     spec = tmp_path / "decision.toml"
     spec.write_text('[report]\ndecision = "refused"\nconditions = "One is alone."\nvalid_until = "2028-01-31"\n')

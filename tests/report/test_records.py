@@ -62,7 +62,7 @@ def test_risk_and_attacks_count_records(tmp_path: Path) -> None:
     assert COUNTED_PEOPLE.findall(" ".join(counted)) == []
     assert "60 records" in " ".join(counted)
     VISITS.write_csv(tmp_path / "visits.csv")
-    for words in (["risk"], ["attack", "homogeneity"], ["audit"]):
+    for words in (["risk"], ["attack", "--method", "homogeneity"], ["audit"]):
         call = [*words, str(tmp_path / "visits.csv"), "--qi", "age,town", "--sensitive", "s"]
         done = CliRunner().invoke(app, [*call, "-o", str(tmp_path / words[-1])])
         assert done.exit_code == 0, done.output

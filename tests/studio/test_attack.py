@@ -51,8 +51,8 @@ def test_a_written_release_is_attacked_as_at_the_command_line(browser, home):
         for sentence in found.sentences():
             assert sentence.replace("'", "&#39;") in page
     assert "The release <strong><bdi>made</bdi></strong> is attacked" in page
-    assert "shoal attack linking made --population patients.csv --id name" in page
-    assert "shoal attack singling-out made --targets patients.csv" in page
+    assert "shoal attack made --method linking --population patients.csv --id name" in page
+    assert "shoal attack made --method singling-out --targets patients.csv" in page
     assert "random predicates of equal weight" in page
     assert not list(home.glob("release*")), "nothing is written"
 

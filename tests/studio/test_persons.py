@@ -118,7 +118,7 @@ def test_a_release_protects_persons(asked, visits, home, kind, monkeypatch):
     same = dict(re.findall(r'<code data-same="(command|python)">(.*?)</code>', asked.look("/attack").text, re.DOTALL))
     assert ("targets=people, person='pcode'" in html.unescape(same["python"])) == (kind == "counted")
     shown = html.unescape(same["command"]).replace("\\\n", "")
-    command = re.search(r"shoal attack homogeneity made.*", shown).group()
+    command = re.search(r"shoal attack made --method homogeneity.*", shown).group()
     assert ("--person pcode" in command) == (kind == "counted")
     outcome = CliRunner().invoke(app, shlex.split(command)[1:])
     assert sentence in " ".join(outcome.output.split())

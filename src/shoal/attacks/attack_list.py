@@ -568,7 +568,7 @@ def render_documentation() -> str:
     """Render the part of the documentation that explains every attack."""
     sections = [
         f"## {attack.title}\n\n"
-        f"`shoal attack {attack.name}`, `shoal.attacks.{attack.function}`. {attack.meaning}\n\n"
+        f"`shoal attack --method {attack.name}`, `shoal.attacks.{attack.function}`. {attack.meaning}\n\n"
         f"* **Assumptions.** {attack.assumptions}\n"
         f"* **Formula.** {attack.formula}.\n"
         f"* **Reference.** {attack.reference}.\n"

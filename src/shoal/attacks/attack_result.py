@@ -29,7 +29,7 @@ class AttackResult:
     """
 
     attack: str
-    """Name of the attack, as in `shoal attack NAME`."""
+    """Name of the attack, as in `shoal attack --method NAME`."""
     outcome: Rate
     """Attempts and successes."""
     baseline: Rate

@@ -1,133 +1,488 @@
-"""The command group `shoal attack`: attacks on published tables by any tool."""
+"""The command `shoal attack`: attacks on published tables by any tool."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
-
 from shoal._core.progress import silent
 from shoal.cli import options
+from shoal.cli.asking import reading_of
 from shoal.cli.cell_reading import Cells, Nodes, cells_of, trees_of_cells
-from shoal.cli.command import Group, argument, option
+from shoal.cli.command import argument, option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain
+from shoal.cli.pages import check_page, write_page
 from shoal.cli.private_file import write_private
-from shoal.errors import ColumnError, DataError, OutputError, ParameterError, near_matches
-from shoal.request.texts import names_in
+from shoal.cli.voice import Flags
+from shoal.errors import (
+    ColumnError,
+    DataError,
+    InfeasibleError,
+    OutputError,
+    ShoalError,
+    UsageError,
+    did_you_mean,
+    near_matches,
+)
+from shoal.request.texts import as_number, names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import polars as pl
 
-__all__ = ["attack"]
+    from shoal.request.words import Words
 
-attack = Group("attack", help="Attack published tables (by any tool) to learn what they reveal.", no_args_is_help=True)
-
+__all__ = ["METHODS", "attack"]
 
 Releases = Annotated[
     list[str],
-    argument(metavar="RELEASE...", help="The releases in order: folders written by shoal, or files."),
+    argument(
+        metavar="RELEASE...",
+        help="The release: a folder written by shoal, or a file by any tool. Several releases of one table, in order, "
+        "are attacked together (intersection).",
+    ),
+]
+Methods = Annotated[
+    list[str] | None,
+    option("--method", metavar="NAME", help="The attack; repeat it for others. Default: all that can run."),
 ]
 Population = Annotated[
-    list[str],
+    list[str] | None,
     option(
         "--population",
         metavar="FILE",
-        help="People in the releases, with true quasi-identifiers: one file for all, or the option once per release.",
+        help="People with an identifier (--id) and their true quasi-identifiers. For several releases: one file for "
+        "all, or the option once per release.",
     ),
 ]
-Identifier = Annotated[str, option("--id", metavar="NAME", help="The column that identifies each person.")]
-Present = Annotated[
+Identifier = Annotated[
+    str | None, option("--id", metavar="NAME", help="The column of the population that identifies each person.")
+]
+Targets = Annotated[
     str | None,
     option(
-        "--present",
-        metavar="NAME",
-        help="With one population: the column with the releases of each person, such as 1-3 5. Default: all releases.",
+        "--targets",
+        metavar="FILE",
+        help="The people in the release, with true quasi-identifiers and sensitive values. Default: the rows of the "
+        "release.",
     ),
+]
+Controls = Annotated[
+    str | None,
+    option(
+        "--controls",
+        metavar="FILE",
+        help="People who are not in the release, with the same columns: what an attack learns about them is not a "
+        "disclosure.",
+    ),
+]
+Parameters = Annotated[
+    list[str] | None,
+    option("--param", metavar="NAME=VALUE", help="A parameter of an attack, listed above; repeat it for others."),
+]
+Person = Annotated[
+    list[str] | None,
+    option(
+        "--person",
+        metavar="NAMES",
+        help="Attack persons instead of rows: the column that identifies the person of each row, in the targets or, "
+        "without targets, in a copy of the release. Default: each row belongs to a different person.",
+    ),
+]
+Explain = Annotated[
+    bool, option("--explain", help="Show the assumptions, the formula and the reference of each attack.")
 ]
 Persons = Annotated[
     Path | None,
     option(
         "--persons",
         metavar="FILE.csv",
-        help="Write the vulnerable people with their disclosed value. Keep the file as secret as the microdata.",
+        help="Write the people whose value is certain after an intersection, with the value. Keep the file as secret "
+        "as the microdata.",
     ),
 ]
 
 
-@attack.add
-def intersection(
-    context: click.Context,
+@dataclass(frozen=True, kw_only=True)
+class _Method:
+    """What an attack needs and takes on the command line."""
+
+    needs: tuple[str, ...] = ()
+    """The options and parameters without which it cannot run."""
+    parameters: Mapping[str, Callable[[str, str], Any]] = field(default_factory=dict)
+    """The parameters of `--param`, each with a function that parses the value of a flag."""
+    aimed: bool = False
+    """Whether it takes targets and controls."""
+
+
+def _whole(flag: str, text: str) -> int:
+    if not text.lstrip("-").isdigit():
+        raise UsageError(f"{flag} must be a whole number.")
+    return int(text)
+
+
+def _switch(flag: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise UsageError(f"{flag} must be true or false.")
+    return text.lower() == "true"
+
+
+def _text(_: str, text: str) -> str:
+    return text
+
+
+def _names(flag: str, text: str) -> tuple[str, ...]:
+    return names_in(flag, [text]) or ()
+
+
+def _distance(flag: str, text: str) -> Any:
+    from shoal.request.model_words import ground_distance
+
+    try:
+        return ground_distance(text, None)
+    except UsageError as error:
+        raise UsageError(str(error).replace("--t-distance", flag)) from error
+
+
+def _tree(_: str, text: str) -> Any:
+    from shoal.hierarchy import Hierarchy
+
+    return Hierarchy.from_csv(text)
+
+
+METHODS: Mapping[str, _Method] = {
+    "linking": _Method(needs=("population", "identifier"), parameters={"truth": _text, "incomplete": _switch}),
+    "homogeneity": _Method(aimed=True),
+    "background": _Method(aimed=True, parameters={"j": _whole}),
+    "skewness": _Method(aimed=True, parameters={"t": as_number, "distance": _distance}),
+    "similarity": _Method(aimed=True, parameters={"hierarchy": _tree, "level": _whole, "within": as_number}),
+    "inference": _Method(needs=("targets", "controls"), aimed=True, parameters={"seed": _whole}),
+    "intersection": _Method(needs=("population", "identifier"), parameters={"present": _text}),
+    "refinement": _Method(parameters={"known": _text, "smallest": _switch, "k": _whole}),
+    "singling-out": _Method(needs=("targets",), parameters={"weight": as_number}),
+    "minimality": _Method(
+        needs=("targets", "l"),
+        parameters={
+            "l": _whole,
+            "protected": _names,
+            "algorithm": _text,
+            "recoding": _text,
+            "limit": _whole,
+            "seed": _whole,
+        },
+    ),
+}
+"""The attacks in their order."""
+_FLAGS = {"population": "--population", "identifier": "--id", "targets": "--targets", "controls": "--controls"}
+
+
+@takes("reading", "json", "force")
+def attack(
+    terminal: Terminal,
+    words: Words,
     *,
     sources: Releases,
-    population: Population,
-    identifier: Identifier,
+    methods: Methods = None,
+    population: Population = None,
+    identifier: Identifier = None,
+    targets: Targets = None,
+    controls: Controls = None,
+    parameters: Parameters = None,
     quasi_identifiers: options.QuasiIdentifiers = None,
     sensitive: options.Sensitive = None,
-    present: Present = None,
-    persons: Persons = None,
+    person: Person = None,
+    star: options.Star = None,
     hierarchies: Nodes = None,
     cells: Cells = None,
-    star: options.Star = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    json: options.Json = None,
+    persons: Persons = None,
+    explain: Explain = False,
+    output: options.Page = None,
 ) -> None:
-    """Intersect what several releases of one table reveal about each person.
+    """Attack published tables, by any tool, to learn what they reveal.
 
-    Example: shoal attack intersection q1/ q2/ --population people.csv --id patient_id --present releases
+    \b
+    shoal attack release.csv --qi age,zip --sensitive disease
+    shoal attack release.csv --method linking --population voters.csv --id name
+    shoal attack q1 q2 --population people.csv --id patient_id --param present=releases
 
-    The adversary knows the quasi-identifiers of all people and the releases that
-    contain them. Exit code 0 for any result; 2 if cells are ambiguous, with advice
-    how to declare their meaning.
-    """
-    from shoal.attacks import intersection_attack
-    from shoal.io import read
-    from shoal.verification.published_folder import read_published
+    \b
+    Attacks and their parameters (shoal list attacks explains them):
+      linking       truth=FILE incomplete=true   needs --population, --id
+      homogeneity   takes --targets, --controls
+      background    j=2                          takes --targets, --controls
+      skewness      t=0.3 distance=ordered       takes --targets, --controls
+      similarity    within=500, or hierarchy=FILE level=1
+      inference     seed=1                       needs --targets, --controls
+      refinement    known=mondrian smallest=true k=5
+      singling-out  weight=0.0001                needs --targets
+      minimality    l=2 protected=VALUES, and of the algorithm that made the
+                    release algorithm=tp recoding=suppression seed=0 limit=5000;
+                    needs l and --targets: exactly the people in the release
+      intersection  present=NAME (the releases of each person, such as 1-3 5);
+                    several releases; needs --population, --id
 
-    terminal: Terminal = context.obj
-    # Read the releases; the first certificate provides the names of the columns.
-    releases = [read_published(source, delimiter=delimiter, encoding=encoding) for source in sources]
-    # Options take precedence over the certificate of the first release.
-    names = names_in("--qi", quasi_identifiers) or releases[0].columns("quasi_identifiers")
-    secrets = names_in("--sensitive", sensitive) or releases[0].columns("sensitive")
-    if not names or not secrets:
-        raise ColumnError("No certificate names the columns. Name them with --qi and --sensitive.")
-    # The list of persons is private, so an existing file is never replaced.
+    Exit code 0 for any result; 2 if cells are ambiguous, with advice how to declare their meaning.
+    """  # noqa: D301 - the character keeps lines apart
+    given: dict[str, Any] = {"population": population, "identifier": identifier}
+    given |= {"targets": targets, "controls": controls}
+    given = {name: value for name, value in given.items() if value is not None}
+    chosen, left = _choose(sources, methods, given, parameters or ())
+    check_page(output, force=bool(words.get("force")))
+    if output is not None and (len(chosen) > 1 or "intersection" in chosen):
+        raise UsageError("-o writes the page of one attack on one release. Name it: --method homogeneity.")
     if persons is not None and persons.exists():
         raise OutputError(f"'{persons}' exists and is not replaced. Choose another name.")
-    people = [read(one, delimiter=delimiter, encoding=encoding) for one in population]
     with terminal.progress() as progress:
-        found = intersection_attack(
-            [release.frame for release in releases],
-            _populations(people, len(releases), present),
-            identifier=identifier,
-            quasi_identifiers=names,
-            sensitive=secrets,
-            star=star or releases[0].star,
-            certificates=[release.certificate for release in releases],
-            hierarchies=trees_of_cells(hierarchies, names),
-            cells=cells_of(cells, names),
-            progress=progress or silent,
+        asked = _AskedReleases.read(
+            *(sources, words, progress or silent),
+            columns={"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "person": person},
+            cells={"star": star, "hierarchies": hierarchies, "cells": cells},
         )
-    if persons is not None:
-        write_private(persons, found.disclosed())
-    # Results are printed as plain sentences, then as facts, then as exact sentences.
-    facts = found.to_dict()
+        results = asked.attack_all(chosen, left, named=methods is not None)
+    facts = {name: result.to_dict() for name, result in results.items()}
+    written = []
+    for name, result in results.items():
+        if output is not None:
+            written += _write(output, sources[0], facts[name], result, force=bool(words.get("force")))
+        if name == "intersection" and persons is not None:
+            write_private(persons, result.disclosed())
+            written.append(persons)
     if terminal.json:
-        terminal.result(facts)
+        alone = [*facts.values()] if methods is not None and len(methods) == 1 else []
+        terminal.result(alone[0] if alone else {"attacks": [*facts.values()], "not_run": left})
         return
-    from shoal.attacks import ATTACKS
-    from shoal.report import describe_attack
+    for name in results:
+        _show(terminal, facts[name], results[name], explain=explain)
+    for one in left:
+        terminal.note(f"Not run: {one['attack']}. {one['reason']}")
+    terminal.say(*(path_line("written", path) for path in written), *([""] if written else []))
 
-    sentences = map(plain, ATTACKS["intersection"].sentences(facts))
-    terminal.say("", *map(plain, describe_attack(facts)), "", lines_of(_lines(facts)), "", *sentences)
-    terminal.say(*([] if persons is None else [path_line("persons", persons)]), "")
-    for number, count in enumerate(facts["not_covered"], start=1):
-        if count:
-            terminal.note(f"No group of release {number} covers {count:,} of the people who should be in it.")
+
+attack.more_flags = {
+    **_FLAGS,
+    **{name: f"--param {name}" for one in METHODS.values() for name in one.parameters},
+    "method": "--param known",
+    "publish": "--param algorithm",
+}
+
+
+def _choose(
+    sources: Sequence[str], methods: Sequence[str] | None, given: Mapping[str, Any], words: Sequence[str]
+) -> tuple[dict[str, dict[str, Any]], list[dict[str, str]]]:
+    """Return the arguments of each attack that runs, and the attacks that do not with the reason.
+
+    Raises
+    ------
+    UsageError
+        If an attack or a parameter is unknown, or an attack that is named lacks something.
+    """
+    from shoal.attacks import ATTACKS
+
+    several = len(sources) > 1
+    if sources[0] in ATTACKS and several:
+        raise UsageError(f"Name the attack by an option: shoal attack RELEASE --method {sources[0]}.")
+    names = {"downcoding": "refinement"}
+    named = None if methods is None else [names.get(name, name) for name in methods if name != "all"] or None
+    for name in named or ():
+        if name not in ATTACKS:
+            raise UsageError(f"There is no attack '{name}'. {did_you_mean(name, (*ATTACKS, 'all'))}".rstrip())
+    texts = dict(_name_and_value(word) for word in words)
+    for name in texts:
+        able = [key for key, one in METHODS.items() if name in one.parameters]
+        if not able or not set(able) & set(named or able):
+            known = [key for method in (named or METHODS) for key in METHODS[method].parameters]
+            raise UsageError(f"No attack of this call has a parameter '{name}'. {near_matches(name, known)}")
+    chosen, left = {}, []
+    # A single release is not intersected unless that is requested; of several, nothing else is known.
+    usual = ["intersection"] if several else [name for name in METHODS if name != "intersection"]
+    for name in named or usual:
+        method = METHODS[name]
+        if several and name != "intersection":
+            raise UsageError(f"The attack {name} is on one release. Give one, or use --method intersection.")
+        arguments = {key: read(f"--param {key}", texts[key]) for key, read in method.parameters.items() if key in texts}
+        lacking = [_FLAGS.get(key, f"--param {key}=...") for key in method.needs if key not in {**given, **arguments}]
+        if name == "similarity" and not {"hierarchy", "within"} & set(arguments) and not named:
+            lacking = ["--param within=..."]
+        if lacking and named:
+            raise UsageError(f"The attack {name} needs {' and '.join(lacking)}.")
+        if lacking:
+            left.append({"attack": name, "reason": f"It needs {' and '.join(lacking)}."})
+            continue
+        wanted = {*method.needs, *(("targets", "controls") if method.aimed or name == "singling-out" else ())}
+        chosen[name] = arguments | {key: value for key, value in given.items() if key in wanted}
+    return chosen, left
+
+
+def _name_and_value(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    if not equals or not name:
+        raise UsageError("--param has the form NAME=VALUE, such as --param j=2.")
+    return name.replace("-", "_"), value
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AskedReleases:
+    """Releases, and what interprets their cells."""
+
+    frames: Sequence[pl.DataFrame]
+    certificates: Sequence[Any]
+    reading: dict[str, Any]
+    """The roles of the columns and the meanings of the cells."""
+    table: Callable[[str], pl.DataFrame]
+    """Read another table of the call."""
+    progress: Any
+
+    @classmethod
+    def read(
+        cls,
+        sources: Sequence[str],
+        words: Words,
+        progress: Any,
+        *,
+        columns: Mapping[str, Sequence[str] | None],
+        cells: Mapping[str, Any],
+    ) -> _AskedReleases:
+        from shoal.io import read
+        from shoal.verification.published_folder import read_published
+
+        form = {name: one for name, one in reading_of(words).items() if name in ("delimiter", "encoding")}
+        releases = [read_published(source, **form) for source in sources]
+        # Options take precedence over the certificate of the first release.
+        first = releases[0]
+        names = names_in("--qi", columns["quasi_identifiers"]) or first.columns("quasi_identifiers")
+        secrets = names_in("--sensitive", columns["sensitive"]) or first.columns("sensitive")
+        persons = names_in("--person", columns["person"])
+        # Cells of sensitive columns have a meaning, too, if they were coarsened.
+        known = (*names, *secrets)
+        reading = {
+            "quasi_identifiers": names,
+            "sensitive": secrets,
+            "star": cells["star"] or first.star,
+            "hierarchies": trees_of_cells(cells["hierarchies"], known),
+            "cells": cells_of(cells["cells"], known),
+            **({"person": persons} if persons else {}),
+        }
+        return cls(
+            frames=[release.frame for release in releases],
+            certificates=[release.certificate for release in releases],
+            reading=reading,
+            table=partial(read, **form),
+            progress=progress,
+        )
+
+    def attack_all(
+        self, chosen: Mapping[str, Mapping[str, Any]], left: list[dict[str, str]], *, named: bool
+    ) -> dict[str, Any]:
+        """Run attacks with their arguments; those that fail are left out with the reason, unless they are named."""
+        results, errors = {}, []
+        for name, arguments in chosen.items():
+            try:
+                results[name] = self._attack(name, arguments)
+            except ShoalError as error:
+                if named:
+                    raise
+                errors.append(error)
+                left.append({"attack": name, "reason": error.render(Flags(attack.more_flags))})
+        if errors and not results:
+            raise errors[0]
+        return results
+
+    def _attack(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        from shoal import attacks
+
+        if name == "intersection":
+            return self._intersect(**arguments)
+        given = dict(arguments)
+        files: Any = {key: self.table(given.pop(key)) for key in ("targets", "controls") if key in given}
+        reading: Any = {**self.reading, "certificate": self.certificates[0]}
+        common: Any = {"progress": self.progress, **reading}
+        frame = self.frames[0]
+        match name:
+            case "linking":
+                return self._link(common, **given)
+            case "minimality":
+                return self._minimality(common, files["targets"], **given)
+            case "refinement":
+                if "known" in given:
+                    given["method"] = given.pop("known")
+                return attacks.refinement_attack(frame, **given, **common)
+            case "singling-out":
+                if "weight" in given:
+                    given["weight"] = float(given["weight"])
+                return attacks.singling_out_attack(frame, files.pop("targets"), **files, **given, **common)
+        run: Callable[..., Any] = getattr(attacks, attacks.ATTACKS[name].function)
+        return run(frame, **files, **given, **common)
+
+    def _link(
+        self, common: Any, *, population: Sequence[str], identifier: str, truth: str | None = None, **more: Any
+    ) -> Any:
+        from shoal.attacks import linking_attack
+
+        if len(population) > 1:
+            raise UsageError("The attack linking takes one --population.")
+        # The truth is only used to count the successes.
+        persons = None if truth is None else self.table(truth)
+        if persons is not None and identifier not in persons.columns:
+            near = near_matches(identifier, persons.columns)
+            raise ColumnError(f"There is no column '{identifier}' in the truth. {near}")
+        right = None if persons is None else persons.get_column(identifier)
+        people = self.table(population[0])
+        return linking_attack(self.frames[0], people, identifier=identifier, truth=right, **more, **common)
+
+    def _minimality(
+        self,
+        common: Any,
+        people: pl.DataFrame,
+        *,
+        l: int,
+        algorithm: str | None = None,
+        recoding: str = "suppression",
+        seed: int = 0,
+        **more: Any,
+    ) -> Any:
+        from shoal.attacks import minimality_attack
+        from shoal.models import LDiversity
+        from shoal.verbs.anonymize import anonymize
+
+        roles: Any = {name: self.reading.get(name) for name in ("quasi_identifiers", "sensitive", "person", "star")}
+
+        def publish(original: pl.DataFrame) -> pl.DataFrame | None:
+            # The adversary runs the same algorithm with the same seed on each candidate.
+            made: Any
+            try:
+                made = anonymize(
+                    original,
+                    privacy=LDiversity(l),
+                    algorithm=str(algorithm),
+                    recoding=recoding,  # type: ignore[arg-type]
+                    seed=seed,
+                    **roles,
+                )
+            except InfeasibleError:
+                return None
+            frame: pl.DataFrame = made.data
+            return frame
+
+        known = None if algorithm is None else publish
+        return minimality_attack(self.frames[0], people, l=l, publish=known, **more, **common)
+
+    def _intersect(self, *, population: Sequence[str], identifier: str, present: str | None = None) -> Any:
+        from shoal.attacks import intersection_attack
+
+        reading: Any = {key: value for key, value in self.reading.items() if key != "person"}
+        if not reading["quasi_identifiers"] or not reading["sensitive"]:
+            raise ColumnError("No certificate names the columns. Name them with --qi and --sensitive.")
+        people = [self.table(path) for path in population]
+        return intersection_attack(
+            self.frames,
+            _populations(people, len(self.frames), present),
+            identifier=identifier,
+            certificates=self.certificates,
+            progress=self.progress,
+            **reading,
+        )
 
 
 def _populations(people: Sequence[pl.DataFrame], releases: int, present: str | None) -> list[pl.DataFrame]:
@@ -136,7 +491,7 @@ def _populations(people: Sequence[pl.DataFrame], releases: int, present: str | N
     if len(people) == releases and present is None:
         return list(people)
     if len(people) != 1:
-        raise ParameterError(
+        raise UsageError(
             f"Give one --population for all releases, or one for each. Got {len(people)} for {releases} release(s)."
         )
     if present is None:
@@ -167,13 +522,77 @@ def _numbers(text: str, releases: int) -> set[int]:
     return found
 
 
+def _write(output: Path, source: str, facts: Mapping[str, Any], result: Any, *, force: bool) -> list[Path]:
+    """Write the result of an attack as a page with its description, its figures and its sentences."""
+    import json
+
+    from shoal.attacks import ATTACKS
+    from shoal.report import render_attack
+
+    one = ATTACKS[facts["attack"]]
+    description = {name: getattr(one, name) for name in ("title", "meaning", "assumptions", "formula", "reference")}
+    title = f"{one.title}: {Path(source).name or Path(source).resolve().name}"
+    page = render_attack(facts, title=title, said=result.sentences(), attack=description)
+    text = json.dumps(facts, indent=2, ensure_ascii=False, default=float)
+    return write_page(output, "report", page, text, force=force)
+
+
+def _show(terminal: Terminal, facts: Mapping[str, Any], result: Any, *, explain: bool) -> None:
+    """Print two plain sentences, as on every screen and page, then the figures, then what they mean exactly."""
+    from shoal.attacks import ATTACKS
+    from shoal.report import describe_attack
+
+    one = ATTACKS[facts["attack"]]
+    intersected = facts["attack"] == "intersection"
+    lines = _lines_of_intersection(facts) if intersected else _lines(facts)
+    worst = [("worst of", f"{len(facts['each'])}: {plain(' & '.join(facts['sensitive']))}")] if facts["each"] else []
+    terminal.say("", one.title, "", *map(plain, describe_attack(facts)), "", lines_of([*worst, *lines]), "")
+    terminal.say(*map(plain, one.sentences(facts) if intersected else result.sentences()))
+    if explain:
+        terminal.say(
+            "",
+            f"{one.title}: {one.meaning}",
+            f"Assumptions: {one.assumptions}",
+            f"Formula: {one.formula}",
+            f"Reference: {one.reference}",
+        )
+    terminal.say("")
+    for number, count in enumerate(facts["not_covered"] if intersected else (), start=1):
+        if count:
+            terminal.note(f"No group of release {number} covers {count:,} of the people who should be in it.")
+
+
 def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the results of the attack as lines of a name and a text."""
-    # With several sensitive attributes, the figures are those of the worst.
-    confidence = facts["confidence"]
-    several = [("worst of", f"{len(facts['each'])}: {plain(' & '.join(facts['sensitive']))}")] if facts["each"] else []
+    """Return the rates of an attack on one release as lines of a name and a text."""
+    from shoal._core.words import number, percent
+
+    def rate(figures: Mapping[str, Any]) -> str:
+        # A rate is shown with its confidence interval.
+        if figures["rate"] is None:
+            return "not measured"
+        return f"{percent(figures['rate'])} ({percent(figures['low'])} to {percent(figures['high'])})"
+
     lines = [
-        *several,
+        ("attempts", number(facts["attempts"])),
+        ("successes", number(facts["successes"])),
+        ("rate", rate(facts)),
+        ("baseline", rate(facts["baseline"])),
+    ]
+    values = facts.get("values")
+    if values is not None:
+        lines.append(("certain", f"{rate(values)}: {plain(' & '.join(values['sensitive']))}"))
+    if facts["control"] is not None:
+        lines.append(("control", rate(facts["control"])))
+    if facts["residual"] is not None:
+        left = facts["residual"]
+        lines.append(("residual", f"{left['rate']:.3f} ({left['low']:.3f} to {left['high']:.3f})"))
+    return lines
+
+
+def _lines_of_intersection(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the results of an intersection as lines of a name and a text."""
+    confidence = facts["confidence"]
+    lines = [
         ("releases", f"{facts['releases']:,}"),
         ("people", f"{facts['people']:,}"),
         ("vulnerable", f"{facts['vulnerable']:,} (their sensitive value is certain)"),

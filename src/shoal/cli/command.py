@@ -150,6 +150,8 @@ class Command(click.Command):
         self.words = words
         self.order = order
         self.panel = panel
+        self.more_flags: Mapping[str, str] = {}
+        """The words of the command line for parameters without a flag of their own, such as `--param j`."""
 
     @cached_property
     def whole(self) -> list[click.Parameter]:

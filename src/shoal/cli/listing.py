@@ -80,7 +80,7 @@ def _minimality(measured: Mapping[str, float]) -> str:
     return (
         f"Knowing the algorithm gave a belief above 1/2 in a person's value for {percent(measured['share'])} of "
         f"the originals of four tables of six people with l = 2, and at most {percent(measured['belief'])}; other "
-        "tables can reveal more (see shoal attack minimality)."
+        "tables can reveal more (see shoal attack --method minimality)."
     )
 
 
@@ -98,7 +98,7 @@ def _refinement(measured: Mapping[str, Any]) -> str:
         )
     return (
         f"From a release of Adult with k = 5, by {measured['recoding']}: {known}; "
-        f"{percent(measured['singled_out'])} of the people are singled out (see shoal attack refinement and "
+        f"{percent(measured['singled_out'])} of the people are singled out (see shoal attack --method refinement and "
         "singling-out)."
     )
 

@@ -19,7 +19,8 @@ Attacks = Annotated[
     option(
         "--attack",
         metavar="FOLDER",
-        help="Show the results of `shoal attack NAME RELEASE -o FOLDER` in the private report; repeat it for others.",
+        help="Show the result of `shoal attack RELEASE --method NAME -o FOLDER` in the private report; repeat it for "
+        "others.",
         panel="Files",
     ),
 ]

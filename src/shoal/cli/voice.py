@@ -56,8 +56,10 @@ class Flags:
         return self._flags.get(parameter)
 
     def suggested(self, parameter: str, value: object) -> str | None:
-        """Return None: values follow their flags."""
-        return None
+        """Return `--param NAME=VALUE` for a parameter without a flag; None if the value follows the flag."""
+        called = self._flags.get(parameter, "")
+        value = str(value).lower() if isinstance(value, bool) else value
+        return f"{called}={value}" if called.startswith("--param ") and value is not ... else None
 
     def translate(self, message: str) -> str:
         """Return the message: terminals are in English."""
@@ -98,5 +100,5 @@ def flags_in(command: Any) -> dict[str, str]:
         one.name: one.opts[0]
         for one in getattr(command, "whole", command.params)
         if one.opts and one.opts[0].startswith("-")
-    }
+    } | getattr(command, "more_flags", {})
     return {"algorithm": flags["algorithms"], **flags} if "algorithms" in flags else flags

@@ -86,7 +86,7 @@ def _is_of_series(folder: Path) -> bool:
 
 
 def attack_result(path: str | PathLike[str]) -> Mapping[str, Any]:
-    """Read the result of an attack on one release, as `shoal attack NAME RELEASE -o FOLDER` wrote it.
+    """Read the result of an attack on one release, as `shoal attack RELEASE --method NAME -o FOLDER` wrote it.
 
     Parameters
     ----------
@@ -111,8 +111,8 @@ def attack_result(path: str | PathLike[str]) -> Mapping[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
     raise DataError(
-        f"There is no result of an attack on one release in '{path}': give a folder that 'shoal attack NAME RELEASE "
-        "-o FOLDER' wrote, or a file with the same as JSON."
+        f"There is no result of an attack on one release in '{path}': give a folder that "
+        "'shoal attack RELEASE --method NAME -o FOLDER' wrote, or a file with the same as JSON."
     )
 
 

@@ -197,7 +197,7 @@ def of_attacking(
     left_out = {name for name, needed in (("linking", identifier), ("inference", others)) if not needed}
     commands = [] if made else [_asking("anonymize", plan.content(output=output))]
     commands += [
-        _command(["shoal", "attack", name, output], known[name])
+        _command(["shoal", "attack", output, "--method", name], known[name])
         for name in chosen
         if name not in left_out and (not plan.second or not known[name])
     ]
@@ -223,7 +223,7 @@ def of_attacking(
             (flag("columns.quasi_identifiers"), listed_names(plan.names_of("quasi_identifier"))),
             (flag("columns.sensitive"), listed_names(sensitive)),
         ]
-        commands.append(_command(["shoal", "attack", "intersection", *together["releases"]], options))
+        commands.append(_command(["shoal", "attack", *together["releases"], "--method", "intersection"], options))
     return Equivalents(
         command=_first(plan) + "\n".join(commands),
         spec=spec_of(plan, output=output),
@@ -362,7 +362,7 @@ def of_reviewing(review: Review, counted: Mapping[str, Any], tested: Mapping[str
     given_trees = ", hierarchies=trees" if trees else ""
     # The command line: each attack writes a folder, from which the audit takes its result.
     commands = [
-        _command(["shoal", "attack", name, review.shown], [*known, *roles, *trees, (flag("output"), name)])
+        _command(["shoal", "attack", review.shown, "--method", name], [*known, *roles, *trees, (flag("output"), name)])
         for name, _, known, _ in attacks
     ]
     shown = [("--attack", name) for name, *_ in attacks]
