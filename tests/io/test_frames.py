@@ -4,6 +4,7 @@ import datetime as dt
 import decimal
 import subprocess
 import sys
+from uuid import UUID
 
 import narwhals as nw
 import numpy as np
@@ -224,6 +225,22 @@ class TestWhatIsRefused:
         with pytest.raises(DataError, match=r"'x' .* do not form one type") as raised:
             open_frame(pd.DataFrame({"x": pd.Series(values)}))
         assert "SECRET" not in str(raised.value)
+
+
+def test_uuids_and_wide_decimals_and_json_come_back_as_they_are():
+    ids = [UUID(int=number) for number in (3, 1, 3)]
+    for values in (ids, [*ids[:2], None]):
+        data = pd.DataFrame({"x": pd.Series(values, dtype=object)})
+        opened = open_frame(data)
+        assert opened.frame["x"].to_list() == [None if one is None else str(one) for one in values]
+        assert opened.restore(opened.frame)["x"].to_list() == values
+    stars = pl.DataFrame({"x": ["*", str(ids[0])]})
+    assert opened.restore(stars)["x"].to_list() == ["*", str(ids[0])]
+    wide = pa.array([decimal.Decimal(1), None], pa.decimal256(50, 2))
+    text = pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"a": 1}', None]))
+    table = pa.table({"wide": wide, "text": text})
+    opened = open_frame(table)
+    assert opened.restore(opened.frame) == table
 
 
 @pytest.mark.parametrize("kind", [object, "category"])

@@ -170,6 +170,8 @@ class Streamed:
         for key, (name, kind) in enumerate(zip(names, lazy.collect_schema().values(), strict=True)):
             # Fixed-width types have a known size; the mean length of text is sampled; other types cannot be sorted.
             width = _WIDTHS.get(str(kind.base_type()))
+            if isinstance(kind, pl.Decimal) and kind.precision > 38:
+                width = None
             if kind in (pl.String, pl.Binary):
                 column = pl.col(str(key))
                 size = column.str.len_bytes() if kind == pl.String else column.bin.size()
@@ -242,7 +244,10 @@ class Streamed:
         import polars as pl
 
         kinds = self.table.lazy.collect_schema()
-        names = [one for one in self.columns if not (kinds[one].is_nested() or kinds[one] in (pl.Object, pl.Binary))]
+        odd = (pl.Object, pl.Binary)
+        # Polars finds decimal numbers of more than 38 digits in Parquet, and cannot read them.
+        wide = {one for one, kind in kinds.items() if isinstance(kind, pl.Decimal) and kind.precision > 38}
+        names = [one for one in self.columns if not (kinds[one].is_nested() or kinds[one] in odd or one in wide)]
         found = collect_in_memory(self.numbered(names).head(rows))
         found.columns = names
         return found

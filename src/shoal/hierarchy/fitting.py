@@ -61,7 +61,7 @@ def suggest_coarsening(values: pl.Series, name: str) -> SuggestedCoarsening | No
     >>> suggest_coarsening(pl.Series(["02139", "02140", "10115"]), "zip").python
     'shoal.Prefix(3)'
     """
-    if values.dtype.is_temporal():
+    if values.dtype.is_temporal():  # durations and times of day have no years, and no coarsening
         return suggest_date_part(values)
     if len(values) < 2 or values.dtype == pl.Boolean:
         return None
@@ -111,7 +111,7 @@ def suggest_date_part(values: pl.Series) -> SuggestedCoarsening | None:
 
     Dates of many years, such as dates of birth, get bands of 5 years.
     """
-    if not values.dtype.is_temporal():
+    if values.dtype not in (pl.Date, pl.Datetime):
         return None
     # The coarsest part comes first.
     years = values.dt.year()

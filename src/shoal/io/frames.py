@@ -7,12 +7,13 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
 
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ColumnError, DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
     import polars as pl
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PANDAS_INDEX", "Restorer", "open_frame", "without_pandas_index"]
 
+_UUID = r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 """Names of the columns in which pandas stores an unnamed index in Arrow and Parquet."""
 
@@ -95,7 +97,7 @@ class OpenedFrame(Unpicklable):
         return f"OpenedFrame(rows={self.frame.height}, columns={self.frame.width})"
 
 
-def open_frame(data: Any) -> OpenedFrame:
+def open_frame(data: Any, *, lenient: bool = False) -> OpenedFrame:
     """Open a frame of any supported library.
 
     Parameters
@@ -104,6 +106,9 @@ def open_frame(data: Any) -> OpenedFrame:
         A pandas or Polars `DataFrame`, a Polars `LazyFrame` (collected), an Arrow `Table`, another eager frame that
         narwhals takes, or an object that exports Arrow, such as a DuckDB relation (an Arrow table comes back). It is
         not changed. The index of a pandas frame is ignored.
+    lenient : bool
+        Whether a column whose values cannot be converted, such as one of mixed types, becomes a column of
+        objects without their values. It may be dropped, and any other use of it is refused.
 
     Raises
     ------
@@ -122,10 +127,23 @@ def open_frame(data: Any) -> OpenedFrame:
     # A frame of a library that was never imported cannot occur, so the library is not imported for the check.
     pandas, pyarrow = sys.modules.get("pandas"), sys.modules.get("pyarrow")
     if pandas is not None and isinstance(data, pandas.DataFrame):
-        return _open_pandas(data)
+        return _open_pandas(data, lenient)
     if pyarrow is not None and isinstance(data, pyarrow.Table):
-        return _open_arrow(data)
-    return _open_with_narwhals(data)
+        return _open_arrow(data, lenient)
+    return _open_with_narwhals(data, lenient)
+
+
+def _convert(convert: Callable[[str, Any], pl.Series], name: str, column: Any, lenient: bool) -> pl.Series:
+    """Convert a column, or keep its name and length if that is impossible and enough."""
+    import polars as pl
+
+    try:
+        return convert(name, column)
+    except DataError:
+        if not lenient:
+            raise
+    # Objects without a meaning, because missing values could be taken for data.
+    return pl.Series(name, [...] * len(column), dtype=pl.Object)
 
 
 def without_pandas_index(frame: pl.DataFrame) -> pl.DataFrame:
@@ -147,17 +165,24 @@ def _check_names(names: Sequence[Any]) -> None:
         raise ColumnError(f"Column names are repeated: {shown}{' and more' if len(repeated) > 5 else ''}. Rename them.")
 
 
-def _open_pandas(data: pd.DataFrame) -> OpenedFrame:
+def _open_pandas(data: pd.DataFrame, lenient: bool) -> OpenedFrame:
     import polars as pl
 
     _check_names(list(data.columns))
     # Each column is converted by itself, so that an error can name it.
-    columns = [_column_from_pandas(data[name]) for name in data.columns]
+    columns = [_convert(_column_from_pandas, name, data[name], lenient) for name in data.columns]
     # Without columns the number of rows is lost, but such a frame is rejected later as empty.
     frame = pl.DataFrame(columns)
-    return OpenedFrame(
-        frame=frame, restore=_PandasRestorer(kinds=dict(frame.schema), natives=dict(data.dtypes.items()))
-    )
+    natives = {name: UUID if _are_uuids(data[name]) else kind for name, kind in data.dtypes.items()}
+    return OpenedFrame(frame=frame, restore=_PandasRestorer(kinds=dict(frame.schema), natives=natives))
+
+
+def _are_uuids(column: pd.Series) -> bool:
+    """Check whether a column of objects holds UUIDs, and no other values."""
+    if column.dtype.kind != "O":
+        return False
+    values = column.dropna()
+    return len(values) > 0 and isinstance(values.iloc[0], UUID) and all(isinstance(one, UUID) for one in values)
 
 
 class _PandasRestorer(Restorer):
@@ -189,11 +214,11 @@ class _PandasRestorer(Restorer):
         return pd.CategoricalDtype(_categories_in(column, native) or [], ordered=native.ordered)
 
 
-def _column_from_pandas(column: pd.Series) -> pl.Series:
+def _column_from_pandas(name: str, column: pd.Series) -> pl.Series:
     import pandas as pd
     import polars as pl
 
-    name, kind = str(column.name), column.dtype
+    kind = column.dtype
     # Every failure becomes one error without cells; `textual` records whether characters were the cause.
     textual = True
     try:
@@ -201,6 +226,8 @@ def _column_from_pandas(column: pd.Series) -> pl.Series:
             column = column.astype(pd.CategoricalDtype(ordered=True))
         elif isinstance(kind, pd.SparseDtype):
             column = column.sparse.to_dense()
+        elif _are_uuids(column):
+            column = column.map(str, na_action="ignore")
         if not isinstance(column.dtype, pd.CategoricalDtype):
             return _series(pl.from_pandas(column)).alias(name)
         codes = pl.Series(column.cat.codes.to_numpy().astype("int64"))
@@ -251,6 +278,11 @@ def _column_to_pandas(column: pl.Series, native: Any) -> pd.Series:
         )
     if isinstance(native, (pd.PeriodDtype, pd.IntervalDtype)):
         return column.cast(pl.String).to_pandas()
+    if native is UUID:
+        # Stars and sets of UUIDs stay text.
+        if not column.drop_nulls().str.contains(_UUID).all():
+            return column.to_pandas()
+        return pd.Series([None if value is None else UUID(value) for value in column], dtype=object)
     # Object columns keep Python values; integers with missing values become floats, as in pandas.
     if native.kind == "O" and not isinstance(native, pd.api.extensions.ExtensionDtype):
         return pd.Series(column.to_list(), dtype=object)
@@ -278,11 +310,11 @@ def _categories_in(column: pl.Series, native: pd.CategoricalDtype) -> list[Any] 
     return kept if native.ordered else sorted(kept)
 
 
-def _open_arrow(data: pa.Table) -> OpenedFrame:
+def _open_arrow(data: pa.Table, lenient: bool) -> OpenedFrame:
     import polars as pl
 
     _check_names(data.column_names)
-    columns = [_column_from_arrow(name, data.column(name)) for name in data.column_names]
+    columns = [_convert(_column_from_arrow, name, data.column(name), lenient) for name in data.column_names]
     frame = without_pandas_index(pl.DataFrame(columns))
     natives = {one.name: one.type for one in data.schema}
     return OpenedFrame(frame=frame, restore=_ArrowRestorer(kinds=dict(frame.schema), natives=natives))
@@ -323,8 +355,10 @@ def _column_from_arrow(name: str, column: pa.ChunkedArray) -> pl.Series:
                     pl.Series(column.unify_dictionaries().chunk(0).dictionary) if column.num_chunks else pl.Series([])
                 )
                 return pl.Series(name, column.cast(kind.value_type), dtype=pl.Enum(words.cast(pl.String)))
+        elif pa.types.is_decimal256(kind):  # Polars has 38 digits, which most such columns do not exceed
+            column = column.cast(pa.decimal128(38, kind.scale))
         return pl.Series(name, column)
-    except (TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError):
+    except (TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         # Without its parameters: the fields of a structure may derive from cells.
         raise _mixed(name, str(kind).partition("<")[0]) from None
 
@@ -335,8 +369,10 @@ def _column_to_arrow(column: pl.Series, native: pa.DataType | None) -> pa.Chunke
     import pyarrow as pa
 
     plain = (column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column).to_arrow()
-    if native is None:
+    if native is None or plain.type == native:
         return plain
+    if isinstance(native, pa.BaseExtensionType) and isinstance(plain.type, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(native, plain.storage.cast(native.storage_type))
     if pa.types.is_dictionary(native) and native.ordered and column.dtype == pl.Enum:
         # A dictionary must not reveal categories that are not published.
         occurring = column.drop_nulls().unique().sort().cast(pl.String)
@@ -348,7 +384,7 @@ def _column_to_arrow(column: pl.Series, native: pa.DataType | None) -> pa.Chunke
     return plain.cast(native)
 
 
-def _open_with_narwhals(data: Any) -> OpenedFrame:
+def _open_with_narwhals(data: Any, lenient: bool) -> OpenedFrame:
     import narwhals as nw
 
     try:
@@ -362,7 +398,7 @@ def _open_with_narwhals(data: Any) -> OpenedFrame:
         if hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns") and not kind.startswith("pyspark."):
             import pyarrow as pa
 
-            return _open_arrow(pa.table(data))
+            return _open_arrow(pa.table(data), lenient)
         # Fetching a frame of Spark could exhaust the memory, so the caller must request it.
         if kind.startswith("pyspark."):
             raise DataError(

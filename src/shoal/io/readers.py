@@ -26,7 +26,7 @@ from shoal._messages import Subject, Text
 from shoal.errors import DataError, ParameterError, near_matches
 from shoal.io.databases import database_source, read_database
 from shoal.io.delimited import read_delimited
-from shoal.io.frames import without_pandas_index
+from shoal.io.frames import open_frame, without_pandas_index
 from shoal.io.patterns import files_of_pattern
 from shoal.io.stat_files import read_stat_file
 from shoal.io.workbooks import read_workbook
@@ -303,17 +303,21 @@ def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
     def open_source() -> IO[bytes]:  # an open file, because a path may be taken for a glob pattern
         return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
 
+    kept = source if isinstance(source, Path) else io.BytesIO(source)
     try:
         with open_source() as file:
             # The first bytes distinguish Parquet, Arrow files and Arrow streams.
             start = file.read(6)
-        if name.lower().endswith(PARQUET) or start.startswith(b"PAR1"):
-            whole = io.BytesIO(source) if isinstance(source, bytes) else source
-            return without_pandas_index(pl.read_parquet(whole, hive_partitioning=False, glob=False))
         if start.startswith(b"ORC"):
-            return _read_orc(source if isinstance(source, Path) else io.BytesIO(source))
-        with open_source() as file:
-            frame = pl.read_ipc(file) if start == b"ARROW1" else pl.read_ipc_stream(file)
+            return _read_with_arrow(kept, start)
+        try:
+            if name.lower().endswith(PARQUET) or start.startswith(b"PAR1"):
+                frame = pl.read_parquet(kept, hive_partitioning=False, glob=False)
+            else:
+                with open_source() as file:
+                    frame = pl.read_ipc(file) if start == b"ARROW1" else pl.read_ipc_stream(file)
+        except (pl.exceptions.InvalidOperationError, pl.exceptions.PanicException):
+            return _read_with_arrow(kept, start)
     except (pl.exceptions.PolarsError, OSError) as error:
         # An error with a number is the operating system's; without one, the content could not be parsed.
         if isinstance(error, OSError) and error.errno:
@@ -332,17 +336,22 @@ def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
     )
 
 
-def _read_orc(source: Path | IO[bytes]) -> pl.DataFrame:
-    """Read ORC, which Polars does not."""
+def _read_with_arrow(source: Path | IO[bytes], start: bytes) -> pl.DataFrame:
+    """Read what Polars does not: ORC, and types that it lacks, such as decimal numbers of more than 38 digits."""
     import polars as pl
     import pyarrow as pa
-    from pyarrow import orc
+    from pyarrow import ipc, orc, parquet
 
     try:
-        return without_pandas_index(pl.DataFrame(orc.read_table(source)))
+        if start.startswith((b"ORC", b"PAR1")):
+            table = orc.read_table(source) if start.startswith(b"ORC") else parquet.read_table(source)
+        else:
+            content = source.read_bytes() if isinstance(source, Path) else source
+            table = (ipc.open_file if start == b"ARROW1" else ipc.open_stream)(content).read_all()
     except pa.ArrowException as error:
         # The caller knows the errors of Polars, and names the file.
         raise pl.exceptions.ComputeError(type(error).__name__) from None
+    return without_pandas_index(open_frame(table, lenient=True).frame)
 
 
 def _unpack(content: bytes, name: str) -> bytes:

@@ -94,7 +94,7 @@ def scan_table(
     if isinstance(data, pl.LazyFrame):
         return _scanned(data)
     if not isinstance(data, str | Path):
-        return _scanned(open_frame(data).frame.lazy())
+        return _scanned(open_frame(data, lenient=True).frame.lazy())
     # Only formats that can be read in batches are accepted.
     path = Path(data).expanduser()
     several = files_of_pattern(path)

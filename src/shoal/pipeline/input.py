@@ -219,7 +219,7 @@ def _open(data: Any, **reading: Any) -> OpenedData:
             sheet=found.sheet,
             codebook=found.codebook,
         )
-    opened = open_frame(data)
+    opened = open_frame(data, lenient=True)  # columns that are only dropped never stop a run
     counts = np.ones(opened.frame.height, dtype=np.int64)
     return OpenedData(frame=opened.frame, counts=counts, format="csv", restore=opened.restore)
 

@@ -252,6 +252,11 @@ def _encode_column(column: pl.Series) -> Column:
     kind = column.dtype
     # Types that are represented by integers can be counted.
     counted = kind.is_integer() or kind.is_temporal() or kind in (pl.Boolean, pl.Enum)
+    if kind == pl.Object:
+        raise DataError(
+            f"The column '{column.name}' holds values that do not form one type, or text that is not Unicode. Turn it "
+            "into text or numbers, or name it as a direct identifier, which drops it."
+        )
     if not (counted or kind.is_float() or kind.is_decimal() or kind in (pl.String, pl.Categorical, pl.Null)):
         raise DataError(
             f"The column '{column.name}' has the type {kind.base_type()}, whose values cannot be grouped. Turn it into "

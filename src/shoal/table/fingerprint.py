@@ -132,6 +132,8 @@ def _as_text(values: pl.Series) -> pl.Series:
     # Types without a cast to text have a notation of their own.
     if values.dtype == pl.Binary:
         return values.bin.encode("hex")
+    if isinstance(values.dtype, pl.BaseExtension):
+        return _as_text(values.ext.storage())
     if values.dtype.is_nested():
         return pl.Series([None if value is None else repr(value) for value in values.to_list()], dtype=pl.String)
     if values.dtype.is_object():
