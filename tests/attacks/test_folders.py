@@ -2,9 +2,11 @@
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 import shoal
 from shoal import attacks
+from shoal.cli.main import app
 from shoal.errors import DataError, ParameterError
 
 PEOPLE = shoal.datasets.census(200, quasi_identifiers=["age", "gender"], seed=5).with_row_index("id")
@@ -46,3 +48,26 @@ def test_a_file_that_was_changed_is_not_the_release(tmp_path):
     with pytest.raises(DataError, match="is not the one that the certificate beside it names"):
         attacks.homogeneity_attack(tmp_path / "out")
     assert attacks.homogeneity_attack(table, **ROLES).to_dict()["attempts"] == 199
+
+
+def test_a_release_in_pieces_is_judged_as_one_in_a_file(tmp_path):
+    """Engines for large tables write a folder of Parquet files in place of a file."""
+    roles = ROLES | {"direct_identifiers": ["id"]}
+    made = shoal.anonymize(PEOPLE.lazy(), l=2, engine="stream", seed=1, output=tmp_path / "out", **roles)
+    expected = shoal.audit(made.data.collect(), **ROLES).achieved
+    PEOPLE.write_parquet(tmp_path / "people.parquet")
+    for released in (tmp_path / "out", str(tmp_path / "out" / "release.parquet")):
+        assert shoal.audit(released).achieved == expected
+        assert shoal.risk(released).to_dict() == shoal.risk(made.data.collect(), **ROLES).to_dict()
+        assert attacks.homogeneity_attack(released).attempts == 200
+        outcome = CliRunner().invoke(app, ["utility", str(released), str(tmp_path / "people.parquet")])
+        assert outcome.exit_code == 0, outcome.output
+    [piece] = (tmp_path / "out" / "release.parquet").iterdir()
+    for change, what in (
+        (lambda: piece.with_name("part-9.parquet").write_bytes(piece.read_bytes()), "does not hold the files"),
+        (lambda: (piece.with_name("part-9.parquet").unlink(), PEOPLE.write_parquet(piece)), "is not the one"),
+        (lambda: piece.rename(piece.with_name("part-9.parquet")), "does not hold the files"),
+    ):
+        change()
+        with pytest.raises(DataError, match=what):
+            shoal.audit(tmp_path / "out")

@@ -28,6 +28,7 @@ from shoal.io.databases import database_source, read_database
 from shoal.io.delimited import read_delimited
 from shoal.io.frames import open_frame, without_pandas_index
 from shoal.io.patterns import files_of_pattern
+from shoal.io.scanning import collect_in_memory, is_folder_of_parquet, scan_table
 from shoal.io.stat_files import read_stat_file
 from shoal.io.workbooks import read_workbook
 
@@ -105,9 +106,10 @@ def read_table(
     source : str or Path
         A path that ends in `.csv`, `.tsv`, `.txt` (each also with `.gz` or `.zst`), `.parquet`, `.arrow`, `.feather`,
         `.ipc`, `.orc`, `.xlsx`, `.xls`, `.ods`, `.dta`, `.sav`, `.zsav`, `.por`, `.sas7bdat` or `.xpt`; a pattern of
-        such files with the same columns, `data/2023-*.csv`, in the order of their names; `-` for standard input, which
-        may be any of these but the last six; or a database and a table or query: `sqlite:///file.db::table`, or any
-        SQLAlchemy URL followed by `::table` or `::SELECT ...` (with the database's driver).
+        such files with the same columns, `data/2023-*.csv`, in the order of their names; a folder of Parquet files;
+        `-` for standard input, which may be any of these but the last six; or a database and a table or query:
+        `sqlite:///file.db::table`, or any SQLAlchemy URL followed by `::table` or `::SELECT ...` (with the database's
+        driver).
     delimiter : str, optional
         For delimited text: one ASCII character, or "tab". None detects one of `,` `;` tab `|`.
     encoding : str, optional
@@ -145,6 +147,11 @@ def read_table(
         return _parse_content(content, "standard input", kind=_detect_kind(content), text=text, **others)
     # The kind of a file follows from its name, that of standard input from its first bytes.
     path = Path(os.fspath(source)).expanduser()
+    if is_folder_of_parquet(path):
+        _refuse_options(text | others)
+        return _check_not_empty(
+            OpenedTable(frame=collect_in_memory(scan_table(path).lazy), format="parquet"), f"'{path.name}'"
+        )
     several = files_of_pattern(path)
     if several:
         return _join([read_table(one, **text, **others) for one in several], several)

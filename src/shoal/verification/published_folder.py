@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.file_formats import ARROW, FORMATS, PARQUET
 from shoal.errors import DataError
 from shoal.io import read
+from shoal.io.scanning import parquet_files
 from shoal.verification.meaning import collect_meanings, parameters_of
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
         If there is no release, a file cannot be read, or a file does not have the hash that the certificate states.
     """
     # A file or a database table has at most a certificate, which must have its hash.
-    folder = Path(path)
+    folder = _release_folder(Path(path))
     if not folder.is_dir():
         frame = read(path, delimiter=delimiter, encoding=encoding)
         return ReadRelease(
@@ -100,7 +101,7 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
     tables = _find_tables(folder, named)
     beside = folder / COUNTERFEITS if (COUNTERFEITS in named if named else (folder / COUNTERFEITS).exists()) else None
     for file in (*tables, *([] if beside is None else [beside])):
-        _check_file(file, named)
+        _check_table(file, named)
     return ReadRelease(
         frame=_read_tables(tables),
         counterfeits=None if beside is None else read_counterfeits(beside),
@@ -134,7 +135,7 @@ def find_published(path: str | Path) -> tuple[str | Path | pl.DataFrame, Mapping
     DataError
         If a file of a release folder is missing, or is not the one that its certificate names.
     """
-    folder = Path(path)
+    folder = _release_folder(Path(path))
     if not folder.is_dir():
         return path, _beside(folder)
     certificate = read_certificate(folder / "certificate.json") if (folder / "certificate.json").is_file() else {}
@@ -144,8 +145,14 @@ def find_published(path: str | Path) -> tuple[str | Path | pl.DataFrame, Mapping
         return path, {}  # a table in several files
     tables = _find_tables(folder, named)
     for table in tables:
-        _check_file(table, named)
+        _check_table(table, named)
     return tables[0] if len(tables) == 1 else _read_tables(tables), certificate
+
+
+def _release_folder(path: Path) -> Path:
+    """Name the folder of a release for the folder of its table, which was written in pieces; else return the path."""
+    beside = path.with_name("certificate.json")
+    return path.parent if path.name in _NAMES and path.is_dir() and beside.is_file() else path
 
 
 def _beside(path: Path) -> Mapping[str, Any]:
@@ -180,10 +187,15 @@ def _named_files(certificate: Mapping[str, Any]) -> dict[str, Any]:
     return dict(files) if isinstance(files, dict) else {}
 
 
-def _is_named(path: Path, named: Mapping[str, Any]) -> bool:
-    """Check whether a file has the hash that a certificate states."""
-    said = named.get(path.name)
+def _is_named(path: Path, named: Mapping[str, Any], name: str = "") -> bool:
+    """Check whether a file has the hash that a certificate states under its name, or another one."""
+    said = named.get(name or path.name)
     return isinstance(said, dict) and said.get("sha256") == file_digest(path)
+
+
+def _pieces(table: str, named: Mapping[str, Any]) -> list[str]:
+    """List the files in a certificate of a table that was written in pieces, as engines for large tables do."""
+    return [name for name in named if name.startswith(f"{table}/")]
 
 
 def _find_tables(folder: Path, named: Mapping[str, Any]) -> tuple[Path, ...]:
@@ -193,7 +205,7 @@ def _find_tables(folder: Path, named: Mapping[str, Any]) -> tuple[Path, ...]:
         parts = part_files(folder / one)
         if all(part.name in named for part in parts):
             return parts
-    found = [name for name in _NAMES if (name in named if named else (folder / name).exists())]
+    found = [name for name in _NAMES if (name in named or _pieces(name, named) if named else (folder / name).exists())]
     if not found:
         raise DataError(f"The folder '{folder}' holds no table of a release ({', '.join(_NAMES)}). Name its file.")
     if len(found) > 1:
@@ -237,15 +249,20 @@ def _read_tables(tables: Sequence[Path]) -> pl.DataFrame:
     return frames[0] if len(frames) == 1 else join_published(*frames)
 
 
-def _check_file(path: Path, named: Mapping[str, Any]) -> None:
-    """Check that a file exists and is the one that the certificate names, if there is a certificate."""
-    if not path.is_file():
-        raise DataError(f"The file '{path}', which the certificate beside it names, is not there.")
-    if named and not _is_named(path, named):
-        raise DataError(
-            f"The file '{path}' is not the one that the certificate beside it names: it was changed after it was "
-            "published, or the certificate was. To read it nevertheless, name the file itself."
-        )
+def _check_table(table: Path, named: Mapping[str, Any]) -> None:
+    """Check that the files of a table exist and are those that the certificate names, if there is a certificate."""
+    pieces = _pieces(table.name, named)
+    if pieces and sorted(pieces) != sorted(f"{table.name}/{one.name}" for one in parquet_files(table)):
+        raise DataError(f"The folder '{table}' does not hold the files that the certificate beside it names.")
+    for name in pieces or [table.name]:
+        path = table.parent / name
+        if not path.exists():
+            raise DataError(f"The file '{path}', which the certificate beside it names, is not there.")
+        if named and not _is_named(path, named, name):
+            raise DataError(
+                f"The file '{path}' is not the one that the certificate beside it names: it was changed after it was "
+                "published, or the certificate was. To read it nevertheless, name the file itself."
+            )
 
 
 def read_certificate(path: Path) -> dict[str, Any]:
