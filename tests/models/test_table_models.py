@@ -26,6 +26,7 @@ from shoal.models import (
     SampleUniqueness,
 )
 from shoal.models.unique_estimates import SampleHistogram
+from shoal.report.sentences import promise
 from shoal.verification import verify
 from shoal.verification.counting import people_of_groups as counted_people
 
@@ -177,10 +178,38 @@ def test_estimated_k_map_is_k_anonymity_that_every_algorithm_serves():
     assert all(unsupported(algorithm, requirement) is None for algorithm in (ALGORITHMS["tp+"], ALGORITHMS["mondrian"]))
     release = shoal.anonymize(TABLE, privacy=model, algorithm="mondrian", **REQUEST)
     assert release.certificate.achieved["k"] >= 7
-    asked = {"model": "k-map", "k": 20, "sampling_fraction": 0.1, "significance": 0.01}
+    asked = {"model": "k-map", "k": 20, "sampling_fraction": 0.1, "significance": 0.01, "least_group": 7}
     assert release.certificate.requested == [asked]
     found = shoal.audit(TABLE, quasi_identifiers=QIS, privacy=model)
     assert "k-map with k = 20 and sampling_fraction = 0.1, for which every group needs 7 records" in found.violations[0]
+
+
+def test_estimated_k_map_holds_in_a_population_that_is_known():
+    # In this population most people share their age, sex and zip with few others.
+    people = shoal.datasets.census(60_000, quasi_identifiers=5, seed=3)
+    names = people.columns[:5]
+    people = people.select(names)
+    fits = people.group_by(names).len("F")
+    for p, k in ((0.001, 9), (0.004, 5), (0.02, 3), (0.02, 12)):
+        model = KMap(k, sampling_fraction=p)
+        (part,) = model.parts
+        assert 2 <= part.k <= k
+        sample = people.sample(fraction=p, seed=1)
+        # Of the classes that fewer than k people have and that occur, at most 1 % are large enough to be published.
+        small = sample.group_by(names).len().join(fits, on=names).filter(pl.col("F") < k)
+        assert (small["len"] >= part.k).sum() <= max(0.01 * small.height, 1), (p, k)
+        release = shoal.anonymize(sample, quasi_identifiers=names, privacy=model, seed=1)
+        groups = release.data.group_by(names).len().rows()
+        assert min(size for *_, size in groups) >= part.k
+        wrong = 0
+        for *cells, size in groups:
+            shown = [pl.col(a).cast(pl.String) == str(b) for a, b in zip(names, cells, strict=True) if b != "*"]
+            wrong += size * (people.filter(shown).height < k)
+        assert wrong <= max(0.01 * sample.height, part.k), (p, k, wrong)
+        assert f"every group has at least {part.k} records" in promise(release.certificate.requested[0], [])
+    assert KMap(1, sampling_fraction=0.001).parts[0].k == 1, "a row is a person of the population"
+    # A unique row of a small sample says nothing of the population.
+    assert shoal.risk(people.sample(60, seed=1), quasi_identifiers=names, sampling_fraction=0.001).k_map.estimated == 1
 
 
 def test_verification_does_not_take_it_on_trust():

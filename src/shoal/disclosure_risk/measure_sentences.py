@@ -201,16 +201,11 @@ def describe_k_map(facts: Facts, figures: Any) -> str:
     if figures["k"] is not None:
         sentences.append(f"Every row fits {_people_fit(figures['k'])}.")
     if figures["estimated"] is not None:
-        # Singular and plural are sentences of their own, because they differ in more than a word in other languages.
-        form = ngettext(
-            "By the Poisson law every row fits at least {count} person of the population ({other} by the law without "
-            "zero), with an error of at most {error} for a row.",
-            "By the Poisson law every row fits at least {count} people of the population ({other} by the law without "
-            "zero), with an error of at most {error} for a row.",
-            figures["estimated"],
+        people = f"{number(figures['estimated'])} {'person' if figures['estimated'] == 1 else 'people'}"
+        sentences.append(
+            f"By the Poisson law without zero every row fits at least {people} of the population, with an error of at "
+            f"most {_share(figures['significance'])} for a row."
         )
-        other, error = number(figures["estimated_without_zero"]), _share(figures["significance"])
-        sentences.append(form.format(count=number(figures["estimated"]), other=other, error=error))
     return " ".join(sentences)
 
 

@@ -140,9 +140,8 @@ MEASURES: tuple[Measure, ...] = (
         title="k-map",
         meaning="The number of people of the population whom each row fits at least, counted or estimated.",
         assumptions="Counted: the population table is complete. Estimated: the table is a simple random sample, and "
-        "the size of a class in it is Poisson with the mean p F; 'without zero' conditions on the class being in the "
-        "sample.",
-        formula="min F; or the largest k for which P(X >= min f) <= significance, X Poisson with mean p k",
+        "the size of a class that occurs in it is Poisson with the mean p F, without zero.",
+        formula="min F; or the largest k for which P(X >= min f | X >= 1) <= significance, X Poisson with mean p k",
         reference="L. Sweeney 2002, doi:10.1142/S0218488502001648; K. El Emam and F. K. Dankar 2008, "
         "doi:10.1197/jamia.M2716",
         describe=sentences.describe_k_map,

@@ -72,10 +72,8 @@ class KMapFigures(Figures):
     k: int | None = None
     """Smallest F of a class, counted; None without a population."""
     estimated: int | None = None
-    """Largest k that can be inferred from the smallest class of the sample by the Poisson law; None without a
-    sampling fraction."""
-    estimated_without_zero: int | None = None
-    """The same for the zero-truncated Poisson law."""
+    """Largest k that can be inferred from the smallest class of the sample by the Poisson law without zero;
+    None without a sampling fraction."""
     significance: float | None = None
     """Allowed error of the estimates."""
 
@@ -223,7 +221,6 @@ def k_map(frequencies: Frequencies, sampling_fraction: Fraction | None, signific
     return KMapFigures(
         k=counted,
         estimated=estimate_k(smallest, sampling_fraction, significance),
-        estimated_without_zero=estimate_k(smallest, sampling_fraction, significance, with_zero=False),
         significance=float(significance),
     )
 

@@ -1,9 +1,9 @@
 """Exact decisions about Poisson tails: from which size of a sample class a large population class can be inferred.
 
 With the sampling fraction `p`, a population class of `k` members contributes about `p k` rows to a sample; this number
-is modelled as Poisson with mean `p k`. If a sample class has at least `k'` rows, and `P(X >= k') <= a`, the hypothesis
-that its population class has only `k` members is rejected at significance level `a`. A k'-anonymous release is then
-k-map anonymous, up to that error.
+is modelled as Poisson with mean `p k`, without zero: a class that is looked at has rows. If a sample class has at least
+`k'` rows, and `P(X >= k' | X >= 1) <= a`, the hypothesis that its population class has only `k` members is rejected at
+significance level `a`. A k'-anonymous release is then k-map anonymous, up to that error.
 
 Exponentials are irrational, so comparisons use bounds that are refined until they are conclusive.
 
@@ -29,8 +29,8 @@ _FIRST_DIGITS = 40
 """Precision of the first bounds in digits; it is doubled until the bounds are conclusive."""
 
 
-def tail_at_most(count: int, mean: Fraction, limit: Fraction, *, with_zero: bool = True) -> bool:
-    """Test if P(X >= count) <= limit, exactly.
+def tail_at_most(count: int, mean: Fraction, limit: Fraction) -> bool:
+    """Test if P(X >= count | X >= 1) <= limit, exactly.
 
     Parameters
     ----------
@@ -40,24 +40,20 @@ def tail_at_most(count: int, mean: Fraction, limit: Fraction, *, with_zero: bool
         Mean of the Poisson distribution, above 0.
     limit : Fraction
         Above 0 and below 1.
-    with_zero : bool
-        If False, use the zero-truncated distribution, P(X >= count | X >= 1).
 
     Examples
     --------
     >>> tail_at_most(7, Fraction(2), Fraction(1, 100)), tail_at_most(6, Fraction(2), Fraction(1, 100))
     (True, False)
     """
-    if count <= (0 if with_zero else 1):
+    if count <= 1:
         return False  # the probability is 1
-    # 1 - S / e^m <= a with S the sum of m^j / j! over j < count; truncated at zero, (1 - S / e^m) / (1 - 1 / e^m) <= a.
+    # (1 - S / e^m) / (1 - 1 / e^m) <= a with S the sum of m^j / j! over j < count.
     digits = _FIRST_DIGITS
     while True:
         down, up = Context(prec=digits, rounding=ROUND_FLOOR), Context(prec=digits, rounding=ROUND_CEILING)
-        below, above = _partial_sum(count, mean, down), _partial_sum(count, mean, up)
-        if not with_zero:
-            below = down.subtract(below, round_fraction(limit, up))
-            above = up.subtract(above, round_fraction(limit, down))
+        below = down.subtract(_partial_sum(count, mean, down), round_fraction(limit, up))
+        above = up.subtract(_partial_sum(count, mean, up), round_fraction(limit, down))
         # Both sides enclosed by bounds; overlapping enclosures call for more digits.
         least = down.multiply(round_fraction(1 - limit, down), round_power_of_e(mean, down))
         greatest = up.multiply(round_fraction(1 - limit, up), round_power_of_e(mean, up))
@@ -68,10 +64,11 @@ def tail_at_most(count: int, mean: Fraction, limit: Fraction, *, with_zero: bool
         digits *= 2
 
 
-def smallest_class(k: int, sampling_fraction: Fraction, significance: Fraction, *, with_zero: bool = True) -> int:
+def smallest_class(k: int, sampling_fraction: Fraction, significance: Fraction) -> int:
     """Return the smallest sample class size from which at least `k` population members are inferred.
 
-    This is the smallest k' with P(X >= k') <= significance, for X Poisson with mean `sampling_fraction * k`.
+    This is the smallest k' with P(X >= k' | X >= 1) <= significance, for X Poisson with mean `sampling_fraction * k`,
+    but at most `k`: a class of k rows has k members.
 
     Parameters
     ----------
@@ -81,8 +78,6 @@ def smallest_class(k: int, sampling_fraction: Fraction, significance: Fraction, 
         Above 0, at most 1.
     significance : Fraction
         Allowed error probability, above 0 and below 1.
-    with_zero : bool
-        If False, use the distribution of classes that occur in the sample (zero-truncated).
 
     Examples
     --------
@@ -92,10 +87,10 @@ def smallest_class(k: int, sampling_fraction: Fraction, significance: Fraction, 
     mean = sampling_fraction * k
     # The normal approximation is close to the answer.
     guess = float(mean) + _deviations(significance) * math.sqrt(mean)
-    return _find_first(lambda count: tail_at_most(count, mean, significance, with_zero=with_zero), round(guess))
+    return min(k, _find_first(lambda count: tail_at_most(count, mean, significance), round(guess)))
 
 
-def estimate_k(size: int, sampling_fraction: Fraction, significance: Fraction, *, with_zero: bool = True) -> int:
+def estimate_k(size: int, sampling_fraction: Fraction, significance: Fraction) -> int:
     """Estimate the largest k for which a sample with classes of at least `size` rows is k-map anonymous.
 
     The result is at least `size`, because a population class contains its rows of the sample.
@@ -104,7 +99,7 @@ def estimate_k(size: int, sampling_fraction: Fraction, significance: Fraction, *
     ----------
     size : int
         Number of rows of the smallest class of the sample, at least 1.
-    sampling_fraction, significance, with_zero
+    sampling_fraction, significance
         As for `smallest_class`.
 
     Examples
@@ -114,7 +109,7 @@ def estimate_k(size: int, sampling_fraction: Fraction, significance: Fraction, *
     """
 
     def fails(k: int) -> bool:
-        return not tail_at_most(size, sampling_fraction * k, significance, with_zero=with_zero)
+        return not tail_at_most(size, sampling_fraction * k, significance)
 
     # Inverse of the normal approximation; the exact search corrects it.
     guess = (size - _deviations(significance) * math.sqrt(size)) / sampling_fraction

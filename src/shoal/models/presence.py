@@ -47,8 +47,9 @@ class KMap(TableModel):
     If the population is given, its members are counted: F >= k, where F is the number of members that match the cells
     of a group. If all cells of a group are stars, F counts the members that match no other group. If only the sampling
     fraction p is known, the model becomes k'-anonymity: a population class of fewer than k members contributes k' or
-    more rows to a sample with probability at most `significance`. Here k' is the smallest number with P(X >= k') <=
-    significance, for X Poisson with mean p k.
+    more rows to a sample in which it occurs with probability at most `significance`. Here k' is the smallest number
+    with P(X >= k' | X >= 1) <= significance, for X Poisson with mean p k; it is at least 2 if k is, and at most k,
+    because a group of k rows fits k members.
 
     References
     ----------
@@ -146,7 +147,8 @@ class KMap(TableModel):
         if self.sampling_fraction is None:
             return parameters | {"population": True}
         numbers = {"sampling_fraction": self.sampling_fraction, "significance": self.significance}
-        return parameters | {name: json_number(value) for name, value in numbers.items()}
+        parameters |= {name: json_number(value) for name, value in numbers.items()}
+        return parameters | {"least_group": next(part.k for part in self.parts)}  # type: ignore[attr-defined]
 
     def best_feasible(self, table: Population) -> str:  # noqa: D102
         return "the population has fewer people than that"

@@ -189,9 +189,13 @@ def _promise_of_population_uniqueness(request: Mapping[str, Any]) -> str:
 
 
 def _promise_of_map(request: Mapping[str, Any]) -> str:
-    counted = (
-        _("by a count of its people") if request.get("population") else _("by an estimate from the sampling fraction")
-    )
+    counted = "by a count of its people" if request.get("population") else "by an estimate from the sampling fraction"
+    if "least_group" in request:
+        counted += (
+            f" (every group has at least {number(request['least_group'])} "
+            f"{'persons' if request.get('of') == 'persons' else 'records'} of the table; of the groups that fewer "
+            f"people fit and that occur in a random sample, at most {share_text(request['significance'])} have so many)"
+        )
     return _(
         "At least {k} people of the population fit the published quasi-identifiers of each record, {counted}: whoever "
         "does not know who of them is in the table cannot tell whose record it is. Somebody who is known to be in it "
