@@ -11,7 +11,7 @@ from tests.oracles.level_limits import allowed_cells, fewest_suppressed_rows
 
 import shoal
 from shoal.algorithms import ALGORITHMS
-from shoal.errors import ReleaseUnsafeError, UnsupportedError
+from shoal.errors import ParameterError, ReleaseUnsafeError, UnsupportedError
 from shoal.verification import check_level_limits
 from shoal.wording import english
 
@@ -22,8 +22,8 @@ TREE = [
     ("c", "cd", "early", "*"),
     ("d", "cd", "early", "*"),
     ("e", "e", "late", "*"),
+    ("f", "f", "late", "*"),
 ]
-WAYS = {row[0]: row for row in TREE}
 FLAT = {value: (value, "*") for value in "xyz"}
 
 
@@ -45,9 +45,11 @@ def test_published_cells_are_within_the_limits_and_no_more_rows_are_suppressed(n
         table = small_table(random, 2 * random.randrange(4, 10))
         recoding = random.choice(["suppression", "generalization"])
         climbs = recoding == "generalization"
-        ways = [WAYS if climbs else {value: (value, "*") for value in "abcde"}, FLAT]
         height = 3 if climbs else 1
         low = random.randrange(height)
+        # A node of one value moves up.
+        tree = [row if not low or row[0] in "abcd" else (row[0], "late", "late", "*") for row in TREE]
+        ways = [{row[0]: row for row in tree} if climbs else {value: (value, "*") for value in "abcde"}, FLAT]
         limits = {"code": (low, random.randrange(low, height + 1)), "kind": random.choice([(0, 0), (0, 1), (1, 1)])}
         hierarchies = {"code": shoal.Hierarchy.from_rows(TREE)} if climbs else {}
         if ALGORITHMS[name].capabilities.hierarchical and climbs:
@@ -119,6 +121,32 @@ def test_a_lowest_level_does_not_keep_values_apart() -> None:
     assert release.data["age"].cast(pl.String).to_list() == ["20", "20", "30", "30"]
 
 
+def test_a_limit_publishes_no_node_of_one_value() -> None:
+    jobs = pl.DataFrame(
+        {"job": ["nurse"] * 12 + ["pope", "smith", "clerk", "cook"] * 4, "age": list(range(20, 24)) * 7}
+    )
+    asked: dict[str, Any] = {"quasi_identifiers": jobs.columns, "k": 2, "recoding": "generalization", "seed": 1}
+    # Automatic hierarchies: an odd number of jobs, and as many intervals as there are ages.
+    for name in ("job", "age"):
+        release = shoal.anonymize(jobs, limits={name: (1, 1)}, **asked)
+        shown = set(release.data[name].cast(pl.String)) - {"*"}
+        assert shown
+        assert not shown & set(jobs[name].cast(pl.String)), shown
+        assert all("," in cell for cell in shown) or name == "age"
+    # A node of one value joins the other nodes of its parent, in each algorithm.
+    tree = [("clerk", "clerk", "office", "*"), ("cook", "care", "office", "*"), ("nurse", "care", "office", "*")]
+    tree += [("pope", "trade", "craft", "*"), ("smith", "trade", "craft", "*")]
+    for algorithm in ("auto", "full-domain", "mondrian", "cluster"):
+        given = {"job": shoal.Hierarchy.from_rows(tree)}
+        release = shoal.anonymize(jobs, hierarchies=given, limits={"job": (1, 2)}, algorithm=algorithm, **asked)
+        assert set(release.data["job"]) <= {"office", "trade", "craft", "*"}, algorithm
+    # Directly below the root there is no other node to join.
+    given = {"job": shoal.Hierarchy.from_rows([(row[0], row[1], "*") for row in tree])}
+    with pytest.raises(ParameterError, match="level 1 of its hierarchy has a node of one value"):
+        shoal.anonymize(jobs, hierarchies=given, limits={"job": (1, 1)}, **asked)
+    assert set(shoal.anonymize(jobs, hierarchies=given, limits={"job": (2, 2)}, **asked).data["job"]) == {"*"}
+
+
 def test_weights_and_limits_together() -> None:
     table = small_table(Random(1), 60)
     release = shoal.anonymize(
@@ -156,6 +184,12 @@ def test_the_verifier_finds_cells_outside_of_the_limits() -> None:
     check((0, 3))
     check((0, 2), 3)
     check((0, 1), 2)
+    # A node of one value is the value.
+    lone = pl.DataFrame({"code": ["e"], "kind": ["x"]})
+    with pytest.raises(ReleaseUnsafeError, match="'code' outside of the limits"):
+        check_level_limits(
+            lone, quasi_identifiers=lone.columns, limits={"code": (1, 2)}, trees={"code": tree}, values={}
+        )
     for limit, rows in (((0, 2), 4), ((1, 3), None), ((0, 1), 3), ((1, 1), 1)):
         with pytest.raises(ReleaseUnsafeError, match="'code' outside of the limits"):
             check(limit, rows)

@@ -217,11 +217,12 @@ def date_hierarchy(values: Values, *, format: str | None = None) -> Hierarchy:  
     return _tree(column, levels)
 
 
-def frequency_hierarchy(values: Values) -> Hierarchy:
+def frequency_hierarchy(values: Values, *, lone: bool = True) -> Hierarchy:
     """Merge nodes in pairs from level to level, the rarest node with the second rarest, and so on.
 
     Rare values, which a group can hardly preserve, are generalized together, and the nodes of a level have similar
-    frequencies.
+    frequencies. Of an odd number of nodes the last stays alone; if it is a value and `lone` is False, it joins the
+    smallest pair.
 
     Examples
     --------
@@ -230,10 +231,10 @@ def frequency_hierarchy(values: Values) -> Hierarchy:
     """
     # Frequencies as a one-column matrix, so that both methods share the same loop.
     column = _column("frequency_hierarchy", values)
-    return _merge_nodes(column, _counts(column)[:, None], _by_frequency)
+    return _merge_nodes(column, _counts(column)[:, None], _by_frequency, lone=lone)
 
 
-def co_occurrence_hierarchy(values: Values, sensitive: Values) -> Hierarchy:
+def co_occurrence_hierarchy(values: Values, sensitive: Values, *, lone: bool = True) -> Hierarchy:
     """Merge nodes in pairs from level to level, starting with those that predict the sensitive attribute alike.
 
     Merging two nodes loses information about the sensitive attribute: the number of their records times the
@@ -245,6 +246,8 @@ def co_occurrence_hierarchy(values: Values, sensitive: Values) -> Hierarchy:
         The column.
     sensitive : series or sequence
         The sensitive attribute, row by row.
+    lone : bool
+        See `frequency_hierarchy`.
 
     Returns
     -------
@@ -273,10 +276,10 @@ def co_occurrence_hierarchy(values: Values, sensitive: Values) -> Hierarchy:
     keys = column.codes[present].astype(np.int64) * other_column.size + other_column.codes[present]
     size = column.size - column.has_missing
     counts = np.bincount(keys, minlength=size * other_column.size).reshape(size, other_column.size)
-    return _merge_nodes(column, counts, _by_distribution)
+    return _merge_nodes(column, counts, _by_distribution, lone=lone)
 
 
-def automatic_hierarchy(values: Values, sensitive: Values | None = None) -> Hierarchy:
+def automatic_hierarchy(values: Values, sensitive: Values | None = None, *, lone: bool = True) -> Hierarchy:
     """Choose a hierarchy by the type of the values: quantiles, date parts, co-occurrence or frequency.
 
     Parameters
@@ -286,6 +289,8 @@ def automatic_hierarchy(values: Values, sensitive: Values | None = None) -> Hier
     sensitive : series or sequence, optional
         The sensitive attribute, row by row. If it is given, other values are merged by co-occurrence, otherwise by
         frequency.
+    lone : bool
+        Whether nodes may have a single value if values are merged; see `frequency_hierarchy`.
 
     Returns
     -------
@@ -302,7 +307,9 @@ def automatic_hierarchy(values: Values, sensitive: Values | None = None) -> Hier
     # Text that is ordered consists of ISO dates, because numbers are handled above.
     if column.ordered and isinstance(column.dictionary.dtype, pl.Date | pl.Datetime | pl.String):
         return date_hierarchy(values)
-    return frequency_hierarchy(values) if sensitive is None else co_occurrence_hierarchy(values, sensitive)
+    if sensitive is None:
+        return frequency_hierarchy(values, lone=lone)
+    return co_occurrence_hierarchy(values, sensitive, lone=lone)
 
 
 def _series(values: Values) -> pl.Series:
@@ -338,8 +345,8 @@ Pairing = Callable[["NDArray[np.int64]"], list[tuple[int, ...]]]
 """A function that decides which nodes to merge, given the counts of each node."""
 
 
-def _merge_nodes(column: Column, counts: NDArray[np.int64], pairing: Pairing) -> Hierarchy:
-    """Merge nodes level by level until at most two are left."""
+def _merge_nodes(column: Column, counts: NDArray[np.int64], pairing: Pairing, *, lone: bool) -> Hierarchy:
+    """Merge nodes level by level until at most two are left; see `frequency_hierarchy` for `lone`."""
     texts, quotes = _texts(column), quote_text(dictionary_text(column.dictionary.drop_nulls())).to_list()
     taken = set(texts)
     members: list[list[int]] = [[code] for code in range(len(texts))]
@@ -347,6 +354,11 @@ def _merge_nodes(column: Column, counts: NDArray[np.int64], pairing: Pairing) ->
     while len(members) > 2:
         # Choose the pairs, and order the new nodes by their first value.
         joined = pairing(counts) if len(members) <= _LARGEST_MATRIX else _by_frequency(counts)
+        single = next((nodes for nodes in joined if len(nodes) == 1 and len(members[nodes[0]]) == 1), None)
+        if single is not None and not lone:
+            joined.remove(single)
+            smallest = min(joined, key=lambda nodes: int(counts[list(nodes)].sum()))
+            joined[joined.index(smallest)] = smallest + single
         joined.sort(key=lambda nodes: min(min(members[node]) for node in nodes))
         members = [sorted(code for node in nodes for code in members[node]) for nodes in joined]
         counts = np.array([counts[list(nodes)].sum(axis=0) for nodes in joined])

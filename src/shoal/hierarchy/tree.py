@@ -214,6 +214,25 @@ class Hierarchy:
         """
         return Hierarchy.from_rows(dict.fromkeys(row[level:] for row in self.rows()), source=self.source)
 
+    def without_lone_nodes(self, level: int) -> Hierarchy:
+        """Return the hierarchy in which no node from a level on, at least 1, has a single value.
+
+        Such a node, which publishes the value exactly, is joined with the other nodes of its parent: all of them then
+        have the name of the parent.
+
+        Examples
+        --------
+        >>> tree = Hierarchy.from_rows([("a", "A", "AB", "*"), ("b", "B", "AB", "*"), ("c", "B", "AB", "*")])
+        >>> tree.without_lone_nodes(1).rows()
+        [('a', 'AB', 'AB', '*'), ('b', 'AB', 'AB', '*'), ('c', 'AB', 'AB', '*')]
+        """
+        named = np.array(self.rows(), dtype=object)
+        for here in range(self.height - 1, level - 1, -1):
+            lone = self.leaves[here][self.levels[here]] == 1
+            joined = np.isin(named[:, here + 1], named[lone, here + 1])
+            named[joined, here] = named[joined, here + 1]
+        return Hierarchy.from_rows(map(tuple, named.tolist()), source=self.source)
+
     def to_dict(self) -> dict[str, int]:
         """Summarize the hierarchy as in a certificate, without any value."""
         return {"values": len(self.values), "height": self.height}

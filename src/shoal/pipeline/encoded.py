@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._messages import Subject
 from shoal.algorithms import populations_of
+from shoal.errors import ParameterError
 from shoal.hierarchy import automatic_hierarchy, coarsen_columns, drop_coarsened_levels
 from shoal.pipeline.units import mark_first_rows
 from shoal.recoding import check_coverage, widen_classes
@@ -156,16 +159,17 @@ def encode_columns(
     with clock.step("coarsen"):
         coarsened = coarsen_columns(frame, request.coarsenings, names)
         coarse = _widen_ends(coarsened.frame, frame, request, units)
-        # Hierarchies lose the levels below the coarsening.
+        # Hierarchies lose the levels below the coarsening, and the nodes that a limit forbids.
+        lowest = {name: low for name, (low, _) in request.preferences.limits.items()}
         trees = {
-            name: drop_coarsened_levels(tree, request.coarsenings.get(name))
+            name: _keep_limit(drop_coarsened_levels(tree, request.coarsenings.get(name)), lowest.get(name, 0), name)
             for name, tree in request.trees.items()
             if name in names
         }
     with clock.step("encode"):
         table = encode(coarse, schema, of_intervals=coarsened.of_intervals)
         # Columns without a hierarchy get one if groups are generalized.
-        made = _build_automatic_trees(coarse.select(names), sensitive, known=trees) if request.climbs else {}
+        made = _build_automatic_trees(coarse.select(names), sensitive, trees, lowest) if request.climbs else {}
         return EncodedTable(
             table=table,
             trees=trees | made,
@@ -188,8 +192,31 @@ def _widen_ends(coarse: pl.DataFrame, frame: pl.DataFrame, request: Request, uni
     )
 
 
+def _keep_limit(tree: Hierarchy, low: int, column: str) -> Hierarchy:
+    """Return the hierarchy of a column whose lowest level is limited: no node from there on is a single value.
+
+    Raises
+    ------
+    ParameterError
+        If it has such a node directly below the root, so that nothing but stars would be left of the level.
+    """
+    if not 0 < low < tree.height:
+        return tree
+    kept = tree.without_lone_nodes(low)
+    if len(kept.labels[low]) == 1 < len(tree.labels[low]):
+        raise ParameterError(
+            Subject("anonymize", "limits"),
+            f" of '{column}' would publish a value exactly: level {low} of its hierarchy has a node of one value with "
+            "no node above it but the root. Join it with another node in the hierarchy (shoal.hierarchy.join_nodes).",
+        )
+    return kept
+
+
 def _build_automatic_trees(
-    columns: Iterable[pl.Series], sensitive: pl.Series | None, *, known: Container[str] = ()
+    columns: Iterable[pl.Series],
+    sensitive: pl.Series | None,
+    known: Container[str] = (),
+    lowest: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, Hierarchy]:
     """Build a hierarchy for each quasi-identifier that has none, and has a value.
 
@@ -201,12 +228,16 @@ def _build_automatic_trees(
         The (first) sensitive attribute.
     known : container of str
         Names of the quasi-identifiers that have a hierarchy.
+    lowest : mapping of column to int
+        The lowest levels that may be published; from there on no node has a single value.
     """
-    return {
-        column.name: automatic_hierarchy(column, sensitive)
-        for column in columns
-        if column.name not in known and column.null_count() < len(column)
-    }
+    made = {}
+    for column in columns:
+        if column.name not in known and column.null_count() < len(column):
+            low = lowest.get(column.name, 0)
+            tree = automatic_hierarchy(column, sensitive, lone=not low)
+            made[column.name] = tree.without_lone_nodes(low) if low else tree
+    return made
 
 
 def _encode_before_coarsening(

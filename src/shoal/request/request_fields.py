@@ -209,7 +209,8 @@ class RequestFields(ColumnFields):
         "mapping of column to pair of int, optional",
         "The lowest and the highest level of its hierarchy, inclusive, at which a quasi-identifier may be published: "
         "0 is the value itself, the last one a star. Without a hierarchy there are only these two, and an interval or "
-        "a set is of level 1. Suppressed rows are stars in any case: those that are too few to share cells at these "
+        "a set is of level 1. A node of one value is that value: from the lowest level on, it joins the other nodes of "
+        "its parent. Suppressed rows are stars in any case: those that are too few to share cells at these "
         'levels. For all algorithms except "tds", "safepub" and "transparent"; "full-domain", which "auto" chooses for '
         "limits of columns without a given hierarchy under generalization, builds hierarchies of its own.",
         section="preferences",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from shoal.errors import ReleaseUnsafeError
@@ -60,17 +61,28 @@ def check_level_limits(
     kept = shown.filter(~pl.all_horizontal(pl.all().eq_missing(pl.lit(star))))
     for name, (low, high) in limits.items():
         tree = trees.get(name)
-        by_level = [] if tree is None else [set(names) for names in tree.labels]
+        by_level = [] if tree is None else _names_of_several(tree)
+        # From the first level on whose only node is the root, cells are stars.
+        first = 0 if tree is None else next(up for up, names in enumerate(tree.labels) if up and len(names) == 1)
         for text in kept.get_column(name).unique().to_list():
             if tree is None:
                 levels = _levels_without_tree(text, values[name], star)
             else:
-                levels = _levels_of_name(text, by_level, star, low)
+                levels = _levels_of_name(text, by_level, star, low, first)
             if not any(low <= level <= high for level in levels):
                 raise ReleaseUnsafeError(
                     f"The release has cells of '{name}' outside of the limits of its levels. Nothing was published. "
                     "This is a bug in shoal: please report it."
                 )
+
+
+def _names_of_several(tree: Tree) -> list[set[str]]:
+    """List the names of the nodes of each level; above level 0, those of several values and the root."""
+    found = [set(tree.labels[0])]
+    for names, nodes in zip(tree.labels[1:], tree.levels[1:], strict=True):
+        leaves = np.bincount(nodes, minlength=len(names))
+        found.append({name for name, count in zip(names, leaves.tolist(), strict=True) if count > 1 or len(names) == 1})
+    return found
 
 
 def _levels_without_tree(text: str | None, values: Collection[str], star: str) -> Collection[int]:
@@ -80,14 +92,14 @@ def _levels_without_tree(text: str | None, values: Collection[str], star: str) -
     return (1,) if generalized else (0,)
 
 
-def _levels_of_name(text: str | None, by_level: Sequence[Collection[str]], star: str, low: int) -> Collection[int]:
-    """Return the levels with a node of a name; the only node of a level is a star, and a missing value is in all."""
+def _levels_of_name(
+    text: str | None, by_level: Sequence[Collection[str]], star: str, low: int, first: int
+) -> Collection[int]:
+    """Return the levels with a node of a name; a node of one value is at level 0, and a missing value is in all."""
     height = len(by_level) - 1
     if text is None and "" not in by_level[0]:
         return range(height)
     if text == star:
-        # From the first level on whose only node is the root, cells are stars.
-        first = next(level for level in range(1, height + 1) if len(by_level[level]) == 1)
         return (height, *((low,) if low >= first else ()))
     found = [level for level in range(height) if (text or "") in by_level[level]]
     return found or (0,)
