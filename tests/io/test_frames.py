@@ -203,7 +203,7 @@ class TestWhatIsRefused:
         ],
     )
     def test_repeated_names(self, frame):
-        with pytest.raises(ColumnError, match="repeated: 'a'"):
+        with pytest.raises(ColumnError, match="2 of 2 columns have the name of another one: column 1, 2"):
             open_frame(frame)
 
     @pytest.mark.parametrize(

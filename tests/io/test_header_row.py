@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import polars as pl
 import pytest
 
 import shoal
-from shoal.errors import DataError, ParameterError
-from shoal.io import scan_table
+from shoal.errors import ColumnError, DataError, ParameterError
+from shoal.io import check_column_names, scan_table
 from shoal.io.readers import read_table
 
 if TYPE_CHECKING:
@@ -95,3 +96,58 @@ def test_provenance_reads_the_table_as_the_release_did(tmp_path: Path) -> None:
     request: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "disease", "k": 2}
     made = shoal.anonymize(tmp_path / "t.csv", header_row=2, **request)
     assert shoal.provenance(tmp_path / "t.csv", made.certificate.to_dict(), salt=made.salt, header_row=2)
+
+
+def test_a_table_without_a_line_of_names_is_refused_in_every_door(tmp_path):
+    rows = [f"Ann Example{at},{1950 + at % 40}-03-{at % 28 + 1:02},{at % 5 + 10115:05},flu" for at in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(rows) + "\n")
+    pl.read_csv(tmp_path / "a.csv", infer_schema_length=0).write_excel(tmp_path / "a.xlsx")
+    doors: list[tuple[Any, dict[str, Any]]] = [
+        (tmp_path / "a.csv", {}),
+        (tmp_path / "a.csv", {"engine": "stream"}),
+        (tmp_path / "a.xlsx", {}),
+        (pl.read_csv(tmp_path / "a.csv"), {}),
+        (pl.scan_csv(tmp_path / "a.csv"), {"engine": "stream"}),
+        (pd.read_csv(tmp_path / "a.csv"), {}),
+    ]
+    for data, options in doors:
+        # No name is shown, because it is a cell, also if a column is asked for that is not there.
+        with pytest.raises(ColumnError, match=r"3 of 4 column names read as values .* header_row=1") as caught:
+            shoal.anonymize(data, quasi_identifiers=["age"], k=2, **options)
+        assert not any(cell in str(caught.value) for cell in rows[0].split(","))
+    for call in (shoal.inspect, lambda data: shoal.risk(data, quasi_identifiers=["x"])):
+        with pytest.raises(ColumnError, match="read as values"):
+            call(tmp_path / "a.csv")
+    # The row of the names is found below, or was missed by one.
+    path = tmp_path / "b.csv"
+    path.write_text("1,2,3\nage,zip,disease\n" + "".join(f"{at},{at % 5 + 40},d{at}\n" for at in range(30)))
+    for row, found in ((None, 2), (3, 2)):
+        with pytest.raises(ColumnError, match=f"Row {found} seems to hold the names .* header_row={found}"):
+            shoal.inspect(path, header_row=row)
+    assert shoal.inspect(path, header_row=2).rows == 30
+
+
+def test_names_that_read_as_values_are_confirmed(tmp_path):
+    # Numbers of children in each year: the names are years.
+    frame = pl.DataFrame({"town": ["a", "b"] * 10, "2019": [1, 2] * 10, "2020": ["1", "2"] * 10})
+    frame.write_parquet(tmp_path / "a.parquet")
+    frame.write_csv(tmp_path / "a.csv")
+    for data in (frame, tmp_path / "a.parquet", tmp_path / "a.csv"):
+        for engine in ("memory", "stream"):
+            asked = {"quasi_identifiers": ["2019", "2020"], "direct_identifiers": ["town"], "k": 2, "engine": engine}
+            with pytest.raises(ColumnError, match="2 of 3 column names"):
+                shoal.anonymize(data, **asked)
+            release = shoal.anonymize(data, **asked, header_row=1)
+            release.save(tmp_path / "out", force=True)
+            assert shoal.audit(tmp_path / "out", header_row=1, k=2).violations == ()
+
+
+def test_usual_names_are_no_values():
+    for names in (["zip", "smoker"], ["HIV", "sex"], ["Q1", "a1c", "x2020", "2nd_dose"]):
+        frame = pl.DataFrame({name: ["smoker", "never", "HIV", "x"] * 5 for name in names})
+        check_column_names(frame.with_columns(age=pl.Series(range(20))))
+    for table in (
+        *(make(200) for make in (shoal.datasets.census, shoal.datasets.patients)),
+        shoal.datasets.demo().frame,
+    ):
+        check_column_names(table)

@@ -13,7 +13,7 @@ import xlsxwriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.errors import DataError, NoRowsError, ParameterError
+from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError
 from shoal.io import read, read_table, write_table
 
 SECRET = "Zyzzyva"
@@ -165,7 +165,7 @@ def test_results_of_formulas_and_mixed_columns(book) -> None:
 @pytest.mark.parametrize(
     ("rows", "error", "message"),
     [
-        ([["a", "a"], [1, 2]], DataError, "repeated in the sheet 'one' of 'book.xlsx': 'a'"),
+        ([["a", "a"], [1, 2]], ColumnError, "2 of 2 columns have the name of another one: column 1, 2"),
         ([["a", None], [1, 2]], DataError, "Column 2 of 2 has no name"),
         ([["note", None], ["a", "b"], [1, 2]], DataError, "Column 2 of 2 has no name"),
         ([["a", "b"], [1, 2], [None, None], [SECRET, 4]], DataError, "Row 3 of the table in the sheet 'one'"),

@@ -14,7 +14,7 @@ import numpy as np
 from shoal._messages import Subject, Suggestion
 from shoal.attacks.value_forms import convert_to_form, unify_forms
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, UnsupportedError, near_matches
-from shoal.io import open_frame, read
+from shoal.io import check_column_names, open_frame, read
 from shoal.joins import distinct_rows
 from shoal.table import PSEUDONYM
 from shoal.verification.cell_syntax import cell_text
@@ -194,7 +194,9 @@ def open_table(data: Any) -> pl.DataFrame:
     """Open a table of any kind of frame, or of a file, in Polars."""
     if isinstance(data, str | os.PathLike):
         return read(data if isinstance(data, str) else Path(data))
-    return open_frame(data).frame
+    frame = open_frame(data).frame
+    check_column_names(frame, in_file=False)
+    return frame
 
 
 def open_published(release: Any, reading: Reading, *, sensitive: bool = True) -> PublishedTable:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._messages import Suggestion
 from shoal.engines.sources import CountedTable, OnSpark, Streamed
 from shoal.errors import ParameterError
 from shoal.hierarchy.coarsening import check_coarsenings
-from shoal.io import bytes_to_read, is_folder_of_parquet, is_spark_frame, scan_spark, scan_table
+from shoal.io import bytes_to_read, check_column_names, is_folder_of_parquet, is_spark_frame, scan_spark, scan_table
 from shoal.pipeline.memory_budget import MemoryBudget, available_memory, format_bytes, parse_bytes
 from shoal.table import replace_values as replace_columns
 
@@ -27,6 +28,8 @@ _TIMES = 4
 """Estimated peak memory of anonymizing a table in memory, as a multiple of its size."""
 _SHARE = 2
 """The in-memory engine is chosen if the estimate is at most this fraction (1 / 2) of the available memory."""
+_LOOKED_AT = 1000
+"""Number of rows whose values are compared with the names of the columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +75,14 @@ class Engine:
             If the engine cannot read such a table.
         """
         if self.name == "spark":
-            given = {"replace_values": replace_values, "header_row": header_row, "derive": derive}
+            given = {
+                "replace_values": replace_values,
+                "header_row": header_row != 1 and header_row,
+                "derive": derive,
+            }
             for what in (name for name, one in given.items() if one):
                 raise ParameterError("Spark reads tables as they are. Leave out ", Suggestion(what), ".")
-            return OnSpark(table=scan_spark(data))
+            return _with_names(OnSpark(table=scan_spark(data)), data, header_row)
         if derive:
             raise ParameterError(
                 "Columns are derived of tables in memory only. Choose ",
@@ -85,7 +92,7 @@ class Engine:
         found = scan_table(data, delimiter=delimiter, encoding=encoding, header_row=header_row)
         if replace_values:
             found = replace(found, lazy=replace_columns(found.lazy, replace_values))
-        return Streamed(table=found)
+        return _with_names(Streamed(table=found), data, header_row)
 
     def check(self, request: Request) -> None:
         """Check that the engine supports the request.
@@ -103,6 +110,13 @@ class Engine:
             obstacle = _without_rows(of_frame=self.of_frame)
         if obstacle is not None:
             raise obstacle
+
+
+def _with_names(table: CountedTable, data: Any, header_row: int | None) -> Any:
+    """Return a table whose names of columns do not read as values, by its first rows."""
+    if header_row != 1:
+        check_column_names(table.peek(_LOOKED_AT), header_row=header_row, in_file=isinstance(data, str | Path))
+    return table
 
 
 def _without_rows(*, of_frame: bool) -> ParameterError:

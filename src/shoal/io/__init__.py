@@ -1,5 +1,6 @@
 """Input and output: frames of other libraries, files and databases to read, files and release folders to write."""
 
+from shoal.io.column_names import check_column_names
 from shoal.io.delimited import read_delimited
 from shoal.io.folder import (
     StagedFolder,
@@ -37,6 +38,7 @@ from shoal.io.writers import (
 )
 
 __all__ = [
+    "check_column_names",
     "FORMULA",
     "Codebook",
     "DateForm",

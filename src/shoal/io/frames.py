@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ColumnError, DataError
+from shoal.io.column_names import check_different_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -152,17 +152,14 @@ def without_pandas_index(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _check_names(names: Sequence[Any]) -> None:
-    # Names that are not text cannot be columns of a file.
-    odd = [name for name in names if not isinstance(name, str)]
+    # Names that are not text cannot be columns of a file. They may be cells of a table without a line of names.
+    odd = sum(not isinstance(name, str) for name in names)
     if odd:
         raise ColumnError(
-            f"{len(odd)} column name(s) are not text: {', '.join(repr(name) for name in odd[:5])}"
-            f"{' and more' if len(odd) > 5 else ''}. Rename them: data.columns = data.columns.map(str)."
+            f"{odd} of {len(names)} column names are not text. Rename them: data.columns = data.columns.map(str). If "
+            "they are the first row of the table, read it again without a line of names."
         )
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    if repeated:
-        shown = ", ".join(f"'{name}'" for name in repeated[:5])
-        raise ColumnError(f"Column names are repeated: {shown}{' and more' if len(repeated) > 5 else ''}. Rename them.")
+    check_different_names(names)
 
 
 def _open_pandas(data: pd.DataFrame, lenient: bool) -> OpenedFrame:

@@ -24,6 +24,7 @@ from shoal._core.file_formats import (
 )
 from shoal._messages import Subject, Text
 from shoal.errors import DataError, ParameterError, near_matches
+from shoal.io.column_names import check_column_names
 from shoal.io.databases import database_source, read_database
 from shoal.io.delimited import read_delimited
 from shoal.io.frames import open_frame, without_pandas_index
@@ -118,7 +119,7 @@ def read_table(
         For workbooks: the sheet. None reads the only one.
     header_row : int, optional
         For delimited text and workbooks: the line or row with the names of the columns, from 1; those above it are
-        skipped. None is the first one.
+        skipped. None is the first one; 1 confirms that it holds names, although they read as values.
 
     Returns
     -------
@@ -129,9 +130,19 @@ def read_table(
     ------
     DataError
         If the source is not a table with at least one row. For delimited text the message names the line (from 1).
+    ColumnError
+        If the names of the columns read as values of theirs, as those of a file without a line of names.
     ParameterError
         If `delimiter`, `encoding`, `sheet` or `header_row` is invalid, or does not apply to the source.
     """
+    found = _read_table(source, delimiter, encoding, sheet, header_row)
+    check_column_names(found.frame, header_row=header_row)
+    return found
+
+
+def _read_table(
+    source: str | Path, delimiter: str | None, encoding: str | None, sheet: str | None, header_row: int | None
+) -> OpenedTable:
     if isinstance(source, str) and ("\n" in source or len(source) > _MAX_SOURCE_LENGTH) and not database_source(source):
         raise DataError("The path is too long, or has line ends. Give the path of a file, not its content.")
     # Each kind of source refuses the options of the other kinds.
@@ -238,7 +249,8 @@ def _check_not_empty(table: OpenedTable, label: str) -> OpenedTable:
 def _refuse_options(options: Mapping[str, Any]) -> None:
     """Raise an error if one of the options, which are for other kinds of sources, is given."""
     for name, value in options.items():
-        if value is not None:
+        # The first row of any table may be confirmed to hold its names.
+        if value is not None and (name, value) != ("header_row", 1):
             raise ParameterError(Subject("read", name), f" is for {_SERVED[name]} only.")
 
 

@@ -88,8 +88,7 @@ def scan_table(
     """
     import polars as pl
 
-    named = header_row is not None
-    if named and not (isinstance(data, str | Path) and str(data).lower().endswith(TEXT)):
+    if header_row not in (None, 1) and not (isinstance(data, str | Path) and str(data).lower().endswith(TEXT)):
         raise ParameterError(Subject("anonymize", "header_row"), " is for delimited text and workbooks only.")
     if isinstance(data, pl.LazyFrame):
         return _scanned(data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.file_formats import PARQUET
 from shoal._messages import Suggestion
-from shoal.errors import ColumnError, DataError
+from shoal.errors import DataError
+from shoal.io.column_names import check_different_names
 from shoal.io.frames import PANDAS_INDEX
 from shoal.io.scanning import check_partition_columns, parquet_files
 from shoal.io.spark_session import active_session, is_spark_frame, on_spark, pinned_session
@@ -185,11 +185,7 @@ def scan_spark(data: Any) -> SparkTable:
 
 def _scanned(frame: DataFrame, home: SparkSession, rows: int | None = None) -> SparkTable:
     names = frame.columns
-    # Spark allows repeated names, which would make columns ambiguous.
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    if repeated:
-        shown = ", ".join(f"'{name}'" for name in repeated[:5])
-        raise ColumnError(f"Column names are repeated: {shown}{' and more' if len(repeated) > 5 else ''}. Rename them.")
+    check_different_names(names)  # Spark allows repeated names, which would make columns ambiguous
     columns = tuple(name for name in names if not PANDAS_INDEX.fullmatch(name))
     return SparkTable(frame=frame, home=home, columns=columns, rows=rows)
 

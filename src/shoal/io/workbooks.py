@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.optional import require
 from shoal._messages import Suggestion, Text
 from shoal.errors import DataError, NoRowsError, ParameterError, near_matches
+from shoal.io.column_names import check_different_names, find_names_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["describe_sheets", "read_workbook", "sheet_names", "write_workbook"]
 
 _SHEET = "release"
-_NUMBER = re.compile(r"[-+]?[0-9][0-9., -]*")
 _LOOKED_AT = 20
 """Number of rows that are searched for the names of columns."""
 _MOST_ROWS = 1_048_575
@@ -152,7 +152,7 @@ def describe_sheets(path: str | Path) -> list[tuple[int, int, int | None]]:
             # A complete first row is taken for the names, as reading does.
             rows = sheet.to_polars().rows()
             complete = bool(rows) and all(one is not None and one.strip() for one in rows[0])
-            guess = 0 if complete and sheet.width > 1 else _find_header_row(rows)
+            guess = 0 if complete and sheet.width > 1 else find_names_row(rows)
             found.append((sheet.total_height, sheet.width, None if guess is None else guess + 1))
     return found
 
@@ -216,22 +216,12 @@ def _check_header(top: pl.DataFrame, source: str, sheet: str, above: int) -> Non
                 ),
                 *_other_row(top, above),
             )
-    repeated = sorted({name for name in names if name is not None and list(names).count(name) > 1})
-    if repeated:
-        shown = ", ".join(f"'{name}'" for name in repeated[:5])
-        raise DataError(
-            Text(
-                "Column names are repeated in the sheet '{sheet}' of {source}: {shown}. Name each once.",
-                sheet=sheet,
-                source=source,
-                shown=shown,
-            )
-        )
+    check_different_names(names)
 
 
 def _other_row(top: pl.DataFrame, above: int) -> Sequence[Part]:
     """Suggest a later row that looks like the names of columns, if there is one."""
-    found = _find_header_row(top.rows())
+    found = find_names_row(top.rows())
     if found is None or found == 0:
         return ()
     # Rows are numbered as spreadsheets do, from 1.
@@ -466,20 +456,3 @@ def _ods_text(value: str) -> str:
 
     kept = re.sub(r"^ | (?= )| $", '<text:s text:c="1"/>', escape(value))
     return kept.replace("\n", "</text:p><text:p>")
-
-
-def _find_header_row(rows: Sequence[Sequence[str | None]]) -> int | None:
-    """Find the first row that looks like names: one in each column, all different, and none of them a number.
-
-    Examples
-    --------
-    >>> _find_header_row([["Ward 7", None], [None, None], ["age", "zip"], ["30", "10115"]])
-    2
-    """
-    # A title has fewer cells, and rows of data mostly have a number.
-    for place, row in enumerate(rows):
-        names = [one.strip() for one in row if one is not None and one.strip()]
-        complete = len(names) == len(row) > 1 and len(set(names)) == len(names)
-        if complete and not any(_NUMBER.fullmatch(one) for one in names):
-            return place
-    return None

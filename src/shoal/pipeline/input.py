@@ -15,7 +15,7 @@ from shoal._core.unpicklable import Unpicklable
 from shoal._messages import Suggestion, Text
 from shoal.errors import ColumnError, DataError, NoRowsError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
-from shoal.io import Restorer, open_frame, read_table, reads_alike, understand
+from shoal.io import Restorer, check_column_names, open_frame, read_table, reads_alike, understand
 from shoal.models.column_sets import all_sets
 from shoal.pipeline.deriving import derive_columns
 from shoal.request.texts import read_set, set_texts
@@ -220,6 +220,7 @@ def _open(data: Any, **reading: Any) -> OpenedData:
             codebook=found.codebook,
         )
     opened = open_frame(data, lenient=True)  # columns that are only dropped never stop a run
+    check_column_names(opened.frame, header_row=reading.get("header_row"), in_file=False)
     counts = np.ones(opened.frame.height, dtype=np.int64)
     return OpenedData(frame=opened.frame, counts=counts, format="csv", restore=opened.restore)
 

@@ -90,9 +90,11 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
     # A file or a database table has at most a certificate, which must have its hash.
     folder = _release_folder(Path(path))
     if not folder.is_dir():
-        frame = read(path, delimiter=delimiter, encoding=encoding)
+        certificate = _beside(folder)
+        # The names of a release were confirmed when it was made.
+        frame = read(path, delimiter=delimiter, encoding=encoding, header_row=1 if certificate else None)
         return ReadRelease(
-            frame=frame, counterfeits=None, certificate=_beside(folder), empty_is_missing=_empty_is_missing(str(path))
+            frame=frame, counterfeits=None, certificate=certificate, empty_is_missing=_empty_is_missing(str(path))
         )
     # A folder: its certificate names the files that belong to the release.
     path = folder / "certificate.json"
@@ -284,7 +286,8 @@ def read_certificate(path: Path) -> dict[str, Any]:
 
 def read_release(path: Path) -> pl.DataFrame:
     """Read a table that shoal wrote, whose format is known."""
-    return read(path, delimiter=",", encoding="utf-8") if path.suffix == ".csv" else read(path)
+    text = {"delimiter": ",", "encoding": "utf-8"} if path.suffix == ".csv" else {}
+    return read(path, **text, header_row=1)
 
 
 def read_counterfeits(path: Path) -> pl.DataFrame:
