@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from shoal._core.words import listed, number, percent
-from shoal.wording.attack_words import count_people, name_known_columns, name_value
+from shoal.wording.attack_words import COUNTS_CERTAIN, count_people, name_known_columns, name_value
 
 __all__ = ["ATTACKS", "Attack", "describe_columns", "render_documentation"]
 
@@ -106,11 +106,13 @@ def describe_columns(facts: Facts) -> list[str]:
         others = [one for one in each if one["sensitive"] != facts["sensitive"]]
         right = _SUCCESS_PHRASES.get(facts["attack"], "The attack succeeds for")
         compared = "from the release alone" if facts["attack"] == "minimality" else "guessing"
+        certain = facts["attack"] in COUNTS_CERTAIN
+        guesses = [f"; {compared}, for {percent(one['baseline']['rate'])}" for one in others]
         lines = [
             f"{right} {_number_or_none(one['successes'])} of {number(one['attempts'])} {_format_interval(one)} if "
             f"{name_value(one)} is "
-            f"attacked; {compared}, for {percent(one['baseline']['rate'])}."
-            for one in others
+            f"attacked{'' if certain else guess}."
+            for one, guess in zip(others, guesses, strict=True)
         ]
         if others:
             lines.insert(0, "That is the worst of the sensitive columns: each was attacked alone, then all together.")
@@ -148,7 +150,7 @@ def _describe_homogeneity(facts: Facts) -> list[str]:
         f"{_format_interval(facts)} to somebody who "
         f"knows {name_known_columns(facts)} of a person: {why}."
     )
-    return [sentence, _describe_guessing(facts), *_describe_misfits(facts)]
+    return [sentence, *_describe_misfits(facts)]
 
 
 def _describe_background(facts: Facts) -> list[str]:
@@ -162,7 +164,7 @@ def _describe_background(facts: Facts) -> list[str]:
     # Values excluded at random are not counted for persons with several records.
     chance = facts.get("by_chance")
     sentence += "." if chance is None else f"; for values excluded at random it is expected to be {percent(chance)}."
-    return [sentence, _describe_guessing(facts), *_describe_misfits(facts)]
+    return [sentence, *_describe_misfits(facts)]
 
 
 def _describe_skewness(facts: Facts) -> list[str]:
@@ -190,11 +192,7 @@ def _describe_similarity(facts: Facts) -> list[str]:
         f"{_format_interval(facts)} roughly what {name_value(facts)} is "
         f"({facts['similar']}), to somebody who knows {name_known_columns(facts)} of a person."
     )
-    return [
-        sentence,
-        f"One such guess for every record would be right for {percent(facts['baseline']['rate'])}.",
-        *_describe_misfits(facts),
-    ]
+    return [sentence, *_describe_misfits(facts)]
 
 
 def _describe_linking(facts: Facts) -> list[str]:

@@ -28,6 +28,7 @@ from shoal.errors import (
     near_matches,
 )
 from shoal.request.texts import as_number, names_in
+from shoal.wording.attack_words import COUNTS_CERTAIN
 
 if TYPE_CHECKING:
     import polars as pl
@@ -576,7 +577,7 @@ def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("attempts", number(facts["attempts"])),
         ("successes", number(facts["successes"])),
         ("rate", rate(facts)),
-        ("baseline", rate(facts["baseline"])),
+        *([] if facts["attack"] in COUNTS_CERTAIN else [("baseline", rate(facts["baseline"]))]),
     ]
     values = facts.get("values")
     if values is not None:

@@ -21,6 +21,7 @@ from shoal.report.review import collect_review
 from shoal.report.templating import template
 from shoal.verification.published_folder import COUNTERFEITS
 from shoal.wording import join_warnings
+from shoal.wording.attack_words import COUNTS_CERTAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -377,7 +378,8 @@ def list_rates(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         control = _("control: the same claims about a table drawn from what is published")
     if facts["attack"] == "singling-out":
         baseline = _("baseline: random predicates of equal weight")
-    labelled = ((_("the attack"), facts), (baseline, facts["baseline"]), (control, facts["control"]))
+    guessed = None if facts["attack"] in COUNTS_CERTAIN else facts["baseline"]
+    labelled = ((_("the attack"), facts), (baseline, guessed), (control, facts["control"]))
     return [(name, one) for name, one in labelled if one is not None and one["rate"] is not None]
 
 

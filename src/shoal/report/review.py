@@ -10,6 +10,7 @@ from typing import Any
 from shoal._core.language import gettext as _
 from shoal._core.language import marked
 from shoal._core.words import percent
+from shoal.report.attack_sentences import describe_attack
 from shoal.report.linked_promises import describe_audited_unit
 from shoal.report.person_risk import risk_figures
 
@@ -165,11 +166,7 @@ def _describe_result(facts: Mapping[str, Any]) -> str:
     attack = ATTACKS[facts["attack"]]
     if facts["rate"] is None:
         return _("attack “{title}”: not measured").format(title=_(attack.title))
-    return _("attack “{title}”: right in {rate} of the attempts, its baseline in {baseline}").format(
-        title=_(attack.title),
-        rate=percent(facts["rate"]),
-        baseline=percent(facts["baseline"]["rate"] or 0),
-    )
+    return f"attack “{attack.title}”: {describe_attack(facts)[0]}"
 
 
 def _find_risk(facts: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:

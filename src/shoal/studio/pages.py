@@ -13,6 +13,7 @@ from shoal.studio.audience import SCREENS
 from shoal.studio.explanations import EXPLAINED, explained_of_persons
 from shoal.studio.words import STEPS, change_in_words, date_form_in_words, work_in_words
 from shoal.wording import join_warnings
+from shoal.wording.attack_words import COUNTS_CERTAIN
 from shoal.wording.coarsening_words import describe_coarsening
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def _environment() -> Environment:
         as_sentence=lambda text: text[:1].upper() + text[1:],
     )
     environment.globals["language"] = language
+    environment.globals["counts_certain"] = COUNTS_CERTAIN
     # Without Babel there is only English.
     environment.globals["languages"] = languages() if find_spec("babel") else ()
     environment.policies["ext.i18n.trimmed"] = True

@@ -9,8 +9,10 @@ from shoal._core.language import gettext as _
 from shoal._core.language import ngettext
 from shoal._core.words import listed, number
 
-__all__ = ["count_people", "name_known_columns", "name_value"]
+__all__ = ["COUNTS_CERTAIN", "count_people", "name_known_columns", "name_value"]
 
+COUNTS_CERTAIN = frozenset(("homogeneity", "background", "similarity", "intersection"))
+"""The attacks that count people of whom a value is certain, which the share of right guesses is no measure of."""
 _MAX_COLUMNS_NAMED = 4
 """Largest number of columns that a sentence names."""
 
