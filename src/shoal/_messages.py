@@ -1,8 +1,8 @@
 """Messages for several audiences: a message is composed once, and phrased for users of Python or of the command line.
 
 A message consists of parts: plain text, and references to parameters. An *audience* defines how its readers name a
-parameter, and its language; the parts phrase themselves accordingly. `PYTHON` is the audience of `str(error)`; the
-command line has its own, and the studio has one that translates.
+parameter; the parts phrase themselves accordingly. `PYTHON` is the audience of `str(error)`; the command line and the
+studio have their own.
 
 Examples
 --------
@@ -41,10 +41,6 @@ class Audience(Protocol):
     def python(self) -> bool:
         """Whether the audience writes Python."""
 
-    @property
-    def language(self) -> str:
-        """The code of the language of the audience."""
-
     def called(self, parameter: str, owner: str = "") -> str | None:
         """Name a parameter of a function, a class or an algorithm; None if its name in Python is used.
 
@@ -58,9 +54,6 @@ class Audience(Protocol):
 
     def suggested(self, parameter: str, value: object) -> str | None:
         """Phrase a suggested value of a parameter as a whole; None if it follows the name of the parameter."""
-
-    def translate(self, message: str) -> str:
-        """Translate a literal message, or the form of a `Text`, to the language of the audience."""
 
 
 class Renderable(Protocol):
@@ -78,16 +71,12 @@ class _Python:
     """The audience of tracebacks."""
 
     python: bool = True
-    language: str = "en"
 
     def called(self, parameter: str, owner: str = "") -> str | None:
         return None
 
     def suggested(self, parameter: str, value: object) -> str | None:
         return None
-
-    def translate(self, message: str) -> str:
-        return message
 
 
 PYTHON: Audience = _Python()
@@ -176,12 +165,12 @@ class Allowed:
 
 @dataclass(frozen=True, init=False)
 class Text:
-    """A part with values, which is translated as a whole.
+    """A part with values.
 
     Parameters
     ----------
     form : str
-        The text in English, with the names of the values in braces.
+        The text, with the names of the values in braces.
     **values
         Numbers, texts, other parts, and tuples of these, which are separated by commas.
 
@@ -200,16 +189,16 @@ class Text:
         object.__setattr__(self, "values", values)
 
     def render(self, audience: Audience) -> str:
-        """Phrase the text for an audience, in its language."""
+        """Phrase the text for an audience."""
         shown = {name: _render_value(value, audience) for name, value in self.values.items()}
-        return audience.translate(self.form).format(**shown)
+        return self.form.format(**shown)
 
     def __str__(self) -> str:
         return self.render(PYTHON)
 
 
 def _render_value(value: Any, audience: Audience) -> str:
-    """Phrase a value of a text; plain texts are names and the like, which have no translation."""
+    """Phrase a value of a text."""
     if isinstance(value, tuple):
         return ", ".join(_render_value(one, audience) for one in value)
     return str(value.render(audience) if hasattr(value, "render") else value)
@@ -236,4 +225,4 @@ def phrase(*parts: Part) -> str:
 
 def text_of(parts: Iterable[Part], audience: Audience) -> str:
     """Phrase a message for an audience."""
-    return "".join(audience.translate(part) if isinstance(part, str) else part.render(audience) for part in parts)
+    return "".join(part if isinstance(part, str) else part.render(audience) for part in parts)

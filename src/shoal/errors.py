@@ -301,7 +301,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | Text:
     near = difflib.get_close_matches(name, list(known), n=3)
     if not near:
         return ""
-    # One form for each number of suggestions, so that each can be translated.
+    # One form for each number of suggestions.
     if len(near) == 1:
         return Text("Did you mean '{first}'?", first=near[0])
     if len(near) == 2:

@@ -30,7 +30,7 @@ from shoal.models import (
     Requirement,
     TCloseness,
 )
-from shoal.wording import english
+from shoal.wording import sentence
 
 
 def asked(*models, sensitive=("s",)):
@@ -114,7 +114,7 @@ def test_auto(requirement, recoding, name):
     algorithm, reason = choose("auto", requirement, recoding)
     assert algorithm is ALGORITHMS[name]
     assert algorithm.unsupported(requirement) is None
-    assert ":" in english(reason)
+    assert ":" in sentence(reason)
 
 
 def test_auto_where_nobody_can():

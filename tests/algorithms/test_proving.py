@@ -28,7 +28,7 @@ from shoal.models import (
     Requirement,
     TCloseness,
 )
-from shoal.wording import english
+from shoal.wording import sentence
 
 PROVERS = {name: ALGORITHMS[name] for name in PROVING}
 GROUNDS = [
@@ -48,7 +48,7 @@ def prove(algorithm, problem, codes, models):
     stars = cost_of_partition(codes.rows, groups)
     assert found.guarantee.stars_bound == stars, "what is published is what was proven"
     assert found.guarantee.stars_ratio == 1
-    assert english(found.guarantee.promise).endswith(".")
+    assert sentence(found.guarantee.promise).endswith(".")
     assert found.guarantee.proof
     return stars, groups
 

@@ -47,7 +47,7 @@ from shoal.models import (
 )
 from shoal.recoding import publish_frame, recode
 from shoal.verification import verify
-from shoal.wording import english
+from shoal.wording import sentence
 
 EVERY = {
     # Those that prove an optimum have a suite of their own, on small tables: test_proving.py.
@@ -179,7 +179,7 @@ def check(algorithm, problem, sensitive, models):
     again = algorithm.partition(replace(problem, rng=np.random.default_rng(0)))
     assert np.array_equal(result.groups, again.groups), "two runs differ"
     assert result.guarantee == again.guarantee
-    assert english(result.guarantee.promise).endswith(".")
+    assert sentence(result.guarantee.promise).endswith(".")
     assert repr(result) == f"Partition(rows={problem.table.rows}, groups={result.count})"
     return groups
 

@@ -160,7 +160,11 @@ def test_minimality_with_the_algorithm(shoal: Any, tmp_path: Path) -> None:
         ("similarity", (), "--param within"),
         ("similarity", ("--param", "hierarchy=jobs.csv"), "not in the hierarchy"),
         ("minimality", ("--targets", "people.csv", "--param", "l=2"), "exactly those"),
-        ("linking", ("--population", "people.csv", "--id", "name", "--param", "truth=jobs.csv"), "names read as values"),
+        (
+            "linking",
+            ("--population", "people.csv", "--id", "name", "--param", "truth=jobs.csv"),
+            "names read as values",
+        ),
         ("linking", (), "needs --population and --id"),
         ("homogeneity", ("--param", "j=2"), "has a parameter 'j'"),
         ("homogenity", (), "Did you mean 'homogeneity'?"),

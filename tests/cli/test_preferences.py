@@ -13,7 +13,7 @@ from shoal.algorithms import ALGORITHMS, Preferences, unsupported
 from shoal.errors import ColumnError, ParameterError, UnsupportedError, UsageError
 from shoal.models import Requirement
 from shoal.request.words import Words
-from shoal.wording import english
+from shoal.wording import sentence
 
 PEOPLE = pl.DataFrame(
     {
@@ -37,13 +37,13 @@ def test_what_counts_more_loses_less_and_the_certificate_says_so() -> None:
         assert loss_of(weighed)[name] <= loss_of(plain)[name]
         assert weighed.certificate.parameters["weights"] == {name: 50}
         assert weighed.certificate.algorithm == "full-domain"
-        assert "with weights of attributes" in english(weighed.certificate.guarantee.promise)
+        assert "with weights of attributes" in sentence(weighed.certificate.guarantee.promise)
         ncp = loss_of(weighed)
         assert weighed.certificate.details["value"] == pytest.approx((50 * ncp[name] + ncp[other]) / 51)
     assert loss_of(shoal.anonymize(PEOPLE, weights={"age": 50}, **asked)) != loss_of(
         shoal.anonymize(PEOPLE, weights={"town": 50}, **asked)
     )
-    assert "weights of attributes" in english(shoal.anonymize(PEOPLE, weights={"age": 2}, **asked).certificate.reason)
+    assert "weights of attributes" in sentence(shoal.anonymize(PEOPLE, weights={"age": 2}, **asked).certificate.reason)
     assert "weights" not in plain.certificate.parameters
 
 
@@ -54,7 +54,7 @@ def test_the_default_serves_weights_by_a_local_search(recoding: str) -> None:
     for name in ("age", "town"):
         weighed = shoal.anonymize(PEOPLE, weights={name: 9}, **asked)
         assert weighed.certificate.algorithm == "cluster"
-        assert "with weights of attributes" in english(weighed.certificate.guarantee.promise)
+        assert "with weights of attributes" in sentence(weighed.certificate.guarantee.promise)
         losses[name] = loss_of(weighed)
     assert losses["age"]["age"] <= losses["town"]["age"]
     assert losses["town"]["town"] <= losses["age"]["town"]

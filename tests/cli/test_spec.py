@@ -120,7 +120,6 @@ decision = "conditions"
 conditions = "Delete it after the study."
 reviewed_by = "A. Officer"
 valid_until = "May 2027"
-language = "de"
 
 [parameters]
 gap = "0.5"
@@ -224,7 +223,6 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "conditions": "Delete it after the study.",
     "reviewed_by": "A. Officer",
     "valid_until": "May 2027",
-    "language": "de",
     "force": True,
     "json": True,
     "quasi_identifiers": ["age", '"last, first"'],

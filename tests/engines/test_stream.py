@@ -18,7 +18,7 @@ from shoal.errors import DataError, ParameterError, ReleaseUnsafeError, UsageErr
 from shoal.pipeline import memory_budget
 from shoal.release.streamed_rows import StreamedRows
 from shoal.table import roles
-from shoal.wording import english
+from shoal.wording import sentence
 
 if TYPE_CHECKING:
     from shoal.release.release import Release
@@ -402,7 +402,7 @@ def test_rows_that_are_too_much_alike_are_halved(monkeypatch: pytest.MonkeyPatch
     release = shoal.anonymize(frame, engine="stream", **asked)
     assert release.certificate.engine["parts"] == 16  # of 62 or 63 rows
     said = "The table was solved in 16 parts: nothing is promised of the whole beyond the lower bound."
-    assert english(release.certificate.guarantee.promise) == said, "no rows are aside"
+    assert sentence(release.certificate.guarantee.promise) == said, "no rows are aside"
     made = release.data.collect()
     assert sorted(made["ill"]) == sorted(frame["ill"])
     assert not shoal.audit(made, quasi_identifiers=["age"], sensitive="ill", privacy=shoal.LDiversity(3)).failures

@@ -26,7 +26,7 @@ from shoal.models.feasible import drop_columns
 from shoal.request.texts import columns_and_words, names_in
 from shoal.studio.audience import SCREENS
 from shoal.table import Schema
-from shoal.wording import english, sentences
+from shoal.wording import sentence, sentences
 
 ROWS = 40
 SECRET = "Zyzzyva"
@@ -234,9 +234,9 @@ def test_each_is_raised_with_what_to_do_in_two_voices(
     told = [one for one in release.public_certificate.to_dict()["warnings"] if one["code"] == code]
     assert bool(told) == WARNINGS[code].public
     for one in told:
-        assert one["text"] in [english(raised.found) for raised in release.warnings]
+        assert one["text"] in [sentence(raised.found) for raised in release.warnings]
         assert python not in one["text"]
-        assert one["text"] == english(one["found"])
+        assert one["text"] == sentence(one["found"])
     everything = json.dumps(
         [release.certificate.to_dict()["warnings"], [one.render(FLAGS) for one in release.warnings]]
     )
@@ -405,7 +405,7 @@ def test_values_within_lists(cells: str, l: int | None, code: str) -> None:
 def test_a_column_of_numbers_with_a_code_is_to_be_replaced_before_it_is_coarsened() -> None:
     numbers = [f"{weight},5" for weight in range(50, 99)]
     found = how_to_coarsen(pl.Series([*numbers, "Zyzzyva"]), "weight", recoding="generalization")
-    assert english(found).startswith("replace_values={'weight': {'TEXT': None}}")
+    assert sentence(found).startswith("replace_values={'weight': {'TEXT': None}}")
     assert "Zyzzyva" not in repr(found)
     few = how_to_coarsen(pl.Series([*numbers[:9], "a", "b", "c"]), "weight", recoding="generalization")
     assert "replace" not in str(few)

@@ -16,7 +16,7 @@ from shoal._messages import PYTHON
 from shoal.cli.main import app
 from shoal.errors import InfeasibleError
 from shoal.models.feasible import SensitiveCounts, advise_diversity
-from shoal.wording import english
+from shoal.wording import sentence
 
 ROWS = 60
 BASE = {"age": [20 + row * 7 % 40 for row in range(ROWS)], "town": [f"t{row % 3}" for row in range(ROWS)]}
@@ -154,6 +154,6 @@ def test_columns_of_a_kind_are_one_warning() -> None:
 def test_what_is_advised_depends_on_every_column() -> None:
     good = SensitiveCounts(name="a", rows=10, height=2, distinct=5)
     common = SensitiveCounts(name="b", rows=10, height=6, distinct=2)
-    assert "up to 5 is feasible" in english(advise_diversity([good]))
-    assert "shoal.LDiversity(2, variant='distinct')" in english(advise_diversity([good, common]))
-    assert "direct_identifiers=['b']" in english(advise_diversity([good, common]))
+    assert "up to 5 is feasible" in sentence(advise_diversity([good]))
+    assert "shoal.LDiversity(2, variant='distinct')" in sentence(advise_diversity([good, common]))
+    assert "direct_identifiers=['b']" in sentence(advise_diversity([good, common]))

@@ -13,7 +13,7 @@ import shoal
 from shoal.algorithms import ALGORITHMS
 from shoal.errors import ParameterError, ReleaseUnsafeError, UnsupportedError
 from shoal.verification import check_level_limits
-from shoal.wording import english
+from shoal.wording import sentence
 
 SERVING = [name for name, one in ALGORITHMS.items() if one.capabilities.serves_limits]
 TREE = [
@@ -89,7 +89,7 @@ def test_rows_without_a_group_are_suppressed_together_with_the_smallest_groups()
     )
     assert release.data["kind"].to_list() == ["x"] * 4 + ["*"] * 3
     assert release.certificate.details["suppressed_rows"] == 3
-    assert "suppressed if that left too few" in english(release.certificate.guarantee.promise)
+    assert "suppressed if that left too few" in sentence(release.certificate.guarantee.promise)
     # Sensitive values count in the same way.
     table = table.with_columns(ill=pl.Series(["p", "q", "p", "q", "p", "q", "r"]))
     diverse = shoal.anonymize(

@@ -81,12 +81,12 @@ def test_results_stay_and_the_same_attack_takes_its_place(out: Path) -> None:
     result = attack_result(printed)
     render_again(out, attacks=[result])
     render_again(out, attacks=[dict(result, attempts=59)])
-    render_again(private, attacks=[dict(result, quasi_identifiers=["age"])], about=About(language="de"))
+    render_again(private, attacks=[dict(result, quasi_identifiers=["age"])], about=About(title="Visits"))
     attacks = json.loads(text(private / "report.json"))["attacks"]
     assert [(one["attempts"], one["quasi_identifiers"]) for one in attacks] == [(59, ["age", "town"]), (60, ["age"])]
     page = text(private / "report.html")
-    assert page.count("<h3>Homogenität</h3>") == 2
-    assert "Vergleichsgrundlage" in page
+    assert page.count("<h3>Homogeneity</h3>") == 2
+    assert "<h1>Visits</h1>" in page
     render_again(private)
     assert text(private / "report.html") == page
 

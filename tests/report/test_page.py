@@ -403,8 +403,6 @@ def test_what_analysts_lose_is_in_their_own_measures_and_a_missing_one_states_wh
     assert (
         page.count("Not measured: it takes long on a table of this size; the command shoal utility computes it.") == 5
     )
-    german = Elements(render(facts(utility=few.measures, about=About(language="de")))).text
-    assert german.count("Nicht gemessen: Bei einer Tabelle dieser Größe dauert es lange") == 5
     assert "What analysts lose, in their own measures" not in render(facts())
 
 

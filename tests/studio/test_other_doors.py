@@ -13,8 +13,8 @@ from shoal.studio.app import _FORMS
 
 from .test_persons import text_of
 
-OF_BROWSER = {"/open/demo", "/language", "/cancel", "/history", "/shape/show"}
-"""Forms that choose a language, undo, stop work, show part of a screen, or open made-up patients."""
+OF_BROWSER = {"/open/demo", "/cancel", "/history", "/shape/show"}
+"""Forms that undo, stop work, show part of a screen, or open made-up patients."""
 DOORS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "/open": ("inspect", ("--sheet",), "shoal.inspect"),
     "/open/project": ("anonymize", ("--spec",), "shoal.Request.from_toml"),

@@ -187,16 +187,6 @@ def test_columns_are_no_link_before_the_question_is_answered(asked, visits):
     assert '<span class="soft">Columns</span>' not in asked.look("/persons").text
 
 
-def test_changes_are_described_in_german(asked):
-    pytest.importorskip("babel")
-    asked.send("/open", {"path": "patients.csv"})
-    asked.send("/language", {"language": "de", "back": "persons"})
-    shown = text_of(asked.look("/persons"))
-    assert "Letzte Änderung: patients.csv geöffnet" in shown
-    assert "deutet darauf hin, dass eine Person mehrere hat" in shown
-    assert "patients.csv geöffnet" in text_of(asked.look("/history"))
-
-
 def test_one_row_each_is_asked_for_too_and_stays_calm(asked):
     answer = asked.send("/open", {"path": "patients.csv"})
     assert QUESTION in answer.text

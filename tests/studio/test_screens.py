@@ -101,7 +101,7 @@ def test_every_screen_shows_the_same_step_and_asks_for_every_number(browser):
 def test_the_report_has_the_words_of_the_publish_screen(browser, home):
     browser.decided()
     said = {"title": "Stays of 2025", "purpose": "Teaching", "notes": "For Ann", "signatures": "Board; Officer"}
-    browser.send("/publish", {"folder": "made", **said, "institution": " ", "language": "en"})
+    browser.send("/publish", {"folder": "made", **said, "institution": " "})
     public, own = ((home / f"made{end}/report.html").read_text() for end in ("", ".private"))
     assert [word for word in ("Stays of 2025", "Teaching") if word not in public or word not in own] == []
     assert [word for word in ("Each row stands for one person", "For Ann", "Board", "Officer") if word not in own] == []
@@ -119,19 +119,6 @@ def test_the_report_has_the_words_of_the_publish_screen(browser, home):
     browser.send("/publish", {"folder": "again"})
     assert "Stays of 2025" in (home / "again/report.html").read_text()
     assert "report" not in browser.studio.plan.work
-    # An unknown language is refused by the name of the field, and nothing is stored.
-    refused = browser.send("/publish", {"folder": "more", "title": "Other", "language": "xx"})
-    assert refused.status_code == 422
-    assert "n the screen Publish, the language of the report must be one of" in refused.text
-    assert browser.studio.plan.report["title"] == "Stays of 2025"
-
-
-def test_the_report_is_in_the_language_of_the_publish_screen(browser, home):
-    pytest.importorskip("babel")
-    browser.decided()
-    browser.send("/publish", {"folder": "made", "language": "de"})
-    assert '<html lang="de"' in (home / "made/report.html").read_text()
-    assert '<option value="de" lang="de" selected>' in browser.look("/publish").text
 
 
 def test_columns_stand_side_by_side_before_and_after(browser, home):

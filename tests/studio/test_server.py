@@ -50,15 +50,6 @@ def test_a_table_that_is_none(home, monkeypatch):
     assert "no such file" in outcome.stderr
 
 
-@pytest.mark.parametrize(("words", "language"), [([], ""), (["--language", "de"], "de"), (["--language", "en"], "en")])
-def test_the_language_is_that_of_the_browser_unless_it_is_given(monkeypatch, words, language):
-    given = {}
-    monkeypatch.setattr(shoal.studio, "serve", lambda **options: given.update(options))
-    assert CliRunner().invoke(app, ["studio", "--no-browser", *words]).exit_code == 0
-    assert given["language"] == language
-    assert CliRunner().invoke(app, ["studio", "--language", "xx"]).exit_code == 2
-
-
 @pytest.mark.parametrize("absent", ["starlette", "uvicorn"])
 def test_without_the_extra_it_says_how_to_get_it(absent, monkeypatch):
     monkeypatch.setitem(sys.modules, absent, None)

@@ -23,7 +23,7 @@ import shoal
 from shoal._core.facts import Fact
 from shoal.algorithms import Algorithm, Capabilities, Guarantee, Partition
 from shoal.errors import DataError, InfeasibleError, OutputError, ParameterError, ReleaseUnsafeError, UnsupportedError
-from shoal.wording import english
+from shoal.wording import sentence
 
 SECRET = "Zyzzyva"
 """Part of every name and disease of the table."""
@@ -342,7 +342,7 @@ class TestTheCertificate:
     def test_the_choice_and_its_reason(self, patients: pl.DataFrame) -> None:
         def chosen(**change: Any) -> tuple[str, str]:
             certificate = shoal.anonymize(patients, **REQUEST | change).certificate
-            return certificate.algorithm, english(certificate.reason)
+            return certificate.algorithm, sentence(certificate.reason)
 
         assert chosen(privacy=shoal.LDiversity(3))[0] == "tp+"
         assert chosen(privacy=shoal.KAnonymity(3))[0] == "m-approximation"

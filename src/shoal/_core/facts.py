@@ -1,4 +1,4 @@
-"""Facts: statements as codes with arguments, for which `shoal.wording` has sentences in each language."""
+"""Facts: statements as codes with arguments, for which `shoal.wording` has sentences."""
 
 from __future__ import annotations
 

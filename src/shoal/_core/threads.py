@@ -65,7 +65,7 @@ def start_in_thread(work: Callable[[], T]) -> Callable[[], T]:
         Work that ends soon by itself: it cannot be stopped, and the process does not wait for it at its exit.
     """
     outcome: Future[T] = Future()
-    # The thread has the language and the audience of the call.
+    # The thread has the audience of the call.
     context = copy_context()
 
     def run() -> None:

@@ -83,7 +83,7 @@ def listed(names: Sequence[str], word: str = "and") -> str:
 
 
 def quote(name: object) -> str:
-    """Put a name or a value in the quotation marks of the current language.
+    """Put a name or a value in quotation marks.
 
     Examples
     --------
@@ -117,7 +117,6 @@ def visible(text: object) -> str:
     >>> visible("3,8\N{NO-BREAK SPACE}%") == "3,8\N{NO-BREAK SPACE}%"
     True
     """
-    # Numbers and percentages have spaces that do not break the line, in some languages.
     return "".join(
         one if one.isprintable() or one in _NO_BREAK else one.encode("unicode_escape").decode() for one in str(text)
     )

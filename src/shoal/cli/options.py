@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from shoal._core.language import languages
 from shoal.cli.command import argument, option, word
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "Format",
     "HeaderRow",
     "Json",
-    "Language",
     "METHOD_PANEL",
     "OUT_HELP",
     "Page",
@@ -41,7 +39,6 @@ METHOD_PANEL = "Method"
 _FILES = "Files"
 OUT_HELP = "Folder for the release: all of it may be published. Private files go to OUT.private in the same place."
 """The help of -o for every command that writes a release."""
-Language = Annotated[str, option("--language", metavar="|".join(languages()), help="Language of the reports.")]
 # Arguments and outputs of several commands.
 Released = Annotated[
     str,

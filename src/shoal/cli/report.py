@@ -19,14 +19,13 @@ Folder = Annotated[Path, argument(metavar="OUT", help="The folder of a release, 
 
 @takes("report", "spec", "json")
 def report(terminal: Terminal, words: Words, *, folder: Folder, attacks: Attacks = None) -> None:
-    """Rewrite the reports of a release: in another language, with other texts, or with results of attacks.
+    """Rewrite the reports of a release with other texts, or with results of attacks.
 
     Example: shoal report out --title "Visits of 2025" --institution "St. Mary's" --signature "Head of research"
 
     The original table is not needed. Both reports are rewritten if both exist:
     out/report.html for readers, and out.private/report.html for you. Texts that are
-    not given stay unchanged. A trade-off and pictures of coarsenings stay in the
-    language in which the release was written.
+    not given stay unchanged.
     """
     from shoal.report import attack_result, render_again
 

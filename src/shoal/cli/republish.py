@@ -233,7 +233,6 @@ def publish(
     encoding: options.Encoding = None,
     format: options.Format = None,  # noqa: A002 - as the flag
     spreadsheet_safe: options.SpreadsheetSafe = None,
-    language: options.Language = "en",
     force: options.Force = None,
     json: options.Json = None,
 ) -> None:
@@ -273,7 +272,6 @@ def publish(
             spreadsheet_safe=bool(spreadsheet_safe),
             delimiter=delimiter,
             encoding=encoding,
-            language=language,
             progress=progress,
         )
     for note in made.notes:

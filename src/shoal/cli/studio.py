@@ -29,14 +29,6 @@ Allowed = Annotated[
 ]
 Browser = Annotated[bool, option("--browser/--no-browser", help="Open the address in a browser.")]
 Port = Annotated[int, option("--port", metavar="NUMBER", min=0, max=65535, help="The port; 0 chooses a free one.")]
-Language = Annotated[
-    str | None,
-    option(
-        "--language",
-        metavar="CODE",
-        help="Language of the screens: en or de; by default that of the browser. Attacks are in English only.",
-    ),
-]
 Upload = Annotated[
     int,
     option("--max-upload", metavar="MEGABYTES", min=1, help="The maximum size of a file dropped into the page."),
@@ -49,7 +41,6 @@ def studio(
     *,
     allow: Allowed = None,
     browser: Browser = True,
-    language: Language = None,
     port: Port = 0,
     max_upload: Upload = 1000,
 ) -> None:
@@ -68,14 +59,7 @@ def studio(
     # Fail early if the optional dependencies are missing.
     for library in ("starlette", "uvicorn"):
         require(library, extra="studio", purpose="The studio")
-    from shoal._core.language import languages, use_language
     from shoal.studio import serve
-
-    if language is not None and language not in languages():
-        raise click.BadParameter(f"Choose one of {', '.join(languages())}.", param_hint="--language")
-    # Fail early if the language needs a package that is missing.
-    with use_language(language or ""):
-        pass
 
     terminal: Terminal = context.obj
 
@@ -89,7 +73,6 @@ def studio(
         port=port,
         max_upload=max_upload * 1_000_000,
         browser=browser,
-        language=language or "",
         opened=opened,
     )
     terminal.say(plain("The studio is closed."))

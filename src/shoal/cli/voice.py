@@ -28,7 +28,6 @@ class Flags:
     """
 
     python = False
-    language = "en"
 
     def __init__(self, flags: Mapping[str, str]) -> None:
         self._flags = flags
@@ -60,10 +59,6 @@ class Flags:
         called = self._flags.get(parameter, "")
         value = str(value).lower() if isinstance(value, bool) else value
         return f"{called}={value}" if called.startswith("--param ") and value is not ... else None
-
-    def translate(self, message: str) -> str:
-        """Return the message: terminals are in English."""
-        return message
 
 
 def _kinds_of(kind: type[Any]) -> list[type[Any]]:

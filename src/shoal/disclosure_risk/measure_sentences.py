@@ -1,4 +1,4 @@
-"""Sentences about the figures of risk measures, in the language of the current page."""
+"""Sentences about the figures of risk measures."""
 
 from __future__ import annotations
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import ENGLISH, use_language
 from shoal._core.words import percent
 from shoal._messages import PYTHON, Audience, current_audience
-from shoal.wording import english, sentences
+from shoal.wording import sentence, sentences
 
 if TYPE_CHECKING:
     from shoal._core.facts import Fact
@@ -296,14 +295,11 @@ class Remark:
 
     def render(self, audience: Audience) -> str:
         """Phrase the finding and the advice for an audience."""
-        # Terminals and logs are in English; pages translate the fact themselves.
-        with use_language(ENGLISH):
-            return sentences((self.found, self.advice), audience)
+        return sentences((self.found, self.advice), audience)
 
     def to_dict(self, audience: Audience | None = None) -> dict[str, Any]:
         """Convert the warning to a dictionary for the publisher, in the words of an audience (the current one)."""
         audience = current_audience() if audience is None else audience
-        # Both the text and its fact, so that pages can translate the fact.
         return {
             "code": self.code,
             "column": self.column,
@@ -315,5 +311,5 @@ class Remark:
     def for_readers(self) -> dict[str, Any]:
         """Convert the warning to a dictionary for readers: the finding, without advice."""
         # Readers see the words of Python, even if the publisher used the command line.
-        text = english(self.found, PYTHON)
+        text = sentence(self.found, PYTHON)
         return {"code": self.code, "column": self.column, "text": text, "found": self.found.to_dict(PYTHON)}

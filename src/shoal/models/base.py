@@ -274,11 +274,11 @@ class PrivacyModel(ABC):
 
     def _in_words(self, audience: Audience) -> str:
         # Variants and ground distances go in parentheses; numbers follow "with".
-        given, translate = self._given_parameters(), audience.translate
+        given = self._given_parameters()
         senses = [_name_of_sense(value) for value in given.values() if not isinstance(value, Real)]
         numbers = [f"{name} = {value}" for name, value in given.items() if isinstance(value, Real)]
-        numbers_in_words = f" {translate(_WITH)} " + f" {translate('and')} ".join(numbers) if numbers else ""
-        return translate(self.name) + (f" ({', '.join(map(translate, senses))})" if senses else "") + numbers_in_words
+        numbers_in_words = f" {_WITH} " + " and ".join(numbers) if numbers else ""
+        return self.name + (f" ({', '.join(senses)})" if senses else "") + numbers_in_words
 
     def render(self, audience: Audience) -> str:
         """Render the model as a part of a message: its words and, for users of the command line, its flags."""

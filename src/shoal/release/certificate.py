@@ -24,7 +24,7 @@ from shoal.release.certificate_files import (
     ProofKeys,
     PublicCertificateFile,
 )
-from shoal.wording import english
+from shoal.wording import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -140,7 +140,7 @@ class Cost:
                 "suppressed_tuples": rows if self.suppression else 0,
                 "recoded_cells": cells,
                 "recoded_tuples": rows,
-                "why": english(self.bound.why),
+                "why": sentence(self.bound.why),
                 "why_fact": self.bound.why.to_dict(),
                 **self._least(),
             },
@@ -154,7 +154,7 @@ class Cost:
         # Rounding may put the loss slightly below the bound.
         gap = max(self.gcp - self.least.gcp, 0.0) / self.gcp if self.gcp > 0 else 0.0
         why = self.least.why
-        return {"gcp": self.least.gcp, "gcp_gap": gap, "gcp_why": english(why), "gcp_why_fact": why.to_dict()}
+        return {"gcp": self.least.gcp, "gcp_gap": gap, "gcp_why": sentence(why), "gcp_why_fact": why.to_dict()}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -223,7 +223,7 @@ class Certificate:
             "shoal": self.version,
             "private": PRIVATE,
             "algorithm": self.algorithm,
-            "reason": english(self.reason),
+            "reason": sentence(self.reason),
             "reason_fact": self.reason.to_dict(),
             "parameters": dict(self.parameters),
             "seed": self.seed,
@@ -382,7 +382,7 @@ class PublicCertificate:
 
 def _told(key: str, fact: Fact) -> dict[str, Any]:
     """Convert a fact to the entries of a certificate: a sentence, and a code with arguments."""
-    return {key: english(fact), f"{key}_fact": fact.to_dict()}
+    return {key: sentence(fact), f"{key}_fact": fact.to_dict()}
 
 
 def _without_loss(cost: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._core.language import use_language
 from shoal.disclosure_risk import class_confidence
 from shoal.release.analysis import measure_analyst_utility
 from shoal.report import (
@@ -75,11 +74,9 @@ def facts_for_publisher(
         )
         for column, values in zip(recoding.columns, original.quasi_identifiers, strict=True)
     )
-    # Pictures contain text, so they are drawn in the language of the report.
     about = (about or About()).dated()
-    with use_language(about.language):
-        pictures = {columns: draw() for columns, draw in release.pictures.items()} if drawn else {}
-        trade_off = release.trade_off() if drawn and release.trade_off is not None else None
+    pictures = {columns: draw() for columns, draw in release.pictures.items()} if drawn else {}
+    trade_off = release.trade_off() if drawn and release.trade_off is not None else None
     return ReportFacts(
         certificate=certificate.to_dict(),
         losses=losses,

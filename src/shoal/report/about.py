@@ -6,10 +6,8 @@ import datetime as dt
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from shoal._core.language import ENGLISH, languages, marked
-from shoal._core.optional import require
+from shoal._core.language import marked
 from shoal._core.validation import parameter
-from shoal._messages import Text
 from shoal.errors import ParameterError
 
 __all__ = ["DECISIONS", "About"]
@@ -87,9 +85,6 @@ class About:
     """The reviewer; shown on the sheet of the decision."""
     valid_until: str = _text("--valid-until", "The last day of the decision or determination, in your report only.")
     """The last day of the decision or determination; shown on its sheet."""
-    language: str = _text("--language", "Language of the reports. Default: English.", "|".join(languages()))
-    """The language of the reports, "en" or "de"; English by default. Other languages than English need the extra
-    `languages`. Names of columns, parameters and references, and the publisher's own words, are not translated."""
 
     def __post_init__(self) -> None:
         # Signatures may be a list; everything else is text.
@@ -116,12 +111,6 @@ class About:
         last = _read_day(self.valid_until)
         if last is not None and last < (_read_day(self.date) or dt.date.today()):
             raise ParameterError.refusing("About", "valid_until", "a day that is not past", got=repr(self.valid_until))
-        # A missing translation is reported now, not after hours of work.
-        if self.language and self.language not in languages():
-            known = Text("one of {options}", options=languages())
-            raise ParameterError.refusing("About", "language", known, got=repr(self.language))
-        if self.language not in ("", ENGLISH):
-            require("babel", extra="languages", purpose="A report in another language than English")
 
     def for_readers(self) -> About:
         """Copy without the words that only the publisher sees."""

@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal._messages import Suggestion
 from shoal.errors import DataError, OutputError
 from shoal.io import private_folder
 from shoal.report.facts import PublicFacts, ReportFacts, facts_in
@@ -35,7 +34,7 @@ def render_again(
     folder : path
         The folder of the release, or its private one.
     about : About, optional
-        The words of the first sheet, and the language; empty fields keep their former values.
+        The words of the first sheet; empty fields keep their former values.
     attacks : sequence of mapping
         Results of attacks on the release (see `attack_result`), for the publisher's page. A result replaces an earlier
         one of the same attack with the same knowledge.
@@ -62,9 +61,7 @@ def render_again(
         if _is_of_series(given):
             raise DataError(
                 f"'{given}' is a release of a series: the ledger has the hashes of its reports, so they are not "
-                "rewritten. Choose their language when you publish: ",
-                Suggestion("language", python="Series.publish(language=...)"),
-                ".",
+                "rewritten."
             )
         raise DataError(
             f"There is no {_FACTS} in '{given}': it is not the folder of a release that this version of shoal wrote."

@@ -39,7 +39,6 @@ def _gap_of(cost: Mapping[str, Any]) -> str:
         return _optimum_sentence(cost)
     if cells is None or least is None:
         return _("No lower bound on the cost is known for this request.")
-    # Whole sentences are translated, so each case has its own.
     in_stars = word == "stars"
     if cells <= least:
         said = (

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal._core.language import ENGLISH
 from shoal.errors import DataError
 from shoal.report.about import About
 from shoal.report.distributions import Distribution  # noqa: TC001 - msgspec reads the annotations
@@ -145,8 +144,6 @@ class TradeOffFacts:
     """Description of the rows."""
     picture: str
     """A figure of the alternatives as an SVG element, drawn by shoal and without cells."""
-    language: str = ENGLISH
-    """The language of all texts, in which the release was saved."""
 
     def __repr__(self) -> str:
         return f"TradeOffFacts(rows={len(self.rows)})"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import gettext as _
-from shoal._core.language import use_language
 from shoal._core.words import listed
 from shoal.report import sentences
 from shoal.report.about import About
@@ -54,30 +53,9 @@ def render_audit(
         "known", the quasi-identifiers; "certified", whether a certificate was compared with the cells; and "different",
         its figures that the cells do not have.
     """
-    with use_language((about or About()).language):
-        return _render_audit(
-            facts,
-            title=title,
-            about=about or About(),
-            attacks=attacks,
-            failed=failed,
-            removed=removed,
-            checked=checked,
-        )
-
-
-def _render_audit(
-    facts: Mapping[str, Any],
-    *,
-    title: str,
-    about: About,
-    attacks: Sequence[Mapping[str, Any]],
-    failed: Sequence[tuple[str, str]],
-    removed: Sequence[str],
-    checked: Mapping[str, Any] | None,
-) -> str:
     from shoal.attacks import ATTACKS
 
+    about = about or About()
     # A model that fails for some attribute or set fails as a whole.
     failures = facts.get("failures", ())
     return template("audit.html.j2").render(

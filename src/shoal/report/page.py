@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import gettext as _
-from shoal._core.language import marked, use_language
+from shoal._core.language import marked
 from shoal._core.private_files import write_private_text
 from shoal._core.words import quote
 from shoal.disclosure_risk import MEASURES
@@ -68,14 +68,8 @@ def render(facts: ReportFacts) -> str:
     Returns
     -------
     str
-        A complete HTML document in the language of `facts.about`, for screens of any width, light and dark, and for
-        paper.
+        A complete HTML document for screens of any width, light and dark, and for paper.
     """
-    with use_language(facts.about.language):
-        return _render(facts)
-
-
-def _render(facts: ReportFacts) -> str:
     # The same facts as in the certificate, plus those that only the publisher may see.
     certificate = facts.certificate
     source, rows = certificate["input"], _count_published_rows(certificate)
@@ -112,11 +106,6 @@ def render_public(facts: PublicFacts) -> str:
     facts : PublicFacts
         Facts that derive from the public certificate and the published table alone.
     """
-    with use_language(facts.about.language):
-        return _render_public(facts)
-
-
-def _render_public(facts: PublicFacts) -> str:
     certificate = facts.certificate
     # Only the public certificate and the published table are used.
     columns, parameters = certificate["columns"], certificate["parameters"]
@@ -139,7 +128,7 @@ def _render_public(facts: PublicFacts) -> str:
     )
 
 
-def render_publication(certificate: Mapping[str, Any], *, private: bool, guarantee: str | None = None) -> str:
+def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
     """Render the report of one release of a series as one HTML page.
 
     Parameters
@@ -148,8 +137,6 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool, guarant
         The certificate as a dictionary. It holds no cell of the input, so the page shows none.
     private : bool
         Whether it is the full certificate, for the publisher, or the public one.
-    guarantee : str, optional
-        The guarantee of the series in the current language; by default the English text of the certificate.
     """
     # A release of a series has counterfeits, which are rows without a person.
     series, files = certificate["series"], certificate["output"]["files"]
@@ -158,7 +145,7 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool, guarant
     return template("publication.html.j2").render(
         private=private,
         title=_("{series}: release {number}").format(series=series["name"], number=series["release"]),
-        guarantee=guarantee or certificate["guarantee"]["text"],
+        guarantee=certificate["guarantee"]["text"],
         beside="certificate.json",
         names_values=False,
         certificate=certificate,
@@ -411,7 +398,7 @@ def collect_attack(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Collect the content of the page for the result of an attack."""
     from shoal.attacks import ATTACKS
 
-    # The explanation of the attack is translated, its figures are formatted by the template.
+    # The figures of the attack are formatted by the template.
     attack = ATTACKS[facts["attack"]]
     return {
         "title": _(attack.title),

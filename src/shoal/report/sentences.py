@@ -223,7 +223,7 @@ _OF_RELEASES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 def _promise_of_shares(request: Mapping[str, Any], what: str) -> str:
     if "beta" in request:
-        # Each variant has whole sentences, because they are translated.
+        # Each variant has whole sentences.
         enhanced = request.get("variant") == "enhanced"
         said = (
             _(

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal._core.compiling.folders import private_folder
-from shoal._core.language import day, language, ngettext, numeral
 from shoal._core.language import gettext as _
+from shoal._core.language import ngettext, numeral
 from shoal._core.words import visible
 from shoal.report import sentences
 from shoal.report.about import DECISIONS
@@ -54,7 +54,6 @@ def _environment() -> Environment:
         listed=sentences.listed,
         as_sentence=lambda text: text[:1].upper() + text[1:],
         translated=_,  # `_` in a template interprets a percent sign as a placeholder
-        day=day,
         as_words=code_in_words,
         sentence=sentence,
         coarsening=describe_certified_coarsening,
@@ -62,7 +61,7 @@ def _environment() -> Environment:
         label=_label,
         seconds=lambda taken: numeral(f"{taken:.2f}"),
     )
-    environment.globals.update(language=language, decisions=DECISIONS)
+    environment.globals.update(decisions=DECISIONS)
     environment.policies["ext.i18n.trimmed"] = True
     environment.install_gettext_callables(_, ngettext, newstyle=True)  # type: ignore[attr-defined]
     return environment
@@ -85,7 +84,6 @@ def _breakable(name: str) -> Markup:
 
 def _label(bar: DistributionBar) -> str:
     """Format the label of a bar of a distribution."""
-    # The facts have labels in English; their numbers and words are translated here.
     parts = [numeral(part) for part in bar.parts]
     match bar.kind, parts:
         case "range", [low, high]:

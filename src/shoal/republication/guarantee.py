@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal._core.language import ENGLISH, marked, use_language
 from shoal._core.language import gettext as _
+from shoal._core.language import marked
 from shoal._core.words import listed, quote
 
 if TYPE_CHECKING:
@@ -29,26 +29,19 @@ _AGAINST = {
 _AGAINST["paper"] = _AGAINST["fewest"]
 
 
-def describe_guarantee(series: RecordedSeries, language: str = ENGLISH) -> str:
+def describe_guarantee(series: RecordedSeries) -> str:
     """Describe the guarantee of a series. The text depends on the series only, never on its rows.
 
     Parameters
     ----------
     series : RecordedSeries
         The series.
-    language : str, default "en"
-        The language of the text; certificates are in English.
 
     Returns
     -------
     str
         Several sentences for certificates and reports.
     """
-    with use_language(language):
-        return _describe(series)
-
-
-def _describe(series: RecordedSeries) -> str:
     # Several sensitive columns are protected as a combination.
     names = listed([quote(name) for name in series.columns.sensitive])
     if len(series.columns.sensitive) > 1:

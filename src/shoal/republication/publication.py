@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from shoal._core.language import ENGLISH, languages, use_language
 from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import Constraint, OneOf, Optional, validate
 from shoal.errors import ReleaseUnsafeError
@@ -40,7 +39,6 @@ __all__ = [
 ]
 FILE_CONSTRAINTS: dict[str, Constraint] = {
     "format": Optional(OneOf(("csv", "parquet"))),
-    "language": OneOf(languages()),
 }
 """The options of writing a release that have a few allowed values."""
 
@@ -215,8 +213,6 @@ class Publication(Unpicklable):
     """The labels of the input, if it is a file of Stata, SPSS or SAS."""
     restore: Callable[[pl.DataFrame], Any] = field(default_factory=Restorer)
     """Converts the published table to the caller's kind of table."""
-    describe_guarantee: Callable[[str], str] | None = None
-    """Describes the guarantee of the series in a language, for reports."""
     folder: Path | None = None
     """The folder that `publish` wrote, or None if the release is only in memory."""
 
@@ -266,7 +262,6 @@ class Publication(Unpicklable):
         force: bool = False,
         format: str | None = None,  # noqa: A002
         spreadsheet_safe: bool = False,
-        language: str = ENGLISH,
     ) -> PublicationCertificate:
         """Write the release to a public and a private folder, and record the files in the ledger.
 
@@ -285,8 +280,6 @@ class Publication(Unpicklable):
             By default the format of the input.
         spreadsheet_safe : bool
             Whether to quote cells that a spreadsheet would run as a formula.
-        language : str, default "en"
-            The language of the reports. Other languages than English need the extra `languages`.
 
         Returns
         -------
@@ -302,7 +295,7 @@ class Publication(Unpicklable):
         LedgerError
             If the release was taken back, or the ledger cannot be used. No folder appears.
         """
-        writing = PublicationFiles(self, format=format, spreadsheet_safe=spreadsheet_safe, language=language)
+        writing = PublicationFiles(self, format=format, spreadsheet_safe=spreadsheet_safe)
 
         def check(staged: Path) -> None:
             writing.verify(staged)
@@ -334,18 +327,14 @@ class PublicationFiles:
         *,
         format: str | None,  # noqa: A002
         spreadsheet_safe: bool,
-        language: str = ENGLISH,
     ) -> None:
-        validate("save", {"format": format, "language": language}, FILE_CONSTRAINTS)
+        validate("save", {"format": format}, FILE_CONSTRAINTS)
         self.name = f"release.{format or publication.source_format}"
         self.certificate = publication.certificate
         self.publication = publication
         self.private_digests: dict[str, dict[str, Any]] = {}
         """The hash of every private file, once it is written."""
         self._spreadsheet_safe = spreadsheet_safe
-        # Fail before the ledger is written if the language needs a package that is missing.
-        with use_language(language):
-            self._language = language
         self._start = time.perf_counter()
 
     @property
@@ -374,12 +363,9 @@ class PublicationFiles:
         }
 
     def _render_report(self, *, private: bool) -> str:
-        """Render one of the reports in the requested language."""
+        """Render one of the reports."""
         facts = self.certificate.to_dict() if private else self.certificate.public()
-        describe = self.publication.describe_guarantee
-        guarantee = None if describe is None else describe(self._language)
-        with use_language(self._language):
-            return render_publication(facts, private=private, guarantee=guarantee)
+        return render_publication(facts, private=private)
 
     def _write_private(self, path: Path, text: str) -> None:
         """Write a private file and record its hash."""

@@ -108,7 +108,6 @@ class Series(Unpicklable):
         spreadsheet_safe: bool = False,
         delimiter: str | None = None,
         encoding: str | None = None,
-        language: str = "en",
         progress: Progress | None = None,
     ) -> Publication:
         """Publish the next release of the series: verify it, and record it in the ledger.
@@ -144,7 +143,7 @@ class Series(Unpicklable):
             people under other ids, because they match a person who left or because ids differ only in spelling.
         seed : int, optional
             For reproducible experiments; by default randomness comes from the operating system.
-        force, format, spreadsheet_safe, language
+        force, format, spreadsheet_safe
             How to write the folder, see `Publication.save`.
         delimiter, encoding : str, optional
             Of a CSV file; detected by default.
@@ -173,7 +172,7 @@ class Series(Unpicklable):
         # Only options that differ from their default are recorded.
         options: dict[str, Any] = {"missing_sensitive": missing_sensitive}
         asked = {"overlap": overlap, "signatures": signatures, "min_real": min_real}
-        how: dict[str, Any] = {"format": format, "language": language}
+        how: dict[str, Any] = {"format": format}
         validate("publish", {**options, **asked, "strict": strict, "seed": seed, **how}, _CONSTRAINTS)
         usual, asked["min_real"] = {"overlap": "error", "signatures": "any", "min_real": 1}, int(min_real)
         options |= {name: value for name, value in asked.items() if value != usual[name]}
@@ -584,7 +583,6 @@ class Series(Unpicklable):
             source_format=opened.format,
             codebook=opened.codebook,
             restore=opened.restore.of(made.frame),
-            describe_guarantee=lambda language: describe_guarantee(series, language),
         )
         return publication, release, pieces
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -13,11 +12,9 @@ from urllib.parse import parse_qsl
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from shoal._core.language import languages, use_language
 from shoal.errors import ShoalError, place_of
 from shoal.studio import (
     attack_screen,
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.requests import Request
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
     Handler = Callable[[Request], Awaitable[Response]]
 
@@ -97,7 +93,6 @@ _FORMS: Mapping[str, Callable[[Studio, Mapping[str, str]], str]] = {
     "/review/columns": review_screen.set_columns_of_review,
     "/review/attack": review_screen.attack_review,
     "/review/decision": review_screen.decide,
-    "/language": screens.choose_language,
     "/cancel": release_screens.cancel,
 }
 """The function of each form, which changes the state and returns the path of the next screen, by path."""
@@ -147,30 +142,7 @@ def application(studio: Studio) -> Starlette:
         Route("/close", _create_close_handler(studio), methods=["POST"]),
         Route("/assets/{name}", _send_asset, methods=["GET"]),
     ]
-    made = Starlette(routes=routes, exception_handlers={404: _report_missing_page, 500: _report_bug})
-    made.add_middleware(_InLanguage, studio=studio)
-    return made
-
-
-class _InLanguage:
-    """ASGI middleware that answers each request in the chosen language; until one is chosen, in the browser's."""
-
-    def __init__(self, app: ASGIApp, studio: Studio) -> None:
-        self._app = app
-        self._studio = studio
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        with use_language(self._studio.language or _preferred_language(Headers(raw=scope.get("headers", [])))):
-            await self._app(scope, receive, send)
-
-
-def _preferred_language(headers: Headers) -> str:
-    """Return the first language of a browser that the studio has; English, as an empty string, if it has none."""
-    # Browsers list the preferred language first; catalogues are read by Babel only.
-    asked = (one.strip()[:2].casefold() for one in headers.get("accept-language", "").split(","))
-    known = languages() if find_spec("babel") else ()
-    return next((one for one in asked if one in known), "")
+    return Starlette(routes=routes, exception_handlers={404: _report_missing_page, 500: _report_bug})
 
 
 @dataclass(frozen=True, kw_only=True)

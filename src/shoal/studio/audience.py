@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from shoal._core.language import gettext, language, marked, use_language
+from shoal._core.language import gettext, marked
 from shoal.request.texts import names_in
 from shoal.wording.coarsening_words import describe_coarsening
 
-__all__ = ["SCREENS", "ScreensIn"]
+__all__ = ["SCREENS"]
 
 _CALLED: Mapping[str, str] = {
     "k": marked("The smallest group (k)"),
@@ -60,7 +59,6 @@ _CALLED: Mapping[str, str] = {
     "roles": marked("on the screen Publish, who decided what each column is"),
     "notes": marked("on the screen Publish, the notes"),
     "signatures": marked("on the screen Publish, the lines for signatures"),
-    "language": marked("on the screen Publish, the language of the report"),
     "key": marked("the field “File of its key”"),
     "anchor": marked("the key, beside which it lies"),
     "leave_out_of_series": marked("the tick box “leave out people without a sensitive value”"),
@@ -95,7 +93,7 @@ _SUGGESTED: Mapping[str, str] = {
     "rows_per_person": marked("on the screen “Persons”: one record of each person"),
     "spreadsheet_safe": marked("--spreadsheet-safe at the command line"),
 }
-"""Suggested values in words that fit any sentence in German, too, by parameter or parameter and value."""
+"""Suggested values in words, by parameter or parameter and value."""
 
 
 def _in_words(parameter: str, value: object) -> str:
@@ -117,11 +115,6 @@ class _Screens:
 
     python = False
 
-    @property
-    def language(self) -> str:
-        """The language of the page."""
-        return language()
-
     def called(self, parameter: str, owner: str = "") -> str | None:
         """Return the screens' name of a parameter; None if no screen has such a field."""
         called = _CALLED.get(parameter)
@@ -134,33 +127,6 @@ class _Screens:
             return None
         return gettext(form).format(value=_in_words(parameter, value))
 
-    def translate(self, message: str) -> str:
-        """Translate a message to the language of the page, if the catalogue has it."""
-        return gettext(message)
-
 
 SCREENS = _Screens()
-"""The audience in the language of the page."""
-
-
-@dataclass(frozen=True)
-class ScreensIn:
-    """The audience in a given language, for jobs that write files in another one."""
-
-    language: str
-    python: bool = False
-
-    def called(self, parameter: str, owner: str = "") -> str | None:
-        """Return the screens' name of a parameter; None if no screen has such a field."""
-        with use_language(self.language):
-            return SCREENS.called(parameter, owner)
-
-    def suggested(self, parameter: str, value: object) -> str | None:
-        """Phrase a suggested value as a field of a screen, or as an option if no screen has one."""
-        with use_language(self.language):
-            return SCREENS.suggested(parameter, value)
-
-    def translate(self, message: str) -> str:
-        """Translate a message, if the catalogue has it."""
-        with use_language(self.language):
-            return SCREENS.translate(message)
+"""The audience of the screens."""

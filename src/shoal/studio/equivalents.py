@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import ENGLISH, language
 from shoal._core.quoting import listed_names, quote_for_shell
 from shoal._core.validation import number_in
 from shoal.request.notation import python_call, toml_lines
@@ -298,10 +297,6 @@ def of_series(
     commands = [] if started else [_command(["shoal", "republish", "init", ledger], options)]
     table = plan.shown or "FILE.csv"
     publish = [named, *keyed, (flag("output"), output), ("--min-real", "2")]
-    # Reports are in the language of the screens by default.
-    code = language()
-    publish += [("--language", code)] * (code != ENGLISH)
-    written_in = "" if code == ENGLISH else f", language={code!r}"
     commands.append(_command(["shoal", "republish", "publish", ledger, table], publish))
     commands.append(_command(["shoal", "republish", "verify", ledger], [named, *keyed]))
     opening = repr(ledger) + (f", key={key!r}" if key is not None else "")
@@ -320,7 +315,7 @@ def of_series(
             "    )",
         ]
     lines += [
-        f"    series.publish({table!r}, {output!r}, min_real=2{written_in})",
+        f"    series.publish({table!r}, {output!r}, min_real=2)",
         "    print(*series.verify().problems, sep='\\n')",
     ]
     return Equivalents(

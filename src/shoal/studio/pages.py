@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from functools import cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import day, gettext, language, languages, ngettext
+from shoal._core.language import gettext, ngettext
 from shoal._core.words import listed, number, percent, visible
 from shoal.studio.audience import SCREENS
 from shoal.studio.explanations import EXPLAINED, explained_of_persons
@@ -61,7 +60,6 @@ def _environment() -> Environment:
     environment.filters.update(
         number=number,
         percent=percent,
-        day=day,
         listed=listed,
         visible=visible,
         coarsening=lambda words: change_in_words(describe_coarsening(words)),
@@ -74,10 +72,7 @@ def _environment() -> Environment:
         translated=gettext,
         as_sentence=lambda text: text[:1].upper() + text[1:],
     )
-    environment.globals["language"] = language
     environment.globals["counts_certain"] = COUNTS_CERTAIN
-    # Without Babel there is only English.
-    environment.globals["languages"] = languages() if find_spec("babel") else ()
     environment.policies["ext.i18n.trimmed"] = True
     environment.install_gettext_callables(gettext, ngettext, newstyle=True)  # type: ignore[attr-defined]
     return environment

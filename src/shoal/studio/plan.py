@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
-from shoal._core.language import ENGLISH, languages, marked, use_language
+from shoal._core.language import marked
 from shoal._core.quoting import listed_name
 from shoal._core.validation import number_in
 from shoal._messages import Text, text_of
@@ -216,10 +216,8 @@ class Plan:
         weights = {name: _parse(text) for name, text in self.weights.items() if name in known}
         of_columns = (("coarsen", coarsen), ("dates", kept), ("lists", lists), ("weights", weights))
         content |= {key: value for key, value in of_columns if value}
-        # The publisher's own notes follow the meaning of a row, in the language of the report.
-        code = self.report.get("language")
-        with use_language(str(code) if code in languages() else ENGLISH):
-            whose = text_of((self.whose,), SCREENS) if self.rows else ""
+        # The publisher's own notes follow the meaning of a row.
+        whose = text_of((self.whose,), SCREENS) if self.rows else ""
         notes = " ".join(str(one) for one in (whose, self.report.get("notes")) if one)
         if report := {**self.report, **({"notes": notes} if notes else {})}:
             content["report"] = report

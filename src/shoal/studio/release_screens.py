@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import ENGLISH, language, marked
 from shoal._core.language import gettext as _
+from shoal._core.language import marked
 from shoal._core.words import percent, quote, visible
 from shoal._messages import Text
 from shoal.errors import UsageError
@@ -34,10 +34,7 @@ _MANY_STARS = 0.5
 """Share of stars of a column from which its release is worth a look."""
 _MUCH_LOST = 0.5
 """Loss of a column above which its release is worth a look."""
-_WORDS = (
-    *("title", "institution", "purpose", "contact", "recipient", "controls", "roles", "notes", "signatures"),
-    "language",
-)
+_WORDS = ("title", "institution", "purpose", "contact", "recipient", "controls", "roles", "notes", "signatures")
 """Parameters of `shoal.About` that the form of a release has as fields."""
 _BACK = (
     "/",
@@ -147,9 +144,7 @@ def _read_words(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
     # Signatures are typed in one line.
     if isinstance(given.get("signatures"), str):
         given["signatures"] = [one.strip() for one in given["signatures"].split(";") if one.strip()]
-    # The default is omitted, so that spec files stay short; on a screen in another language it is a choice.
-    default = ("language", ENGLISH if language() == ENGLISH else "")
-    return {name: one for name, one in given.items() if one and (name, one) != default}
+    return {name: one for name, one in given.items() if one}
 
 
 def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:

@@ -219,8 +219,7 @@ def document_of(studio: Studio) -> str | None:
 
     counted, tested = found
     name = Path(own.shown).name
-    # The document is written in the language of the screens.
-    words: dict[str, Any] = {**own.words, "language": studio.language}
+    words: dict[str, Any] = {**own.words}
     return render_audit(
         counted["audit"],
         title=f"Review of {name}",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.file_formats import DELIMITED, WORKBOOKS
-from shoal._core.language import languages, marked
+from shoal._core.language import marked
 from shoal._core.quoting import listed_name
 from shoal._core.words import ALL_COLUMNS
 from shoal._messages import Text
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 __all__ = [
     "columns",
     "go_back",
-    "choose_language",
     "choose_sheet",
     "history",
     "open_demo",
@@ -442,15 +441,6 @@ def go_back(studio: Studio, form: Mapping[str, str]) -> str:
     if step.isdecimal() and len(step) < 6:
         studio.history.go_to(int(step))
     return _known_screen(form.get("back", "columns")) if studio.plan.source else "/"
-
-
-def choose_language(studio: Studio, form: Mapping[str, str]) -> str:
-    """Choose the language of the screens, and return to the screen of the form."""
-    chosen, back = form.get("language", ""), form.get("back", "")
-    if chosen not in languages():
-        raise UsageError("There is no such language.")
-    studio.language = chosen
-    return _known_screen(back)
 
 
 def _known_screen(name: str) -> str:

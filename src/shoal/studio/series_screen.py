@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import language, languages, marked
+from shoal._core.language import marked
 from shoal._messages import Text
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
@@ -149,7 +149,7 @@ def _load_ledger(studio: Studio) -> Any:
     arguments = {
         "ledger": str(path),
         "key": studio.ledger_keys.get(studio.ledger),
-        "stamp": [stamp.st_mtime_ns, stamp.st_size, language()],
+        "stamp": [stamp.st_mtime_ns, stamp.st_size],
     }
     return studio.facts(
         "series", Text("Opening {name}", name=studio.ledger), jobs.list_series, arguments, back="/series"
@@ -211,7 +211,6 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
         "quasi_identifiers": plan.names_of("quasi_identifier"),
         "sensitive": plan.names_of("sensitive"),
         "direct_identifiers": [one for one in equivalents.left_out_of_series(plan) if one != identifier],
-        "language": language(),
     }
     sent = SubmittedForm(path="/series/start", form=form)
     _start_job(
@@ -227,7 +226,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
         raise UsageError(_CLOSED)
     ledger, series = str(studio.paths.ledger(studio.ledger)), form.get("series", "")
     key = studio.ledger_keys.get(studio.ledger)
-    common = {"ledger": ledger, "key": key, "series": series, "language": language()}
+    common = {"ledger": ledger, "key": key, "series": series}
     do, sent = form.get("do", ""), SubmittedForm(path="/series", form=form)
     if do == "publish":
         plan = studio.plan
@@ -243,7 +242,6 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             "reading": {name: one for name, one in plan.read_arguments.items() if name != "dates"},
             "missing_sensitive": "drop" if form.get("drop") else "error",
             "strict": not form.get("anyway"),
-            "reports_in": form["reports_in"] if form.get("reports_in") in languages() else language(),
         }
         _start_job(
             studio,

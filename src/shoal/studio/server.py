@@ -33,7 +33,6 @@ def serve(
     port: int,
     max_upload: int,
     browser: bool,
-    language: str,
     opened: Callable[[str], None],
 ) -> None:
     """Run a studio until it is closed.
@@ -52,8 +51,6 @@ def serve(
         Maximum size of an uploaded file in bytes.
     browser : bool
         Whether to open a browser.
-    language : str
-        Code of the language of the screens; empty for that of the browser.
     opened : callable
         Called with the address as soon as the server listens.
 
@@ -70,7 +67,6 @@ def serve(
     # Remove what a studio that was killed has left behind.
     sweep_temporary_folders()
     studio = studio_of(home=home, table=table, allowed=allowed, max_upload=max_upload)
-    studio.language = language
     with contextlib.closing(_listening(port)) as listening:
         guard = Guard(application(studio), port=listening.getsockname()[1], max_upload=max_upload)
         server = uvicorn.Server(

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import language
 from shoal.studio.plan import History, Plan
 from shoal.studio.projects import name_project, project_text, write_project
 from shoal.studio.rejected_forms import FieldError, SubmittedForm
@@ -28,8 +27,6 @@ _DECIDED = (
     *("ledger", "ledger_keys", "review"),
 )
 """Attributes of `Studio` that forms change in addition to the plan."""
-_WITH_SENTENCES = ("inspect_table", "measure_risk", "compare", "compare_algorithms")
-"""Jobs whose outcomes have sentences in the language of the page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,8 +124,6 @@ class Studio:
     """The worker that runs jobs."""
     stop: Callable[[], None] = lambda: None
     """Stops the server."""
-    language: str = ""
-    """Code of the language of the screens; English if empty."""
     max_upload: int = 0
     """Maximum size of an uploaded file in bytes."""
     history: History = field(default_factory=History)
@@ -252,11 +247,7 @@ class Studio:
         return found.facts
 
     def _key(self, work: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
-        """Build the key of a job from its function, its arguments, and the state of the table's file.
-
-        The language is a part of it only if the outcome has sentences; other outcomes have facts.
-        """
-        words = language() if work.__name__ in _WITH_SENTENCES else ""
+        """Build the key of a job from its function, its arguments, and the state of the table's file."""
         named = {name: value for name, value in arguments.items() if not callable(value)}
         try:
             # Modification time and size stand for the content; the demo file is written by the job itself.
@@ -264,7 +255,7 @@ class Studio:
             stamp = [] if self.plan.demo else [part for one in files for part in (one.st_mtime_ns, one.st_size)]
         except OSError:
             stamp = []
-        return f"{work.__name__}:{json.dumps([stamp, words, named], sort_keys=True)}"
+        return f"{work.__name__}:{json.dumps([stamp, named], sort_keys=True)}"
 
     def file_of_release(self, side: str, name: str) -> Path | None:
         """Find a file in the public or private folder of the last release; None if there is no such file."""

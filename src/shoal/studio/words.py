@@ -322,7 +322,7 @@ def work_in_words(step: str) -> str:
 
 
 def change_in_words(description: Part) -> str:
-    """Describe a change of the plan in the language of the screens.
+    """Describe a change of the plan.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import ENGLISH, language, marked, use_language
+from shoal._core.language import marked
 from shoal._messages import Part, Text, text_of
 from shoal.errors import ShoalError, place_of
 from shoal.studio.audience import SCREENS
@@ -119,7 +119,7 @@ class Worker:
             # One thread for each job listens for its messages, so requests never wait for the worker.
             self.job = Job(key=key, title=title, lasting=lasting)
             pipe = self._ensure_process()
-            pipe.send((work, dict(arguments), language(), lasting))
+            pipe.send((work, dict(arguments)))
             threading.Thread(target=self._listen, args=(self.job, pipe), daemon=True).start()
             return True
 
@@ -211,28 +211,21 @@ def _serve(pipe: Connection) -> None:
     shoal.studio.jobs.warm_up()
     while True:
         try:
-            work, arguments, code, lasting = pipe.recv()
+            work, arguments = pipe.recv()
         except EOFError:
             return
-        # A lasting job writes files in a language of their own, not in that of the screens.
-        with use_language(ENGLISH if lasting else code):
-            done = _run_job(work, arguments, _ProgressSender(pipe), code)
-        pipe.send(done)
+        pipe.send(_run_job(work, arguments, _ProgressSender(pipe)))
 
 
-def _run_job(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender, code: str) -> tuple[str, Any]:
-    """Run a job; return "done" and its value, or "failed" with the error message and the invalid parameter.
-
-    The error message is in the language with the given code.
-    """
+def _run_job(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender) -> tuple[str, Any]:
+    """Run a job; return "done" and its value, or "failed" with the error message and the invalid parameter."""
     from shoal._core.progress import interruptible
 
     try:
         with interruptible():
             return "done", work(progress=progress, **arguments)
     except ShoalError as error:
-        with use_language(code):
-            return "failed", (error.render(SCREENS), getattr(error, "parameter", None))
+        return "failed", (error.render(SCREENS), getattr(error, "parameter", None))
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as bug:  # a panic of compiled code (Polars) is not an Exception
@@ -241,8 +234,7 @@ def _run_job(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender
             import traceback
 
             traceback.print_exception(bug)
-        with use_language(code):
-            return "failed", (Text(_BUG, place=place_of(bug)).render(SCREENS), None)
+        return "failed", (Text(_BUG, place=place_of(bug)).render(SCREENS), None)
 
 
 class _ProgressSender:

@@ -22,7 +22,7 @@ from shoal.request.keywords import OF_STREAMS, request_of, takes_request
 from shoal.request.request_fields import fields_in
 from shoal.verbs.anonymize import anonymize
 from shoal.verbs.table_warnings import warn_of_persons
-from shoal.wording import english
+from shoal.wording import sentence
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -342,7 +342,7 @@ def _measure(
         "lower_bound_stars": None if sampled else bound["stars"],
         "lower_bound_recoded_cells": None if sampled else bound["recoded_cells"],
         "groups": certificate.achieved["groups"],
-        "guarantee": english(certificate.guarantee.promise),
+        "guarantee": sentence(certificate.guarantee.promise),
     }
     if utility:
         measures["utility"] = {one.name: one.value for one in release.utility().measures}

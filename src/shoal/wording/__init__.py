@@ -1,7 +1,7 @@
-"""Facts in words: codes with arguments become sentences in each language."""
+"""Facts in words: codes with arguments become sentences."""
 
 from shoal.wording.joined_warnings import join_warnings
 from shoal.wording.sentences import SENTENCES
-from shoal.wording.spoken import Sentence, code_in_words, english, sentence, sentences
+from shoal.wording.spoken import Sentence, code_in_words, sentence, sentences
 
-__all__ = ["SENTENCES", "Sentence", "code_in_words", "english", "join_warnings", "sentence", "sentences"]
+__all__ = ["SENTENCES", "Sentence", "code_in_words", "join_warnings", "sentence", "sentences"]

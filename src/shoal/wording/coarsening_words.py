@@ -72,7 +72,7 @@ _WORDS = {
 
 
 def describe_certified_coarsening(facts: Mapping[str, Any]) -> str:
-    """Describe a coarsening of a certificate in the current language.
+    """Describe a coarsening of a certificate.
 
     Examples
     --------

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shoal._core.facts import Fact
-from shoal._core.language import ENGLISH, language
 from shoal._core.language import gettext as _
 from shoal._core.words import number, percent, quote
 from shoal._messages import Audience, Suggestion, current_audience
@@ -21,8 +20,7 @@ def join_warnings(warnings: Iterable[Mapping[str, Any]], audience: Audience | No
     Parameters
     ----------
     warnings : iterable of mapping
-        Warnings with their "code", "column", "found" and "advice" (`Remark.to_dict`); an English "text" is used as it
-        is.
+        Warnings with their "code", "column", "found" and "advice" (`Remark.to_dict`); a "text" is used as it is.
     audience : Audience, optional
         The audience of suggestions; by default that of the current call.
 
@@ -47,8 +45,7 @@ def join_warnings(warnings: Iterable[Mapping[str, Any]], audience: Audience | No
     joined = []
     for (code, *_codes), several in kinds.items():
         first, *others = sorted(several, key=lambda one: -_figure(one[1]))
-        # In English as its audience reads it, in other languages from its facts.
-        text = first[0].get("text") if language() == ENGLISH else None
+        text = first[0].get("text")
         text = sentences(first[1:], audience) if text is None else str(text)
         if others:
             columns = ", ".join(_name_with_figure(*one, audience) for one in others)

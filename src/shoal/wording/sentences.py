@@ -1,4 +1,4 @@
-"""The English sentence of every fact, which catalogues translate.
+"""The sentence of every fact.
 
 A placeholder names an argument of the fact. A format may follow after a colon: `percent` (a share from 0 to 1),
 `number`, `value` (a loss), `names` and `shares` (columns, with their shares), or a format of Python.

@@ -1,4 +1,4 @@
-"""Format facts as sentences, in the language of the current page and in the words of the audience."""
+"""Format facts as sentences, in the words of the audience."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from string import Formatter
 from typing import Any
 
 from shoal._core.facts import Fact
-from shoal._core.language import ENGLISH, marked, numeral, use_language
 from shoal._core.language import gettext as _
+from shoal._core.language import marked, numeral
 from shoal._core.words import listed, number, percent, quote, quote_columns
 from shoal._messages import Audience, current_audience
 from shoal.errors import InternalError
 from shoal.wording.sentences import CODES, SENTENCES
 
-__all__ = ["Sentence", "code_in_words", "english", "sentence", "sentences"]
+__all__ = ["Sentence", "code_in_words", "sentence", "sentences"]
 
 
 def sentence(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -> str:
-    """Format a fact as a sentence in the current language.
+    """Format a fact as a sentence.
 
     Parameters
     ----------
@@ -38,9 +38,6 @@ def sentence(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -
     >>> stopped = Fact("search_stopped", more=1204)
     >>> sentence(stopped)
     'At most 1204 recoded cells more than the fewest possible: the search was stopped.'
-    >>> with use_language("de"):
-    ...     sentence(stopped)
-    'Höchstens 1204 vergröberte Zellen mehr als die kleinstmögliche Zahl: Die Suche wurde vorzeitig beendet.'
     """
     fact = Fact.of(fact) if isinstance(fact, Mapping) else fact
     form = SENTENCES.get(fact.code)
@@ -52,15 +49,8 @@ def sentence(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -
     return _Words(current_audience() if audience is None else audience).vformat(_(form), (), fact.arguments)
 
 
-def english(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -> str:
-    """Format a fact in English regardless of the page's language, as in certificates, messages and terminals."""
-    with use_language(ENGLISH):
-        return sentence(fact, audience)
-
-
 def sentences(facts: Iterable[Fact | Mapping[str, Any] | None], audience: Audience | None = None) -> str:
     """Format several facts one after another, skipping None."""
-    # Sentences are independent, so they are joined by blanks in every language.
     return " ".join(sentence(fact, audience) for fact in facts if fact is not None)
 
 
@@ -77,9 +67,8 @@ class Sentence:
     """The fact."""
 
     def render(self, audience: Audience) -> str:
-        """Phrase the fact for an audience, in its language."""
-        with use_language(audience.language):
-            return sentence(self.fact, audience)
+        """Phrase the fact for an audience."""
+        return sentence(self.fact, audience)
 
 
 class _Words(Formatter):
@@ -104,7 +93,6 @@ class _Words(Formatter):
                 return listed(value)
             case "list_and_others":
                 return listed([*value, _(_OTHERS)])
-            # Percentages in the format of the language.
             case "shares":
                 return ", ".join(f"{quote(name)} ({percent(share)})" for name, share in value)
         return self._plain(value, format_spec)

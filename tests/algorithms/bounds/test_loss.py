@@ -14,7 +14,7 @@ from shoal.algorithms import Cluster, loss_bound, lower_bound
 from shoal.algorithms.bounds import loss
 from shoal.hierarchy import Hierarchy
 from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, TCloseness
-from shoal.wording import english
+from shoal.wording import sentence
 
 TOWNS = [(f"{a}{b}", f"{a}", "*") for a in "xyz" for b in "123"]
 TREES = {"q2": Hierarchy.from_rows(TOWNS)}
@@ -92,12 +92,12 @@ def test_never_above_however_little_is_looked_at(monkeypatch):
     asked = problem(columns, values, [KAnonymity(9), LDiversity(2)], hierarchies=TREES)
     whole = bound_of(asked)
     assert 0 < whole.gcp <= Cluster(effort=5).partition(asked).details["loss"]
-    assert "budget" not in english(whole.why)
+    assert "budget" not in sentence(whole.why)
     for work in (1, 100, 3_000):
         monkeypatch.setattr(loss, "_WORK", work)
         less = bound_of(asked)
         assert less.gcp <= whole.gcp + 1e-12
-        assert "budget of work" in english(less.why)
+        assert "budget of work" in sentence(less.why)
 
 
 def test_as_by_looking_at_every_pair():

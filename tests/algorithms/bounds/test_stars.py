@@ -27,7 +27,7 @@ from shoal.models import (
     Requirement,
 )
 from shoal.table import Schema, encode
-from shoal.wording import english
+from shoal.wording import sentence
 
 KINDS = {
     "k": [KAnonymity(2)],
@@ -177,11 +177,11 @@ def test_each_reason_by_hand(problem_of):
     # Theorem 10, case 3: the class of four cannot spare two rows.
     bound = of([[0, 1, 1, 1, 1]], [], KAnonymity(3))
     assert (bound.stars, bound.suppressed_tuples) == (5, 5)
-    assert "whole large class" in english(bound.why)
+    assert "whole large class" in sentence(bound.why)
     # No two rows agree on any attribute: every one must lose both.
     bound = of([[0, 1, 2, 3], [0, 1, 2, 3]], [list("abab")], LDiversity(2))
     assert (bound.stars, bound.suppressed_tuples) == (8, 4)
-    assert "cheapest projections" in english(bound.why)
+    assert "cheapest projections" in sentence(bound.why)
 
 
 def test_it_stops_at_the_target_and_needs_no_sensitive_attribute(problem_of):

@@ -44,7 +44,7 @@ from shoal.pipeline.population import find_people_of_nodes
 from shoal.recoding import recode
 from shoal.table import Schema, encode
 from shoal.verification import collect_meanings
-from shoal.wording import english
+from shoal.wording import sentence
 
 MODELS = {
     "k = 2": [KAnonymity(2)],
@@ -369,10 +369,12 @@ def test_a_search_that_stops_early_bounds_the_optimum(metric):
         if not facts["optimal"]:
             unfinished += 1
             assert facts["pruned"] is None
-            assert english(result.guarantee.promise).startswith("The search stopped at its limit: ")
+            assert sentence(result.guarantee.promise).startswith("The search stopped at its limit: ")
         else:
             assert facts["value"] == pytest.approx(best, abs=1e-9)
-            assert english(result.guarantee.promise).startswith(f"Optimal for this metric ({metric}) among full-domain")
+            assert sentence(result.guarantee.promise).startswith(
+                f"Optimal for this metric ({metric}) among full-domain"
+            )
     assert unfinished >= 8
 
 

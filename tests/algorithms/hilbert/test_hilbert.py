@@ -24,7 +24,7 @@ from shoal.models import (
     TCloseness,
 )
 from shoal.table import Schema, encode
-from shoal.wording import english
+from shoal.wording import sentence
 
 
 def problem(columns, sensitive, privacy, progress=lambda *_: None):
@@ -258,5 +258,5 @@ def test_too_many_steps_leave_the_cuts_of_fewest_stars(monkeypatch):
 def test_it_says_what_to_take_where_groups_must_be_like_the_table():
     table = [[1, 2, 3, 4]], [list("abab")]
     close = Hilbert().partition(problem(*table, [TCloseness(0.2), KAnonymity(2)]))
-    assert "'sabre' and 'cluster' lose far less" in english(close.guarantee.promise)
-    assert "sabre" not in english(Hilbert().partition(problem(*table, KAnonymity(2))).guarantee.promise)
+    assert "'sabre' and 'cluster' lose far less" in sentence(close.guarantee.promise)
+    assert "sabre" not in sentence(Hilbert().partition(problem(*table, KAnonymity(2))).guarantee.promise)

@@ -21,7 +21,7 @@ from shoal.algorithms.lattice.likeness_kernel import Likeness, excess, largest_l
 from shoal.algorithms.local_search.groups import WorkingPartition
 from shoal.hierarchy import Hierarchy
 from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, OrderedDistance, TCloseness
-from shoal.wording import english
+from shoal.wording import sentence
 
 TOWNS = [(f"{a}{b}", a, "*") for a in "xyz" for b in "1234"]
 JOBS = [(f"{a}{b}{c}", f"{a}{b}", a, "*") for a in "uv" for b in "12" for c in "pqr"]
@@ -204,7 +204,7 @@ def test_the_bound_of_a_run_is_taken_rather_than_computed(monkeypatch):
     taken = loss_bound(asked, stars, made.guarantee)
     assert taken.gcp == made.guarantee.loss_bound
     assert taken.gcp == pytest.approx(alone.gcp, rel=0.05)
-    assert "cells of the hierarchies" in english(taken.why)
+    assert "cells of the hierarchies" in sentence(taken.why)
 
 
 def test_cells_are_for_a_greater_effort():

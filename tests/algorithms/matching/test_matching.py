@@ -16,7 +16,7 @@ from shoal.algorithms import ALGORITHMS, Matching
 from shoal.algorithms.matching import matching as room
 from shoal.errors import InfeasibleError, MissingExtraError, ParameterError
 from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, MUniqueness, Requirement
-from shoal.wording import english
+from shoal.wording import sentence
 
 DIVERSE, ANONYMOUS = LDiversity(2), KAnonymity(2)
 
@@ -87,12 +87,13 @@ def test_never_worse_than_where_it_starts(problem_of, model, limit):
     assert stars <= cost_of_partition(rows, groups_of(start, values, model))
     if limit is None:
         assert (
-            english(result.guarantee.promise) == "Proven optimal: no release with this requirement recodes fewer cells."
+            sentence(result.guarantee.promise)
+            == "Proven optimal: no release with this requirement recodes fewer cells."
         )
         assert result.guarantee.stars_bound == stars
-        assert "dual solution checked in integers" in english(result.guarantee.proof)
+        assert "dual solution checked in integers" in sentence(result.guarantee.proof)
     else:
-        assert english(result.guarantee.promise) == "None: the search was stopped before it proved anything."
+        assert sentence(result.guarantee.promise) == "None: the search was stopped before it proved anything."
         assert result.guarantee.stars_bound is None
 
 
@@ -122,7 +123,7 @@ def test_two_sensitive_values_are_assigned(problem_of):
     result = Matching().partition(problem_of(columns, [values], DIVERSE))
     stars = cost_of_partition(list(zip(*columns, strict=True)), groups_of(result, values, DIVERSE))
     assert stars == result.guarantee.stars_bound
-    assert english(result.guarantee.proof).startswith("assignment of the rows of one value")
+    assert sentence(result.guarantee.proof).startswith("assignment of the rows of one value")
 
 
 def test_equal_rows_are_one_group(problem_of):
@@ -144,8 +145,8 @@ def test_too_large_tables_are_not_searched(problem_of, monkeypatch, case):
     result = Matching().partition(problem)
     start = ALGORITHMS["m-approximation"].partition(problem)
     assert np.array_equal(result.groups, start.groups)
-    assert english(result.guarantee.promise).startswith(english(start.guarantee.promise))
-    assert english(result.guarantee.promise).endswith("The table is too large to be searched for the fewest stars.")
+    assert sentence(result.guarantee.promise).startswith(sentence(start.guarantee.promise))
+    assert sentence(result.guarantee.promise).endswith("The table is too large to be searched for the fewest stars.")
     assert result.guarantee.stars_bound is None
 
 

@@ -12,7 +12,7 @@ from shoal import KAnonymity, LDiversity, MUniqueness
 from shoal.algorithms import GeneralizationVectors, Hilbert
 from shoal.errors import ParameterError, UnsupportedError
 from shoal.models import Requirement, TCloseness
-from shoal.wording import english
+from shoal.wording import sentence
 
 
 def table(seed, rows, sizes, values):
@@ -33,8 +33,8 @@ def test_a_time_limit_leaves_a_partition_and_a_gap(problem_of):
     assert 0 < guarantee.stars_bound < stars
     assert stars == guarantee.stars_ratio * guarantee.stars_bound
     assert stars <= cost_of_partition(list(zip(*columns, strict=True)), groups_of(Hilbert().partition(problem)))
-    assert f"fewer than {guarantee.stars_bound} cells" in english(guarantee.promise)
-    assert "the time limit ended the search" in english(guarantee.promise)
+    assert f"fewer than {guarantee.stars_bound} cells" in sentence(guarantee.promise)
+    assert "the time limit ended the search" in sentence(guarantee.promise)
     assert found.details["status"] == "time-limit"
 
 
@@ -61,7 +61,7 @@ def test_an_interruption_leaves_a_release_that_is_verified_with_its_gap():
     cost = release.certificate.cost
     assert not cost.optimal
     assert 0 < cost.bound.stars < cost.stars
-    assert "an interruption ended the search" in english(release.certificate.guarantee.promise)
+    assert "an interruption ended the search" in sentence(release.certificate.guarantee.promise)
     assert release.certificate.achieved["t"]["s"] <= 0.25
 
 
@@ -84,7 +84,7 @@ def test_the_certificate_says_optimal_and_why():
         assert found[0].to_dict()["cost"]["optimal"] is True
         assert found[0].cost.bound.stars == found[0].cost.recoded_cells <= found[1].cost.recoded_cells
         assert (
-            english(found[0].guarantee.promise)
+            sentence(found[0].guarantee.promise)
             == "Proven optimal: no release with this requirement recodes fewer cells."
         )
 

@@ -21,7 +21,7 @@ from shoal.errors import InfeasibleError
 from shoal.models import KAnonymity, Requirement
 from shoal.recoding import STAR_LEVEL
 from shoal.table import Schema, encode
-from shoal.wording import english
+from shoal.wording import sentence
 
 METHODS = {
     "greedy": {"improve": False},
@@ -310,9 +310,9 @@ def test_the_factor_d_is_not_promised_of_weighted_stars(problem_of):
     instance = ([(0, 0), (0, 1), (1, 0), (1, 1)], [[False, False], [True, True]], 2, [1, 5])
     _, found = solve(problem_of, instance)
     assert found.guarantee.stars_ratio is None
-    assert "Nothing is promised" in english(found.guarantee.promise)
+    assert "Nothing is promised" in sentence(found.guarantee.promise)
     _, unweighted = solve(problem_of, (*instance[:3], None))
-    assert "Theorem 4" in english(unweighted.guarantee.promise)
+    assert "Theorem 4" in sentence(unweighted.guarantee.promise)
 
 
 @given(st.data())

@@ -23,7 +23,7 @@ from shoal.hierarchy import Hierarchy, automatic_hierarchy
 from shoal.models import KAnonymity, LDiversity, MUniqueness, Requirement
 from shoal.recoding import recode
 from shoal.table import Schema, encode
-from shoal.wording import english
+from shoal.wording import sentence
 
 STAR = "*"
 
@@ -319,7 +319,7 @@ def test_global_recoding_publishes_one_node_for_each_value():
         pairs = pl.DataFrame({"value": data[name], "node": release.data[name].cast(pl.String)}).unique()
         assert pairs["value"].is_unique().all()
     assert release.certificate.achieved["k"] >= 20
-    assert english(release.certificate.guarantee.promise).startswith("No value can be specialized further")
+    assert sentence(release.certificate.guarantee.promise).startswith("No value can be specialized further")
 
 
 @pytest.mark.parametrize("recoding", ["generalization", "suppression"])

@@ -15,7 +15,7 @@ from shoal import datasets
 from shoal.algorithms import ThreePhase
 from shoal.errors import ParameterError
 from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
-from shoal.wording import english
+from shoal.wording import sentence
 
 TP, CASCADE, HILBERT = ThreePhase(refine=None), ThreePhase(), ThreePhase(refine="hilbert")
 ALL = pytest.mark.parametrize("algorithm", [TP, CASCADE, HILBERT], ids=["tp", "cascade", "hilbert"])
@@ -144,7 +144,7 @@ def test_no_promise_of_tuples_where_the_cascade_adds_some(problem_of):
     assert suppressed > result.details["residue"] == 3
     assert result.guarantee.tuples_ratio is None
     assert result.guarantee.stars_ratio == 3
-    assert "At most 3 times the fewest stars possible: phase one ended TP" in english(result.guarantee.promise)
+    assert "At most 3 times the fewest stars possible: phase one ended TP" in sentence(result.guarantee.promise)
 
 
 @pytest.mark.parametrize("l", [2, 4, 6, 9])

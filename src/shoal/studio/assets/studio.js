@@ -2,7 +2,7 @@
 "use strict";
 
 const byId = (id) => document.getElementById(id);
-const words = document.body.dataset;  // in the language of the page
+const words = document.body.dataset;
 
 function dropping() {
   const place = byId("drop");

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import ENGLISH, marked, use_language
+from shoal._core.language import marked
 from shoal.errors import NotUnderstoodError, ShoalError, UnsupportedError, UsageError
 from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks
 from shoal.studio.jobs.parsing import read_parsed
@@ -155,8 +155,7 @@ def intersect(
         progress=progress,
     )
     facts = found.to_dict()
-    with use_language(ENGLISH):
-        return {"name": "intersection", "error": None, "facts": facts, "sentences": _sentences(facts)}
+    return {"name": "intersection", "error": None, "facts": facts, "sentences": _sentences(facts)}
 
 
 def _hold_out(people: pl.DataFrame, person: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -217,5 +216,4 @@ def run_attack(name: str, attacked: Callable[[], Any]) -> dict[str, Any]:
             error = UsageError(_LARGER_NODES)
         unclear = list(error.columns) if isinstance(error, NotUnderstoodError) else []
         return {"name": name, "error": error.render(SCREENS), "facts": None, "sentences": [], "unclear": unclear}
-    with use_language(ENGLISH):
-        return {"name": name, "error": None, "facts": found.to_dict(), "sentences": found.sentences()}
+    return {"name": name, "error": None, "facts": found.to_dict(), "sentences": found.sentences()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._messages import Phrase, Text, set_audience
 from shoal.errors import UsageError
-from shoal.studio.audience import SCREENS, ScreensIn
+from shoal.studio.audience import SCREENS
 
 if TYPE_CHECKING:
     from shoal._core.progress import Progress
@@ -21,7 +21,7 @@ MOST_IDS = 1_000
 def list_series(*, ledger: str, key: str | None, stamp: Sequence[object], progress: Progress) -> dict[str, Any]:
     """List the series of a ledger with their releases.
 
-    `stamp` is unused here: it makes the key of the job differ if the file or the language has changed.
+    `stamp` is unused here: it makes the key of the job differ if the file has changed.
     """
     from shoal.republication import Ledger
 
@@ -58,14 +58,13 @@ def start_series(
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
     direct_identifiers: Sequence[str],
-    language: str,
     progress: Progress,
 ) -> dict[str, Any]:
     """Start a series; create the ledger if it does not exist."""
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
-    with Ledger(ledger, key=key, create=True) as opened, set_audience(ScreensIn(language)):
+    with Ledger(ledger, key=key, create=True) as opened, set_audience(SCREENS):
         series = opened.start(
             name,
             m=m,
@@ -87,8 +86,6 @@ def publish_next(
     reading: Mapping[str, Any],
     missing_sensitive: str,
     strict: bool,
-    reports_in: str,
-    language: str,
     progress: Progress,
 ) -> dict[str, Any]:
     """Make, verify and write the next release of a series; list the ids of people who prevent it."""
@@ -103,9 +100,9 @@ def publish_next(
         )
     # A series takes no other options of reading.
     given = {name: value for name, value in reading.items() if name in ("delimiter", "encoding")}
-    with Ledger(ledger, key=key) as opened, set_audience(ScreensIn(language)):
+    with Ledger(ledger, key=key) as opened, set_audience(SCREENS):
         # A group of one real person would show that person's exact quasi-identifiers.
-        given |= {"strict": strict, "language": reports_in, "progress": progress}
+        given |= {"strict": strict, "progress": progress}
         try:
             made = opened.series(series).publish(source, folder, missing_sensitive=how, min_real=2, **given)
         except WarnedError as error:
@@ -135,12 +132,12 @@ def publish_next(
     }
 
 
-def verify_series(*, ledger: str, key: str | None, series: str, language: str, progress: Progress) -> dict[str, Any]:
+def verify_series(*, ledger: str, key: str | None, series: str, progress: Progress) -> dict[str, Any]:
     """Verify a whole series: seals, hashes of files, and the guarantee of the published cells."""
     from shoal.republication import Ledger
 
     progress("verify", 0, 1)
-    with Ledger(ledger, key=key, wait=0) as opened, set_audience(ScreensIn(language)):
+    with Ledger(ledger, key=key, wait=0) as opened, set_audience(SCREENS):
         found = opened.series(series).verify()
     # Releases whose files were moved away cannot be checked, so the number of checked ones is reported.
     checked = sum(one.checked for one in found.releases)
@@ -152,13 +149,13 @@ def verify_series(*, ledger: str, key: str | None, series: str, language: str, p
 
 
 def erase_people(
-    *, ledger: str, key: str | None, series: str, ids: Sequence[str], language: str, progress: Progress
+    *, ledger: str, key: str | None, series: str, ids: Sequence[str], progress: Progress
 ) -> dict[str, Any]:
     """Erase people from a series; the answer has no id."""
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
-    with Ledger(ledger, key=key) as opened, set_audience(ScreensIn(language)):
+    with Ledger(ledger, key=key) as opened, set_audience(SCREENS):
         erased = opened.series(series).erase(ids)
     counted = Text(
         "Erased. People erased from '{series}' in all: {erased}; a table with one of them is refused.",
@@ -168,13 +165,13 @@ def erase_people(
     return {"said": [counted, Text("Folders and backups keep what they had. Make a new backup.")], "problems": []}
 
 
-def take_back(*, ledger: str, key: str | None, series: str, language: str, progress: Progress) -> dict[str, Any]:
+def take_back(*, ledger: str, key: str | None, series: str, progress: Progress) -> dict[str, Any]:
     """Remove the last release of a series, which must not have left the institution."""
     from shoal.io.folder import private_folder
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
-    with Ledger(ledger, key=key) as opened, set_audience(ScreensIn(language)):
+    with Ledger(ledger, key=key) as opened, set_audience(SCREENS):
         taken = opened.series(series).rollback(unpublished=True)
     messages = [Text("Release {number} of '{series}' was taken back.", number=taken.number, series=series)]
     if taken.folder:

@@ -74,7 +74,7 @@ def inspect_table(
 
 
 def _plain_warning(one: Remark) -> dict[str, Any]:
-    """Return a warning with its facts, which screens phrase in their language."""
+    """Return a warning with its facts, which screens phrase."""
     return {"code": one.code, "column": one.column, "found": one.found, "advice": one.advice}
 
 
@@ -331,7 +331,6 @@ def publish(
     progress: Progress,
 ) -> dict[str, Any]:
     """Make, verify and write a release; return its full certificate and the loss of each column."""
-    from shoal._core.language import use_language
     from shoal._messages import set_audience
     from shoal.report import About, distributions
     from shoal.studio.audience import SCREENS
@@ -341,8 +340,8 @@ def publish(
     release = anonymize(progress=progress, **arguments_in(content))
     progress("write", 0, 1)
     about = About(**content.get("report", {}))
-    # Advice in the report and the certificate names screens instead of parameters, in the language of the report.
-    with set_audience(SCREENS), use_language(about.language):
+    # Advice in the report and the certificate names screens instead of parameters.
+    with set_audience(SCREENS):
         certificate = release.save(Path(folder), about=about).to_dict()
     recoding, metrics = release.metrics.recoding, release.metrics
     return {

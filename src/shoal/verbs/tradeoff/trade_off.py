@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._core.figures import svg_element, write_picture
 from shoal._core.language import gettext as _
-from shoal._core.language import language, marked, numeral
+from shoal._core.language import marked, numeral
 from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import exact_fraction
 from shoal._core.words import listed, number, percent
@@ -287,7 +287,6 @@ class TradeOff(Unpicklable):
             rows=tuple(zip(*table.values(), strict=True)),
             caption=_("Each level was released and verified; risk is on the left, what is kept and lost on the right."),
             picture=svg_element(self.plot()[0]),
-            language=language(),
         )
 
     def _repr_html_(self) -> str:

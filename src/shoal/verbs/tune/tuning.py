@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from shoal._core.figures import svg_element, write_picture
 from shoal._core.language import gettext as _
-from shoal._core.language import language, marked, numeral
+from shoal._core.language import marked, numeral
 from shoal._core.quoting import listed_names
 from shoal._core.unpicklable import Unpicklable
 from shoal.metrics import METRICS
@@ -356,7 +356,6 @@ class Tuning(Unpicklable):
             header=tuple(_(title)[:1].upper() + _(title)[1:] for title in table),
             rows=tuple(zip(*table.values(), strict=True)),
             picture=svg_element(self.plot()),
-            language=language(),
         )
 
     def _repr_html_(self) -> str:
