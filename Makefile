@@ -17,7 +17,7 @@ help:
 	@echo "make docs     build the documentation: docs/_build/html/index.html"
 	@echo "make pictures take the pictures of the studio for the documentation again, in a browser"
 	@echo "make package  build wheel and source distribution, and try the wheel with the oldest and newest versions"
-	@echo "make bench    measure speed, memory and quality; goes on where it was interrupted at the same commit"
+	@echo "make bench    measure the papers' figures, other tools and speed; goes on where it was interrupted at the same commit"
 	@echo "make bench-quick  the same on small tables, to see that every part runs"
 	@echo "make mutants  whether tests notice wrong lines: a sample of mutants of models, verification and TP's kernels"
 

@@ -9,46 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import (
-    adult,
-    attacks,
-    automatic,
-    closeness,
-    comparison,
-    compiling,
-    demanding,
-    divergence,
-    effort,
-    emd,
-    ends,
-    estimators,
-    exact,
-    figure7,
-    full_domain,
-    large,
-    ledger,
-    linked,
-    local,
-    matching,
-    minimality,
-    paper,
-    patterns,
-    plane,
-    refinement,
-    regions,
-    republish,
-    risk,
-    rivals,
-    rows,
-    safepub,
-    sets,
-    speed,
-    stars,
-    starting,
-    tune,
-    waiting,
-)
-from benchmarks.durations import minutes_of
+from benchmarks import divergence, figure7, paper, patterns, republish, rivals, rows, stars
 from benchmarks.harness import cpu_of_all_processes
 from benchmarks.machine import describe_load, describe_machine
 from benchmarks.results import Part, format_targets, is_measured, save_part, write_summary
@@ -57,44 +18,13 @@ from benchmarks.settings import ROOT, Settings
 __all__ = ["main"]
 
 _PARTS: dict[str, Callable[[Settings], Part]] = {
-    "speed": speed.measure,
     "rows": rows.measure,
     "stars": stars.measure,
-    "effort": effort.measure,
     "paper": paper.measure,
     "divergence": divergence.measure,
-    "adult": adult.measure,
-    "comparison": comparison.measure,
-    "automatic": automatic.measure,
-    "demanding": demanding.measure,
-    "compiling": compiling.measure,
-    "starting": starting.measure,
-    "waiting": waiting.measure,
-    "emd": emd.measure,
-    "closeness": closeness.measure,
-    "ends": ends.measure,
-    "linked": linked.measure,
-    "sets": sets.measure,
-    "local": local.measure,
-    "exact": exact.measure,
-    "matching": matching.measure,
-    "regions": regions.measure,
     "figure7": figure7.measure,
-    "points": plane.measure_points,
-    "ordered": plane.measure_ordered,
     "patterns": patterns.measure,
     "republish": republish.measure,
-    "ledger": ledger.measure,
-    "tune": tune.measure,
-    "full-domain": full_domain.measure,
-    "minimality": minimality.measure,
-    "risk": risk.measure,
-    "estimators": estimators.measure,
-    "attacks": attacks.measure,
-    "refinement": refinement.measure,
-    "safepub": safepub.measure,
-    "large": large.measure,
-    "billion": large.measure_billion,
     "rivals": rivals.measure,
 }
 
@@ -109,13 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _options().parse_args(arguments)
     settings = Settings.short() if options.quick else Settings()
-    given = {
-        name: getattr(options, name)
-        for name in (
-            *("rows", "tables", "raised_work", "workers", "adult", "counties", "arx", "against", "results"),
-            *("large_rows", "most_rows", "large_folder"),
-        )
-    }
+    names = ("rows", "tables", "raised_work", "workers", "adult", "arx", "against", "results")
+    given = {name: getattr(options, name) for name in names}
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
     _print_machine()
     left = list(options.parts or _PARTS)
@@ -123,7 +48,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         there = [name for name in left if is_measured(name, settings.results)]
         left = [name for name in left if name not in there]
         print(f"Measured at this commit already: {', '.join(there) or 'nothing'}.")
-    _print_left(left, settings)
     parts = []
     while left:
         name = left.pop(0)
@@ -131,7 +55,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(part.text(), flush=True)
         path = save_part(part, settings.results, quick=settings.quick)
         print(f"{name}: {part.seconds:.0f} s, {part.processor_seconds:.0f} s of CPU, figures in {path}")
-        _print_left(left, settings)
         parts.append(part)
     targets = [target for part in parts for target in part.targets]
     if targets:
@@ -153,14 +76,6 @@ def _measured(name: str, settings: Settings) -> Part:
     return part
 
 
-def _print_left(names: Sequence[str], settings: Settings) -> None:
-    """Say how long the parts that are left will take; of a short run nobody needs to know."""
-    if names and not settings.quick:
-        minutes = sum(minutes_of(name, settings.results) for name in names)
-        print(f"Left: {', '.join(names)}; about {max(1, round(minutes))} minutes where nothing else runs.")
-    print(flush=True)
-
-
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
@@ -177,14 +92,10 @@ def _options() -> argparse.ArgumentParser:
         "--workers", type=int, help="processes side by side where nothing is timed (default: all cores, at most eight)"
     )
     parser.add_argument("--adult", type=Path, help="a copy of the Adult table, fields separated by ';'")
-    parser.add_argument("--counties", type=Path, help="a folder with the graph of the US counties")
     parser.add_argument("--arx", type=Path, help="a jar of ARX, to be measured beside the other tools")
     parser.add_argument(
         "--against", type=Path, help="sources, such as ../before/src, that whole commands are compared with"
     )
-    parser.add_argument("--large-rows", type=int, help="rows of the table that is larger than memory")
-    parser.add_argument("--most-rows", type=int, help="rows of the largest table, of the part `billion`")
-    parser.add_argument("--large-folder", type=Path, help="where large tables are made, and removed again")
     parser.add_argument("--results", type=Path, help="folder for the figures, and for RESULTS.md")
     return parser
 

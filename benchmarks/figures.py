@@ -407,14 +407,6 @@ FIGURES = (
         text="The paper: less for a larger m, which needs fewer buckets. Here, too, up to m = 6.",
     ),
     Figure(
-        name="t-closeness-loss-over-t",
-        title="Liang, Yuan (2013) has no experiments: loss over t on Adult, k = 5",
-        part="closeness",
-        axes=("t", "gcp in %"),
-        panels=long(lambda title: "Adult" if title.startswith("Adult, ") else None, "t", "gcp", "algorithm"),
-        text="The paper's example tables are tests of the product.",
-    ),
-    Figure(
         name="patterns-stars-over-k",
         title="Bredereck, Nichterlein, Niedermeier (2013): stars over k, every pattern",
         part="patterns",

@@ -6,45 +6,39 @@ run may take more than 1.05 times that tree's time. Without it, the limits of se
 
 from __future__ import annotations
 
-import heapq
 import json
 import os
 import shutil
 import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
-import shoal
-from benchmarks.adult import adult
 from benchmarks.processes import taken_by
 from benchmarks.results import Grid, Part, Target
 from benchmarks.settings import ROOT
-from shoal.algorithms.local_search import neighbourhood
 from shoal.datasets import census
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from benchmarks.settings import Settings
 
 __all__ = ["measure"]
 
+_QUASI_IDENTIFIERS = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")
+_SENSITIVE = "occupation"
+"""The roles of Adult's columns."""
 _REDRAWN = 0.15
 """The share of cells that are drawn again from the marginal of their column."""
 _SLOWER = 1.05
 """Time over the other tree's, at most."""
 _TWO_CORES = 0.65
 """Time of two cores over that of one, at most."""
-_PLANNED = (1, 2, 4, 16)
-"""Numbers of cores for which the time is computed from the work as it is divided."""
 _CENSUS = ("--qi", "age,gender,race,marital_status", "--sensitive", "income", "-l", "6", "--algorithm", "tp+")
 
 
@@ -154,7 +148,7 @@ def _targets(run: _Run, here: _Found, there: _Found | None) -> Iterable[Target]:
 
 
 def _measure_cores(part: Part, settings: Settings, folder: Path) -> None:
-    """Measure a run on one core and on two, in turns; compute from the divided work what more cores would take."""
+    """Measure a run on one core and on two, in turns."""
     (run,) = (one for one in _RUNS if one.what == _DIVIDED)
     command = _command(run, folder, settings)
     by_cores: dict[int, list[float]] = {1: [], 2: []}
@@ -166,54 +160,6 @@ def _measure_cores(part: Part, settings: Settings, folder: Path) -> None:
     part.show(Grid(title=f"{run.what}, whole processes:", header=("cores", "seconds"), rows=[(1, one), (2, two)]))
     if not settings.quick:
         part.targets.append(Target(what=f"{run.what}: two cores over one", limit=_TWO_CORES, measured=two / one))
-    # In this process the divided work is done piece by piece, and each piece is timed.
-    batches: list[list[float]] = []
-    started = time.perf_counter()
-    with _timed_pieces(batches):
-        roles = adult(settings)
-        shoal.anonymize(
-            folder / "drawn.csv",
-            quasi_identifiers=roles.quasi_identifiers,
-            sensitive=roles.sensitive,
-            k=5,
-            recoding="generalization",
-            hierarchies=_hierarchies(settings),
-            seed=1,
-        )
-    whole, divided = time.perf_counter() - started, sum(map(sum, batches))
-    part.say(
-        f"In one process, {whole:.2f} s without writing; {divided:.2f} s are in {sum(map(len, batches))} pieces "
-        "that do not depend on each other. If each piece starts as soon as a core is free:"
-    )
-    planned = [(p, whole - divided + sum(_makespan(pieces, p) for pieces in batches)) for p in _PLANNED]
-    part.show(Grid(title="Planned, by the work as it is divided:", header=("cores", "seconds"), rows=planned))
-
-
-@contextmanager
-def _timed_pieces(batches: list[list[float]]) -> Iterator[None]:
-    """Do the divided work of the search one piece after another; collect the seconds of each piece."""
-    threaded = neighbourhood.map_in_threads
-
-    def one_by_one(work: Callable[[object], object], items: Iterable[object], **_: object) -> None:
-        batches.append([])
-        for item in items:
-            start = time.perf_counter()
-            work(item)
-            batches[-1].append(time.perf_counter() - start)
-
-    neighbourhood.map_in_threads = one_by_one  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        neighbourhood.map_in_threads = threaded
-
-
-def _makespan(pieces: Sequence[float], cores: int) -> float:
-    """Compute the time of pieces that start in their order, each as soon as a core is free."""
-    free = [0.0] * cores
-    for seconds in pieces:
-        heapq.heapreplace(free, free[0] + seconds)
-    return max(free)
 
 
 def _write_tables(folder: Path, settings: Settings) -> dict[str, int]:
@@ -221,8 +167,7 @@ def _write_tables(folder: Path, settings: Settings) -> dict[str, int]:
     sizes = {"census": settings.many_rows // 30 if settings.quick else settings.many_rows}
     census(sizes["census"], quasi_identifiers=4, seed=settings.seed).write_parquet(folder / "census.parquet")
     if settings.adult.exists():
-        source = adult(settings)
-        frame = source.frame.select(*source.quasi_identifiers, source.sensitive)
+        frame = pl.read_csv(settings.adult, separator=";").select(*_QUASI_IDENTIFIERS, _SENSITIVE)
         tables = {
             "adult": frame,
             "drawn": _drawn(frame, 20_000 if settings.quick else settings.rows, settings.seed),
@@ -236,8 +181,6 @@ def _write_tables(folder: Path, settings: Settings) -> dict[str, int]:
 
 def _drawn(frame: pl.DataFrame, rows: int, seed: int) -> pl.DataFrame:
     """Draw rows with replacement, and some of their cells again from the marginals."""
-    import polars as pl
-
     rng = np.random.default_rng(seed)
     drawn = frame[rng.integers(0, frame.height, rows)]
     columns = []
@@ -249,7 +192,7 @@ def _drawn(frame: pl.DataFrame, rows: int, seed: int) -> pl.DataFrame:
 
 def _hierarchies(settings: Settings) -> dict[str, Path]:
     """Find the hierarchies of Adult's columns."""
-    paths = {n: settings.adult.with_name(f"adult_hierarchy_{n}.csv") for n in adult(settings).quasi_identifiers}
+    paths = {n: settings.adult.with_name(f"adult_hierarchy_{n}.csv") for n in _QUASI_IDENTIFIERS}
     return {name: path for name, path in paths.items() if path.exists()}
 
 
@@ -258,8 +201,7 @@ def _command(run: _Run, folder: Path, settings: Settings) -> list[str]:
     source = folder / ("census.parquet" if run.table == "census" else f"{run.table}.csv")
     command = [str(source), *run.request, "--seed", "1"]
     if run.table != "census":
-        roles = adult(settings)
-        command += ["--qi", ",".join(roles.quasi_identifiers), "--sensitive", roles.sensitive]
+        command += ["--qi", ",".join(_QUASI_IDENTIFIERS), "--sensitive", _SENSITIVE]
         if run.hierarchies:
             command += ["--recoding", "generalization"]
             command += [

@@ -26,7 +26,7 @@ class Settings:
     against: Path | None = None
     """The sources of another checkout, which whole processes are measured against."""
     csv_rows: int = 30_000
-    """Rows of the CSV file of the command line's measurements."""
+    """Rows of the table that other tools publish where there is no copy of Adult."""
     figure_rows: tuple[int, ...] = (100_000, 200_000, 300_000, 400_000, 500_000, 600_000)
     """Table sizes of the paper's Figure 6."""
     l_values: tuple[int, ...] = (2, 3, 4, 5, 6, 7, 8, 9, 10)
@@ -47,26 +47,16 @@ class Settings:
     """The same for the long table."""
     label_ks: int = 240
     """Values of k for each table of names."""
-    point_counts: tuple[int, ...] = (1_000_000, 3_000_000, 10_000_000)
-    """Numbers of points in the plane."""
-    ordered_values: int = 1_000_000
-    """Distinct values that are grouped into intervals."""
     raised_work: int = 100_000_000
     """Operations that the lower bound may take where it is computed again with patience."""
     raised_l: tuple[int, ...] = (2, 4, 6, 8, 10)
     """The values of l for which it is computed again, at the fixed d."""
-    orders: int = 300
-    """Orders of TP+'s cascade that are tried with an effort; a table of 600,000 rows takes up to a minute."""
-    effort_tables: int = 1
-    """Choices of d quasi-identifiers, the first among them, on which they are tried."""
     workers: int = field(default_factory=lambda: min(usable_cores(), 8))
     """Processes side by side where stars, errors and attacks are counted; what is timed runs alone."""
     seed: int = 0
     """Of the tables and of the choices of quasi-identifiers."""
     adult: Path = ROOT.parent / "shared" / "data" / "adult" / "adult.csv"
     """A copy of the Adult table; measured where it exists."""
-    counties: Path = ROOT.parent / "shared" / "data"
-    """A folder with the graph of the US counties; measured where it exists."""
     alive: int = 200_000
     """People in each release of a history of re-publication."""
     fixed_m: int = 10
@@ -89,22 +79,6 @@ class Settings:
     """The same of the histories whose error is shown release by release."""
     queried_releases: int = 5
     """Releases of a history that are asked."""
-    tuning_seconds: float = 30
-    """How long each search of the tuner may take."""
-    enumerated_rows: int = 6
-    """People in the tables whose originals are all enumerated."""
-    enumerated_tables: int = 4
-    """How many such tables."""
-    large_rows: int = 100_000_000
-    """Rows of the table that is larger than memory."""
-    most_rows: int = 1_000_000_000
-    """Rows of the largest table."""
-    spark_rows: int = 10_000_000
-    """Rows of the table that every engine publishes."""
-    parts_rows: int = 30_000_000
-    """Rows of the table of seven quasi-identifiers that is solved in parts."""
-    large_folder: Path | None = None
-    """Where large tables are made, and removed again; a temporary folder unless given."""
     rival_seconds: float = 200
     """How long another tool may take; one that takes longer is not asked for more than that."""
     arx: Path | None = None
@@ -119,10 +93,7 @@ class Settings:
         """Return settings for a run of about two minutes."""
         return cls(
             quick=True,
-            enumerated_rows=4,
-            enumerated_tables=4,
             tables=3,
-            orders=10,
             timed_tables=1,
             l_values=(2, 6, 10),
             raised_l=(6, 10),
@@ -130,7 +101,6 @@ class Settings:
             repeats=3,
             many_repeats=1,
             label_ks=40,
-            point_counts=(100_000, 1_000_000),
             m_values=(2, 10),
             fixed_volume=40_000,
             update_volumes=(40_000,),
@@ -140,10 +110,5 @@ class Settings:
             queries=200,
             many_queries=200,
             queried_releases=2,
-            tuning_seconds=10,
-            large_rows=2_000_000,
-            most_rows=4_000_000,
-            spark_rows=500_000,
-            parts_rows=300_000,
             rival_seconds=60,
         )

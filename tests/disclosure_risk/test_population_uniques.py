@@ -165,7 +165,7 @@ def test_the_rule_of_dankar_and_others():
 
 
 def test_estimates_of_samples_of_a_known_population_are_close():
-    """Biases over 8 samples of 200,000 made-up people; benchmarks/risk.py has more of them."""
+    """Biases over 8 samples of 200,000 made-up people."""
     people = shoal.datasets.census(200_000, quasi_identifiers=5, seed=1)
     sizes = sizes_of(people, people.columns[:5])
     true = float((sizes == 1).sum() / sizes.sum())

@@ -42,7 +42,7 @@ __all__ = ["ALGORITHMS", "CATALOGUE", "PROVING", "choose", "unsupported"]
 class Exposure:
     """Measured success of minimality attacks: what an adversary who knows the algorithm learns from small releases.
 
-    Measured by `python -m benchmarks minimality` on all its tables of six people with l = 2. The adversary knows all
+    Measured once, on all of the tables of six people with few values, with l = 2. The adversary knows all
     quasi-identifiers, the request, the algorithm and its seed, and the published table. Other tables can reveal more:
     for example, `mondrian` makes a value certain in 5.5 % of the originals with eight people and four ages.
     """
@@ -57,7 +57,7 @@ class Exposure:
 class Refinement:
     """Measured success of attacks on one public release of Adult, with k = 5 and the default ends of intervals.
 
-    Measured by `python -m benchmarks refinement`; other tables can reveal more, for example with exact dates.
+    Measured once; other tables can reveal more, for example with exact dates.
     """
 
     recoding: str
@@ -87,7 +87,7 @@ class Entry:
     """Success of refinement and of singling out; None if they were not measured."""
 
 
-# Marks are those of the newest runs of the benchmarks.
+# Marks were measured once, when the algorithm was added.
 CATALOGUE = (
     # Quick partitions of all records.
     Entry(
@@ -344,7 +344,7 @@ def _unserved_preference(preferences: Preferences, algorithm: Algorithm) -> str 
 
 
 def _choose_automatically(requirement: Requirement, recoding: str, preferences: Preferences) -> tuple[Algorithm, Fact]:
-    """Choose the algorithm that lost least for such a request on the tables of the benchmarks."""
+    """Choose the algorithm that lost least for such a request on measured tables."""
     if not requirement.monotone:
         raise UnsupportedError(f"No algorithm can serve this request. {_list_alternatives(requirement, preferences)}")
     if requirement.sampling is not None:

@@ -18,8 +18,7 @@ from shoal.joins.meeting_kernel import meet
 __all__ = ["Boxes", "add_up_divided"]
 
 _SAMPLE = 32
-"""Number of boxes of each side by which a cut is chosen; 16 and 24 took as long for the 600,000 rows of `python -m
-benchmarks risk`."""
+"""Number of boxes of each side by which a cut is chosen; 16 and 24 took as long for 600,000 census-like rows."""
 _FEW = 4_096
 """Largest number of pairs that are compared without a further cut."""
 _GAIN = 0.7
