@@ -246,17 +246,15 @@ def struck(function: str, name: str, words: list[str], *, after: str = "") -> su
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
-# The signal arrives at the first write of the certificate, or just before the folder gets its name.
-@pytest.mark.parametrize(
-    ("step", "name"), [("os.rename", "SIGINT"), ("os.fsync", "SIGINT"), ("os.fsync", "SIGTERM"), ("os.fsync", "SIGHUP")]
-)
+# The signal arrives when the first file is flushed.
+@pytest.mark.parametrize(("step", "name"), [("os.fsync", "SIGINT"), ("os.fsync", "SIGTERM"), ("os.fsync", "SIGHUP")])
 def test_an_interrupt_while_saving_leaves_nothing(
     patients: Path, roles: tuple[str, ...], tmp_path: Path, step: str, name: str
 ) -> None:
     words = ["anonymize", str(patients), *roles, "-l", "4", "-o", str(tmp_path / "out")]
     found = struck(step, name, words)
     assert found.returncode == 128 + getattr(signal, name), found.stderr
-    assert "No unfinished release was left behind." in found.stderr
+    assert "Nothing was published, and nothing that was there was changed." in found.stderr
     assert left_behind(tmp_path) == set()
     assert SECRET not in found.stderr + found.stdout
 
@@ -269,9 +267,47 @@ def test_an_interrupt_when_the_release_is_in_place_is_no_failure(
     words = ["anonymize", str(patients), *roles, "-l", "4", "-o", str(out), "--json"]
     found = struck("os.rename", name, words, after=str(out))
     assert found.returncode == 0, found.stderr
-    assert "after the release was in place" in found.stderr
+    assert f"when the work was done. '{out}' is in place, complete" in " ".join(found.stderr.split())
     assert json.loads(found.stdout) == json.loads((tmp_path / "out.private" / "certificate.json").read_text())
     assert (out / "release.csv").exists()
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_result_that_cannot_be_printed_is_no_failure_of_the_release(
+    patients: Path, roles: tuple[str, ...], tmp_path: Path, more: list[str]
+) -> None:
+    words = [sys.executable, "-m", "shoal", "anonymize", str(patients), *roles, "-l", "4", *more]
+    out = tmp_path / "out"
+    with open("/dev/full", "w") as full:
+        found = subprocess.run([*words, "-o", out], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert found.returncode == 2
+    assert "cannot be written to standard output: No space left on device." in found.stderr
+    assert f"'{out}' is in place, complete" in found.stderr
+    assert "bug" not in found.stderr
+    assert (out / "release.csv").exists()
+
+
+def test_what_the_command_reads_is_not_replaced(
+    shoal: Any, call: Any, patients: Path, roles: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Named by an option, by a spec file, by a folder, or as a file that would be written over itself."""
+    assert call().code == 0
+    out, kept = tmp_path / "out", patients.read_bytes()
+    (tmp_path / "spec.toml").write_text('input = "out/release.csv"\noutput = "out"\n[privacy]\nk = 2\n')
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    again = ("--qi", "age,gender,zip", "--sensitive", "disease", "--force")
+    for words in (
+        ("anonymize", out / "release.csv", *again, "-k", "2", "-o", out),
+        ("anonymize", "--spec", tmp_path / "spec.toml", *again),
+        ("apply", tmp_path / "out.private" / "plan.json", patients, "-o", out, "--force"),
+        ("audit", out, "-k", "2", "-o", out, "--force"),
+        ("hierarchy", patients, "--column", "zip", "--as", "prefix:2", "-o", patients, "--force"),
+    ):
+        found = shoal(*words)
+        assert found.code == 2, words
+        assert " is read" in found.err, found.err
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert patients.read_bytes() == kept
 
 
 def test_nothing_is_written_to_a_folder_that_cannot_be(

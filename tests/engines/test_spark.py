@@ -502,7 +502,7 @@ def test_a_session_of_the_command_line_is_private_and_leaves_nothing(people: pl.
         assert run.stderr is not None
         told = run.stderr.read()
     assert run.returncode == 128 + signal.SIGINT, told
-    assert "No unfinished release was left behind" in told
+    assert "Nothing was published" in told
     assert not {"WARN", "ERROR", "Exception"} & set(told.split())
     assert modes == {0o700}
     assert os.listdir(temporary) == []

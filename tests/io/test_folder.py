@@ -2,7 +2,12 @@
 
 import contextlib
 import errno
+import itertools
+import json
 import os
+import re
+import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +16,17 @@ import polars as pl
 import pytest
 
 import shoal.io.folder as module
+from shoal._core.outcome import describe_outcome, watching
 from shoal.errors import InternalError, OutputError, ReleaseUnsafeError
-from shoal.io import check_free, private_folder, staged_folder, sweep_folder, write_folder, write_table
+from shoal.io import (
+    check_free,
+    is_being_written,
+    private_folder,
+    staged_folder,
+    sweep_folder,
+    write_folder,
+    write_table,
+)
 
 
 def text(content):
@@ -23,15 +37,19 @@ def tree(folder):
     return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-NEW = {"release.csv": text("new"), "certificate.json": text("{}")}
-PUBLISHED = {"out/certificate.json": "{}", "out/release.csv": "new"}
-OLD = {"out/certificate.json": "{}", "out/old.csv": "old"}
+SIGN = '{"shoal": "1.0.0", "output": {"files": {"release.csv": {}, "old.csv": {}}}}'
+FULL = '{"shoal": "1.0.0", "private": true}'
+OLDER = '{"shoal": "0.9"}'
+NEW = {"release.csv": text("new"), "certificate.json": text(SIGN)}
+PRIVATE = {"certificate.json": text(FULL), "salt.txt": text("salt")}
+PUBLISHED = {"out/certificate.json": SIGN, "out/release.csv": "new"}
+OLD = {"out/certificate.json": SIGN, "out/old.csv": "old"}
 
 
 @pytest.fixture
 def old(tmp_path):
     target = tmp_path / "out"
-    write_folder(target, {"old.csv": text("old"), "certificate.json": text("{}")})
+    write_folder(target, {"old.csv": text("old"), "certificate.json": text(SIGN)})
     assert tree(tmp_path) == OLD
     return target
 
@@ -63,7 +81,7 @@ class TestWriting:
         write_folder(
             tmp_path / "out", NEW, check=lambda staged: seen.append((tree(staged), (tmp_path / "out").exists()))
         )
-        assert seen == [({"certificate.json": "{}", "release.csv": "new"}, False)]
+        assert seen == [({"certificate.json": SIGN, "release.csv": "new"}, False)]
 
     def test_force_replaces_the_whole_folder(self, tmp_path, old):
         write_folder(old, NEW, force=True)
@@ -76,7 +94,7 @@ class TestWriting:
         assert tree(tmp_path / "out") == tree(tmp_path / "other")
 
     def test_a_result_is_one_of_ours_too(self, tmp_path):
-        write_folder(tmp_path / "out", {"result.json": text("{}")})
+        write_folder(tmp_path / "out", {"result.json": text('{"shoal": "1", "files": []}')})
         write_folder(tmp_path / "out", NEW, force=True)
         assert tree(tmp_path) == PUBLISHED
 
@@ -84,7 +102,7 @@ class TestWriting:
         (tmp_path / "link").symlink_to(old)
         write_folder(tmp_path / "link", NEW, force=True)
         assert (tmp_path / "link").is_symlink()
-        assert tree(old) == tree(tmp_path / "link") == {"certificate.json": "{}", "release.csv": "new"}
+        assert tree(old) == tree(tmp_path / "link") == {"certificate.json": SIGN, "release.csv": "new"}
 
 
 class TestRefusals:
@@ -103,9 +121,60 @@ class TestRefusals:
     def test_a_folder_that_is_not_ours_even_with_force(self, tmp_path):
         (tmp_path / "home" / "letters").mkdir(parents=True)
         (tmp_path / "home" / "letters" / "certificate.json").write_text("mine")
-        with pytest.raises(OutputError, match="does not look like an output of shoal"):
+        with pytest.raises(OutputError, match="names, such as"):
             write_folder(tmp_path / "home", NEW, force=True)
         assert tree(tmp_path) == {"home/letters/certificate.json": "mine"}
+
+    def test_what_no_file_of_ours_names_is_kept_even_with_force(self, tmp_path):
+        """Every file, link and empty folder is compared with a certificate or result that shoal wrote."""
+        ours = {"shoal": "1.0.0", "files": ["page.html"]}
+        signs = [
+            ("result.json", {"accuracy": 0.9}, ["result.json"]),
+            ("certificate.json", ["a"], ["certificate.json"]),
+            ("certificate.json", {"shoal": 1, "output": {"files": {"original.csv": {}}}}, ["certificate.json"]),
+            ("result.json", ours, ["original.csv"]),
+            ("result.json", ours, ["deep/original.csv", "report.html"]),
+            ("certificate.json", {"shoal": "1.0.0"}, ["releases.db", "releases.db.key"]),
+            ("certificate.json", {"shoal": "1.0.0", "output": {"files": {"t/part-0.parquet": {}}}}, ["t/other"]),
+        ]
+        for number, (name, sign, foreign) in enumerate(signs):
+            for purpose in ("out", "out.private"):
+                target = tmp_path / str(number) / purpose / "out"
+                folder = target.with_name(purpose)
+                for file in {name, *foreign}:
+                    (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                    (folder / file).write_text(json.dumps(sign) if file == name else "mine")
+                before = tree(tmp_path)
+                for refuses in (check_free, lambda path, force: write_folder(path, NEW, private=PRIVATE, force=force)):
+                    with pytest.raises(OutputError, match=f"such as '{min(foreign)}'"):
+                        refuses(target, force=True)
+                assert tree(tmp_path) == before
+        # A link and an empty folder are not ours; what ours names is, also within folders.
+        target = write_folder(tmp_path / "out", {"result.json": text(json.dumps(ours)), "page.html": text("")})
+        (target / "empty").mkdir()
+        with pytest.raises(OutputError, match="such as 'empty'"):
+            check_free(target, force=True)
+        (target / "empty").rmdir()
+        (target / "link").symlink_to(tmp_path)
+        with pytest.raises(OutputError, match="such as 'link'"):
+            check_free(target, force=True)
+        (target / "link").unlink()
+        check_free(target, force=True)
+        parts = {"shoal": "1.0.0", "output": {"files": {"t.parquet/part-0": {}, "t.parquet/part-1": {}}}}
+        (target / "certificate.json").write_text(json.dumps(parts))
+        (target / "t.parquet").mkdir()
+        (target / "t.parquet" / "part-1").touch()
+        check_free(target, force=True)
+
+    def test_what_the_call_reads_is_kept_even_with_force(self, tmp_path, monkeypatch):
+        out = write_folder(tmp_path / "out", NEW, private=PRIVATE)
+        monkeypatch.chdir(tmp_path)
+        for reads in ("out/release.csv", out, [out / "release.csv"], {"zip": "file:out.private/salt.txt"}, "a=out"):
+            with pytest.raises(OutputError, match="is read, and would be removed"):
+                check_free(out, force=True, reads=reads)
+        for reads in ("other.csv", "outer", None, 7, ["out2/release.csv", b"out"], "x" * 5000, "a\0b"):
+            check_free(out, force=True, reads=reads)
+        check_free(tmp_path / "new", reads="out")
 
     @pytest.mark.parametrize("inside", [".", "deeper"])
     def test_the_folder_that_one_is_in(self, tmp_path, old, monkeypatch, inside):
@@ -168,7 +237,7 @@ class TestFaults:
     @pytest.mark.parametrize(("fault", "raised", "message"), FAULTS)
     @pytest.mark.parametrize("force", [False, True])
     def test_while_a_file_is_written(self, tmp_path, fault, raised, message, force):
-        write_folder(tmp_path / "out", {"old.csv": text("old"), "certificate.json": text("{}")})
+        write_folder(tmp_path / "out", {"old.csv": text("old"), "certificate.json": text(SIGN)})
         target = tmp_path / ("out" if force else "other")
         with pytest.raises(raised, match=message):
             write_folder(target, {**NEW, "report.html": failing(fault)}, force=force)
@@ -223,7 +292,7 @@ class TestFaults:
             (tmp_path / "out").mkdir()
             (tmp_path / "out" / "theirs").write_text("theirs")
 
-        with pytest.raises(OutputError, match="something of that name came up"):
+        with pytest.raises(OutputError, match="exists already and is kept"):
             write_folder(tmp_path / "out", {"a": meanwhile})
         assert tree(tmp_path) == {"out/theirs": "theirs"}
 
@@ -247,7 +316,7 @@ class TestCrashes:
     def test_while_a_file_is_written(self, tmp_path, old):
         killed(f"f.write_folder({str(old)!r}, {{'x': lambda path: os._exit(9)}}, force=True)")
         assert len(list(tmp_path.glob(".out.shoal-new-*"))) == 1
-        assert tree(old) == {"certificate.json": "{}", "old.csv": "old"}
+        assert tree(old) == {"certificate.json": SIGN, "old.csv": "old"}
         write_folder(old, NEW, force=True)
         assert [path.name for path in tmp_path.iterdir()] == ["out"]
         assert tree(tmp_path) == PUBLISHED
@@ -261,7 +330,7 @@ def counted(path, to):
         os._exit(9)
     return rename(path, to)
 Path.rename = counted
-f.write_folder({target!r}, {{"certificate.json": lambda path: path.write_text("new")}}, force=True)
+f.write_folder({target!r}, {{"certificate.json": lambda path: path.write_text('{{"shoal": "2"}}')}}, force=True)
 """
 
     def test_between_the_two_renames_the_old_folder_is_found_again(self, tmp_path, old):
@@ -277,7 +346,7 @@ f.write_folder({target!r}, {{"certificate.json": lambda path: path.write_text("n
         assert len(list(tmp_path.glob(".out.shoal-old-*"))) == 1
         with pytest.raises(OutputError, match="exists already"):
             write_folder(old, NEW)
-        assert tree(tmp_path) == {"out/certificate.json": "new"}
+        assert tree(tmp_path) == {"out/certificate.json": '{"shoal": "2"}'}
 
     def test_what_a_living_process_is_writing_is_left_alone(self, tmp_path):
         def another(path):
@@ -285,7 +354,7 @@ f.write_folder({target!r}, {{"certificate.json": lambda path: path.write_text("n
             with pytest.raises(ZeroDivisionError):
                 write_folder(tmp_path / "out", {"x": failing(ZeroDivisionError())})
 
-        write_folder(tmp_path / "out", {"release.csv": another, "certificate.json": text("{}")})
+        write_folder(tmp_path / "out", {"release.csv": another, "certificate.json": text(SIGN)})
         assert tree(tmp_path) == PUBLISHED
 
     def test_other_hidden_folders_are_left_alone(self, tmp_path):
@@ -338,16 +407,15 @@ class TestStaged:
         assert not sweep_folder(tmp_path / "no such folder" / "out")
 
 
-PRIVATE = {"certificate.json": text("full"), "salt.txt": text("salt")}
-BOTH = PUBLISHED | {"out.private/certificate.json": "full", "out.private/salt.txt": "salt"}
-OLD_BOTH = OLD | {"out.private/certificate.json": "old"}
+BOTH = PUBLISHED | {"out.private/certificate.json": FULL, "out.private/salt.txt": "salt"}
+OLD_BOTH = OLD | {"out.private/certificate.json": OLDER}
 
 
 @pytest.fixture
 def old_both(tmp_path):
     target = tmp_path / "out"
-    files = {"old.csv": text("old"), "certificate.json": text("{}")}
-    write_folder(target, files, private={"certificate.json": text("old")})
+    files = {"old.csv": text("old"), "certificate.json": text(SIGN)}
+    write_folder(target, files, private={"certificate.json": text(OLDER)})
     assert tree(tmp_path) == OLD_BOTH
     return target
 
@@ -405,7 +473,7 @@ class TestTwoFolders:
 
     @pytest.mark.parametrize("there", ["out", "out.private"])
     def test_force_replaces_one_that_is_alone(self, tmp_path, there):
-        write_folder(tmp_path / "out", NEW, private={"certificate.json": text("old")})
+        write_folder(tmp_path / "out", NEW, private={"certificate.json": text(OLDER)})
         (tmp_path / {"out": "out.private", "out.private": "out"}[there]).rename(tmp_path / "elsewhere")
         write_folder(tmp_path / "out", NEW, private=PRIVATE, force=True)
         assert {name: content for name, content in tree(tmp_path).items() if "elsewhere" not in name} == BOTH
@@ -422,9 +490,9 @@ class TestTwoFolders:
     @pytest.mark.parametrize("there", ["out", "out.private"])
     def test_one_that_is_not_ours_is_kept_even_with_force(self, tmp_path, there):
         (tmp_path / there / "letters").mkdir(parents=True)
-        with pytest.raises(OutputError, match=f"{there}' does not look like an output of shoal"):
+        with pytest.raises(OutputError, match=f"{there}' has 1 file that no"):
             write_folder(tmp_path / "out", NEW, private=PRIVATE, force=True)
-        with pytest.raises(OutputError, match="does not look like"):
+        with pytest.raises(OutputError, match="has 1 file that no"):
             check_free(tmp_path / "out", force=True)
         assert [path.name for path in tmp_path.iterdir()] == [there]
 
@@ -451,8 +519,8 @@ class TestTwoFolders:
         """To the disk: two files and their folder, twice. Names: two old folders aside, the private one, the public."""
         steps = 11 if force else 9
         if force:
-            files = {"old.csv": text("old"), "certificate.json": text("{}")}
-            write_folder(tmp_path / "out", files, private={"certificate.json": text("old")})
+            files = {"old.csv": text("old"), "certificate.json": text(SIGN)}
+            write_folder(tmp_path / "out", files, private={"certificate.json": text(OLDER)})
         fail_at(step, fault, monkeypatch)
         if step < steps:
             with pytest.raises(raised, match=message):
@@ -466,7 +534,7 @@ class TestTwoFolders:
             (tmp_path / "out").mkdir()
             (tmp_path / "out" / "theirs").write_text("theirs")
 
-        with pytest.raises(OutputError, match="something of that name came up"):
+        with pytest.raises(OutputError, match="exists already and is kept"):
             write_folder(tmp_path / "out", {"a": meanwhile}, private=PRIVATE)
         assert tree(tmp_path) == {"out/theirs": "theirs"}
 
@@ -492,13 +560,13 @@ def publish(target, kill):
         return rename(path, to)
 
     def removed(path, **options):
-        if len(calls) == kill - 1 and "shoal-old" in str(path):
+        if len(calls) == kill - 1 and "shoal-gone" in str(path):
             os._exit(9)
         rmtree(path, **options)
 
     Path.rename, f.shutil.rmtree = renamed, removed
-    private = {"certificate.json": write("full"), "salt.txt": write("salt")}
-    f.write_folder(target, {"release.csv": write("new"), "certificate.json": write("{}")}, private=private, force=True)
+    private = {"certificate.json": write(FULL), "salt.txt": write("salt")}
+    f.write_folder(target, {"release.csv": write("new"), "certificate.json": write(SIGN)}, private=private, force=True)
 
 for target, kill in TARGETS:
     child = os.fork()
@@ -512,7 +580,129 @@ os._exit(9)
 
 def killed_before_names(targets):
     """Publish folders in processes that are killed just before the name of that number (or before the old ones go)."""
-    killed(KILL.replace("TARGETS", repr([(str(target), number) for target, number in targets])))
+    killed(
+        KILL.replace("SIGN", repr(SIGN))
+        .replace("FULL", repr(FULL))
+        .replace("TARGETS", repr([(str(target), number) for target, number in targets]))
+    )
+
+
+FORCED = """
+import json, signal, sys
+target, attempts = sys.argv[1], int(sys.argv[2])
+for number in range(attempts):
+    held = {"shoal": "1.0.0", "by": f"{os.getpid()}-{number}"}
+    write = lambda path: path.write_text(json.dumps(held))
+    f.write_folder(target, {"certificate.json": write}, private={"certificate.json": write}, force=True)
+"""
+
+
+class TestTogether:
+    """Both folders are of one attempt, whatever comes in between."""
+
+    def test_writers_that_replace_the_same_folders(self, tmp_path):
+        code = "import os\nfrom pathlib import Path\nimport shoal.io.folder as f\n" + FORCED
+        command = [sys.executable, "-c", code, str(tmp_path / "out"), "10"]
+        writers = [subprocess.Popen(command) for _ in range(3)]
+        assert [one.wait() for one in writers] == [0, 0, 0]
+        held = tree(tmp_path)
+        assert len(set(held.values())) == 1
+        assert sorted(held) == ["out.private/certificate.json", "out/certificate.json"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.private"]
+
+    def test_signals_at_every_step_of_the_names_and_of_their_undo(self, tmp_path, old_both, monkeypatch):
+        """A first Ctrl-C, perhaps a fault, and another Ctrl-C at each later call of the system."""
+
+        def counted(original, step, fault):
+            def call(*arguments):
+                number = next(calls)
+                if number >= step:
+                    signal.raise_signal(signal.SIGINT)
+                if number == fault:
+                    raise OSError(errno.EIO, "broken")
+                return original(*arguments)
+
+            return call
+
+        for step, fault in itertools.product(range(14), (None, 3, 4)):
+            calls = itertools.count()
+            with monkeypatch.context() as patch:
+                patch.setattr(Path, "rename", counted(Path.rename, step, fault))
+                patch.setattr(Path, "chmod", counted(Path.chmod, step, fault))
+                with contextlib.suppress(KeyboardInterrupt, OutputError):
+                    write_folder(old_both, NEW, private=PRIVATE, force=True)
+            assert tree(tmp_path) in (OLD_BOTH, BOTH), (step, fault)
+            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+            write_folder(old_both, NEW, private={"certificate.json": text(OLDER)}, force=True)
+            for name, content in OLD_BOTH.items():
+                (tmp_path / name).write_text(content)
+            (old_both / "release.csv").unlink(missing_ok=True)
+
+    def test_a_half_removed_old_folder_does_not_come_back(self, tmp_path, old_both, monkeypatch):
+        def interrupted(folder, **options):
+            if "shoal-gone" in folder.name:
+                next(folder.iterdir()).unlink()
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(module.shutil, "rmtree", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            write_folder(old_both, NEW, private=PRIVATE, force=True)
+        monkeypatch.undo()
+        for name in ("out", "out.private"):
+            (tmp_path / name).rename(tmp_path / f"moved-{name}")
+        assert sweep_folder(old_both)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["moved-out", "moved-out.private"]
+
+    @pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP])
+    def test_file_systems_that_cannot_flush_folders_or_lock(self, tmp_path, old_both, monkeypatch, number):
+        fsync = os.fsync
+
+        def flush(descriptor):
+            if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                raise OSError(number, "folder")
+            fsync(descriptor)
+
+        def lock(descriptor, how):
+            raise OSError(errno.ENOLCK, "locks")
+
+        monkeypatch.setattr(os, "fsync", flush)
+        monkeypatch.setattr("fcntl.flock", lock)
+        assert not is_being_written(old_both)
+        (tmp_path / "out").rename(tmp_path / ".out.shoal-old-00000000")
+        (tmp_path / ".out.shoal-both-00000000").mkdir()
+        (tmp_path / ".out.private.shoal-new-00000000").mkdir()
+        assert not is_being_written(old_both)
+        assert sweep_folder(old_both)  # without locks, a writer may be alive: only the old folder comes back
+        assert OLD_BOTH.items() <= tree(tmp_path).items()
+        write_folder(old_both, NEW, private=PRIVATE, force=True)
+        assert BOTH.items() <= tree(tmp_path).items()
+
+    def test_the_outcome_is_what_is_there(self, tmp_path, old_both, monkeypatch):
+        to_disk = module.to_disk
+
+        def broken(path):
+            if path == tmp_path and not list(tmp_path.glob(".out.shoal-both-*")):
+                raise OSError(errno.EIO, "broken")
+            to_disk(path)
+
+        monkeypatch.setattr(module, "to_disk", broken)
+        with pytest.raises(OutputError, match=r"Input/output error.*is in place, complete") as raised:
+            write_folder(old_both, NEW, private=PRIVATE, force=True)
+        assert "Nothing was published" not in str(raised.value)
+        assert tree(tmp_path) == BOTH
+        with watching():
+            with pytest.raises(OutputError, match=r"not enough space.*Nothing was published, and nothing that was"):
+                write_folder(old_both, {**NEW, "b": failing(OSError(errno.ENOSPC, ""))}, private=PRIVATE, force=True)
+            assert not describe_outcome().changed
+            monkeypatch.undo()
+            write_folder(tmp_path / "other", NEW, private=PRIVATE)
+            assert describe_outcome().changed
+            assert re.fullmatch(r"'.*/other' is in place, complete, and so is '.*/other.private'.", describe_outcome())
+
+    def test_no_permission_is_found_before_the_work(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(os, "access", lambda path, how: False)
+        with pytest.raises(OutputError, match="There is no permission to write"):
+            check_free(tmp_path / "new" / "out")
 
 
 class TestCrashesBetweenTwoFolders:
@@ -523,8 +713,8 @@ class TestCrashesBetweenTwoFolders:
         """The names: the old public folder aside, the old private one, the new private one, the new public one."""
         targets = {tmp_path / str(number) / "out": number for number in range(1, 6)}
         for target in targets:
-            files = {"old.csv": text("old"), "certificate.json": text("{}")}
-            write_folder(target, files, private={"certificate.json": text("old")})
+            files = {"old.csv": text("old"), "certificate.json": text(SIGN)}
+            write_folder(target, files, private={"certificate.json": text(OLDER)})
         killed_before_names(targets.items())
         for target, number in targets.items():
             assert len(list(target.parent.glob(".out*shoal-*"))) > 0

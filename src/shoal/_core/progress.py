@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Clock", "Progress", "count_time_from", "display_progress", "interruptible", "silent"]
+__all__ = ["Clock", "Progress", "count_time_from", "display_progress", "interruptible", "silent", "uninterrupted"]
 
 _WIDTH = 24
 """Number of characters of a bar."""
@@ -49,6 +51,40 @@ def interruptible() -> Iterator[None]:
         if isinstance(cause, SystemExit):
             raise SystemExit(cause.code) from error
         raise
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold back signals that end the process (Ctrl-C, termination) until the end of a short block.
+
+    Handlers run in the main thread, so blocks in other threads need no protection.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    holding, held = True, list[int]()
+    before: dict[int, Any] = {}
+
+    def hold(number: int, frame: object) -> None:
+        if holding:
+            held.append(number)
+        else:  # the former handler, in case that a signal came before it was put back
+            signal.signal(number, before[number])
+            signal.raise_signal(number)
+
+    try:
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            if number is not None and signal.getsignal(number) not in (None, signal.SIG_IGN):
+                before[number] = signal.getsignal(number)
+                signal.signal(number, hold)
+        yield
+    finally:
+        holding = False
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in dict.fromkeys(held):
+            signal.raise_signal(number)
 
 
 _BEGAN: ContextVar[float | None] = ContextVar("began", default=None)

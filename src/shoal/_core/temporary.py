@@ -102,22 +102,36 @@ def _remove_if_abandoned(folder: Path) -> None:
         os.close(lock)
 
 
-def has_locks() -> bool:
-    """Check whether the system has the locks of `take_lock`; Windows does not."""
+def has_locks(path: Path | None = None) -> bool:
+    """Check whether the system, and the file system of a file or folder, has the locks of `take_lock`."""
     try:
-        import fcntl  # noqa: F401
-    except ImportError:
+        import fcntl
+    except ImportError:  # Windows
         return False
+    with suppress(OSError):
+        descriptor = None if path is None else os.open(path, os.O_RDONLY)
+        try:
+            if descriptor is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # another process has the lock
+            return True
+        except OSError:
+            return False
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
     return True
 
 
-def take_lock(path: Path) -> int | None:
+def take_lock(path: Path, *, wait: bool = False) -> int | None:
     """Lock a file or a folder until this process ends in any way.
 
     Parameters
     ----------
     path : Path
         An existing file or folder; symbolic links are rejected.
+    wait : bool
+        Whether to wait for another process that holds the lock.
 
     Returns
     -------
@@ -131,9 +145,9 @@ def take_lock(path: Path) -> int | None:
 
     descriptor = None
     try:
-        # Without waiting: a lock that is held belongs to a living process.
+        # A lock that is held belongs to a living process.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
         if descriptor is not None:
             os.close(descriptor)

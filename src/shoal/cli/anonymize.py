@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from json import loads
 from typing import TYPE_CHECKING, Annotated, Any
 
+from shoal._core.outcome import describe_outcome
 from shoal.cli.asking import engine_ready, folder_of, request_in, saving_of, source_of
 from shoal.cli.command import RELEASE, option, takes
 from shoal.cli.console import lines_of, plain
@@ -138,24 +138,9 @@ def save(terminal: Terminal, release: Release, folder: Path, words: Words) -> di
     """
     from shoal.io import private_folder
 
-    # A signal may arrive after the rename that puts the folder in place.
-    before = _identity(folder)
     try:
-        facts = release.save(folder, **saving_of(words)).to_dict()
+        return release.save(folder, **saving_of(words)).to_dict()
     except (KeyboardInterrupt, SystemExit):
-        # Compare the folder before and after: if it changed, the release is in place.
-        terminal.published = _identity(folder) not in (None, before)
-        if terminal.published and terminal.json:
+        if describe_outcome().changed and terminal.json:
             terminal.result(loads((private_folder(folder) / "certificate.json").read_bytes()))
         raise
-    terminal.published = True
-    return facts
-
-
-def _identity(folder: Path) -> tuple[int, int] | None:
-    """Return the device and inode of a folder, which identify it; None if there is no folder."""
-    try:
-        found = os.stat(folder)
-    except (OSError, ValueError):
-        return None
-    return found.st_dev, found.st_ino

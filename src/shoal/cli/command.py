@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import click
 
+from shoal._core.outcome import note_reads
 from shoal.cli.voice import Flags, flags_in
 
 if TYPE_CHECKING:
@@ -177,6 +178,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; messages name its flags."""
+        note_reads(ctx.params)
         with ctx.obj.speaking(Flags(flags_in(self))):
             return super().invoke(ctx)
 
@@ -299,6 +301,7 @@ def takes(*names: str) -> Callable[[Callable[..., None]], Command]:
             values = {key: _listed(value) for key, value in given.items()}
             words = Words.of_options({key: value for key, value in values.items() if key not in own})
             context.obj.json = bool(words.get("json"))
+            note_reads(words.said)  # also those of the spec file
             function(context.obj, words, **{key: values[key] for key in own})
 
         return _command(function, None, callback, names)

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from shoal._core.outcome import reason_of
 from shoal._core.words import visible
 from shoal._messages import PYTHON, Phrase, set_audience
+from shoal.errors import OutputError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -32,6 +34,7 @@ __all__ = [
     "path_line",
     "plain",
     "warning_lines",
+    "writing_to",
 ]
 
 
@@ -52,8 +55,6 @@ class Terminal:
 
     json: bool = False
     """If True, standard output carries one JSON object and nothing else."""
-    published: bool = False
-    """True if the release is in place, so that an interrupt can no longer undo it."""
     audience: Audience = PYTHON
     """The audience, which determines the names of parameters in messages."""
 
@@ -67,22 +68,23 @@ class Terminal:
     def result(self, facts: Mapping[str, Any]) -> None:
         """Print the one JSON object of a call."""
         # ASCII output is independent of the locale.
-        sys.stdout.write(json.dumps(facts, indent=2, allow_nan=False, default=_as_json) + "\n")
-        sys.stdout.flush()
+        with writing_to(sys.stdout):
+            sys.stdout.write(json.dumps(facts, indent=2, allow_nan=False, default=_as_json) + "\n")
+            sys.stdout.flush()
 
     def say(self, *parts: RenderableType) -> None:
         """Print a part of the result for people; nothing with --json."""
         if not self.json:
             # A closed terminal must not change the exit code.
             console = _console(stderr=False)
-            with _discarded_if_closed(sys.stdout):
+            with writing_to(sys.stdout):
                 for part in parts:
                     # Paths are copied or clicked, so the terminal may wrap them but rich must not break them.
                     console.print(part, soft_wrap=isinstance(part, PathLine))
 
     def note(self, text: str) -> None:
         """Print a note that is not part of the result on standard error."""
-        with suppress(BrokenPipeError), _discarded_if_closed(sys.stderr):
+        with suppress(BrokenPipeError, OutputError), writing_to(sys.stderr):
             _console(stderr=True).print(_text(text))
 
     def fail(
@@ -107,13 +109,13 @@ class Terminal:
             Additional entries of the JSON object.
         """
         # The exit code reports the failure even if standard error is closed (rich raises SystemExit then).
-        with suppress(BrokenPipeError, SystemExit), _discarded_if_closed(sys.stderr):
+        with suppress(BrokenPipeError, OutputError, SystemExit), writing_to(sys.stderr):
             if show is not None:
                 show()
             else:
                 sys.stderr.write(f"Error: {plain(message)}\n")
         if self.json:
-            with suppress(BrokenPipeError):
+            with suppress(BrokenPipeError, OutputError):
                 self.result({"error": message, "exit_code": code, **(facts or {})})
         return code
 
@@ -235,22 +237,30 @@ def _text(text: str) -> Any:
 
 
 def discard_if_unread(stream: TextIO) -> None:
-    """Flush a stream; if its reader is gone, discard the rest, because the interpreter flushes once more."""
+    """Flush a stream; if it cannot be written, discard the rest, because the interpreter flushes once more."""
     try:
         stream.flush()
-    except BrokenPipeError:
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
-def _discarded_if_closed(stream: TextIO) -> Iterator[None]:
-    """Discard output to a terminal that was closed, now and later, so that the call keeps its exit code."""
+def writing_to(stream: TextIO) -> Iterator[None]:
+    """Discard output to a terminal that was closed, now and later, so that the call keeps its exit code.
+
+    Raises
+    ------
+    OutputError
+        If the output cannot be written for another reason, such as a full disk.
+    """
     try:
         yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        if error.errno != errno.EIO:
-            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if error.errno != errno.EIO:
+            raise OutputError(f"The result cannot be written to standard output: {reason_of(error)}.") from error
 
 
 def _console(*, stderr: bool) -> Console:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from shoal.cli.command import Group, option
 from shoal.cli.console import Terminal, lines_of, path_line, plain
-from shoal.errors import ColumnError, DataError, OutputError, near_matches
+from shoal.errors import ColumnError, DataError, near_matches
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,8 +32,9 @@ OutputFolder = Annotated[
 
 def check_output(folder: Path, *, force: bool | None) -> None:
     """Raise OutputError before the work if the folder exists and must not be replaced."""
-    if os.path.exists(folder) and not force:
-        raise OutputError(f"The output '{folder}' exists. Name another one with -o, or replace it with --force.")
+    from shoal.io import check_free
+
+    check_free(folder, private=False, force=bool(force))
 
 
 def deliver(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from shoal.cli.asking import reading_of, source_of
 from shoal.cli.command import option, takes
 from shoal.cli.console import Terminal, path_line
-from shoal.cli.pages import check_page
+from shoal.cli.pages import check_file
 from shoal.errors import OutputError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def hierarchy(
     from shoal.pipeline.input import open_data
     from shoal.table import roles
 
-    check_page(output, force=bool(words.get("force")))
+    check_file(output, force=bool(words.get("force")))
     # Read the columns as a release does.
     reading = reading_of(words)
     forms = {name: reading.pop(name) for name in ("dates", "decimal") if name in reading}

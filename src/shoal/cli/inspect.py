@@ -10,7 +10,7 @@ from shoal.cli import options
 from shoal.cli.asking import reading_of, source_of
 from shoal.cli.command import option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain, warning_lines
-from shoal.cli.pages import check_page, write_page
+from shoal.cli.pages import check_file, check_page, write_page
 from shoal.errors import OutputError
 from shoal.request.texts import as_number
 
@@ -69,8 +69,8 @@ def inspect(
     k: Any = 5 if words.get("k") is None else as_number("-k", words.get("k"))
     force = bool(words.get("force"))
     # Check both outputs first.
-    for path in (spec_out, output):
-        check_page(path, force=force)
+    check_file(spec_out, force=force)
+    check_page(output, force=force)
     with terminal.progress() as progress:
         found = look(source_of(words, "inspect"), k=k, show_values=show_values, progress=progress, **reading_of(words))
     facts = found.to_dict()

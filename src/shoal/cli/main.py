@@ -15,10 +15,11 @@ from typing import Any
 
 import click
 
+from shoal._core.outcome import describe_outcome, watching
 from shoal._core.progress import count_time_from, interruptible
 from shoal._version import __version__
 from shoal.cli.command import Group, command_of
-from shoal.cli.console import Terminal, discard_if_unread, logged_notes
+from shoal.cli.console import Terminal, discard_if_unread, logged_notes, writing_to
 from shoal.cli.voice import Flags, flags_of
 from shoal.errors import NotUnderstoodError, ShoalError, place_of
 
@@ -74,7 +75,8 @@ class Commands(Group):
     def invoke(self, ctx: Any) -> Any:
         """Run a command, and flush its output so that write errors are noticed in time."""
         result = super().invoke(ctx)
-        sys.stdout.flush()
+        with writing_to(sys.stdout):
+            sys.stdout.flush()
         return result
 
     def main(
@@ -98,7 +100,8 @@ class Commands(Group):
             except click.exceptions.Exit as leaving:
                 return leaving.exit_code
 
-        code = _outcome(terminal, call, flags=lambda: flags_of(self, words))
+        with watching():
+            code = _outcome(terminal, call, flags=lambda: flags_of(self, words))
         if standalone_mode:
             sys.exit(code)
         return code
@@ -118,7 +121,11 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
             error.render(Flags(flags())), error.exit_code, facts={"columns_not_understood": list(error.columns)}
         )
     except ShoalError as error:
-        return terminal.fail(error.render(Flags(flags())), error.exit_code)
+        message, outcome = error.render(Flags(flags())), describe_outcome()
+        # Errors do not know what is in place, unless they are about it.
+        if outcome.changed and outcome not in message:
+            message = f"{message.rstrip()} {outcome}"
+        return terminal.fail(message, error.exit_code)
     except click.ClickException as fault:
         return terminal.fail(fault.format_message(), fault.exit_code, show=fault.show)
     except SystemExit as leaving:
@@ -140,18 +147,19 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
 
 
 def _stopped(terminal: Terminal, how: str, code: int) -> int:
-    """Return the exit code of a call that a signal ended: success if its release is in place."""
-    if terminal.published:
-        terminal.note(f"{how} after the release was in place.")
+    """Return the exit code of a call that a signal ended: success if it has made its change."""
+    outcome = describe_outcome()
+    if outcome.changed:
+        terminal.note(f"{how} when the work was done. {outcome}")
         return 0
-    return terminal.fail(f"{how}. No unfinished release was left behind.", code)
+    return terminal.fail(f"{how}. {outcome}", code)
 
 
 def _report_of(bug: BaseException) -> str:
     """Describe the location of a bug without its message, which may quote a cell."""
     return (
-        f"Internal error: {place_of(bug)}. This is a bug in shoal {__version__}: please report it "
-        "with this line. Nothing was published. SHOAL_DEBUG=1 prints the traceback, which may quote cells of the data."
+        f"Internal error: {place_of(bug)}. This is a bug in shoal {__version__}: please report it with this line. "
+        f"{describe_outcome()} SHOAL_DEBUG=1 prints the traceback, which may quote cells of the data."
     )
 
 

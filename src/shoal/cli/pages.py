@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+from shoal._core.outcome import get_reads
 from shoal._core.private_files import write_private_text
 from shoal._messages import Suggestion
+from shoal._version import __version__
 from shoal.cli.command import option
 from shoal.errors import OutputError
 
-__all__ = ["Attacks", "check_page", "write_page"]
+__all__ = ["Attacks", "check_file", "check_page", "write_page"]
 
 Attacks = Annotated[
     list[Path] | None,
@@ -29,15 +32,31 @@ _SUFFIXES = (".html", ".htm")
 
 
 def check_page(path: Path | None, *, force: bool) -> None:
-    """Check that a page does not exist before the work starts.
+    """Check that a page, a file or a folder, can be written before the work starts.
 
     Raises
     ------
     OutputError
         If something exists at the path and must not be replaced.
     """
-    if path is not None and os.path.exists(path) and not force:
+    from shoal.io import check_free
+
+    if path is not None and path.suffix.lower() in _SUFFIXES:
+        check_file(path, force=force)
+    elif path is not None:
+        check_free(path, private=False, force=force)
+
+
+def check_file(path: Path | None, *, force: bool) -> None:
+    """Check that a file does not exist, or may be replaced because the call does not read it."""
+    from shoal.io import paths_in
+
+    if path is None or not os.path.exists(path):
+        return
+    if not force:
         raise OutputError(f"'{path}' exists. Name another one, or replace it with ", Suggestion("force", True), ".")
+    if path.resolve() in paths_in(get_reads()):
+        raise OutputError(f"'{path}' is read by this command, so it is not replaced. Choose another name.")
 
 
 def write_page(path: Path, name: str, page: str, facts: str, *, force: bool) -> list[Path]:
@@ -61,7 +80,8 @@ def write_page(path: Path, name: str, page: str, facts: str, *, force: bool) -> 
         if path.suffix.lower() in _SUFFIXES:
             write_private_text(path, page)
             return [path]
-        texts = {f"{name}.html": page, "result.json": facts + "\n"}
+        named = {"shoal": __version__, "files": [f"{name}.html"], **json.loads(facts)}
+        texts = {f"{name}.html": page, "result.json": json.dumps(named, indent=2, ensure_ascii=False) + "\n"}
         made = {file: partial(write_private_text, text=text) for file, text in texts.items()}
         folder = write_folder(path, made, force=force)
     except OSError as error:

@@ -59,7 +59,7 @@ def save_grouping(
         Path of the folder.
     """
     files: dict[str, Callable[[Path], object]] = {name: partial(write_table, frame) for name, frame in tables.items()}
-    files["result.json"] = partial(_write_json, make_result(grouping))
+    files["result.json"] = lambda path: _write_json(make_result(grouping) | {"files": sorted(files)}, path)
     files.update(more or {})
     if picture is not None:
         files[picture] = grouping.save_picture

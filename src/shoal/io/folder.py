@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import secrets
 import shutil
 import stat
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal._core.outcome import Standing, get_reads, reason_of, watch
+from shoal._core.progress import uninterrupted
 from shoal._core.temporary import has_locks, take_lock
 from shoal._messages import Suggestion
 from shoal.errors import InternalError, OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     Files = Mapping[str, Callable[[Path], object]]
 
@@ -27,6 +31,7 @@ __all__ = [
     "StagedFolder",
     "check_free",
     "is_being_written",
+    "paths_in",
     "private_folder",
     "staged_folder",
     "staged_private_folder",
@@ -37,10 +42,14 @@ __all__ = [
 
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/")
 """How an address such as `s3a://bucket` begins; drives of Windows have one letter."""
-_SIGNS_OF_OURS = ("certificate.json", "result.json")
+_SIGNS = ("certificate.json", "result.json")
+"""The files that name the others of their folder."""
+_OF_RELEASES = ("report.html", "report.json", "salt.txt", "plan.json")
+"""Files of a release that its certificate does not name."""
 _PRIVATE = ".private"
-_STAGED, _BOTH, _ASIDE = "shoal-new", "shoal-both", "shoal-old"
-"""Purposes of hidden folders: to appear, to appear after its private folder, and to keep the previous folder."""
+_STAGED, _BOTH, _ASIDE, _GONE = "shoal-new", "shoal-both", "shoal-old", "shoal-gone"
+"""Purposes of hidden folders: to appear, to appear after its private folder, to keep the previous folder until the new
+one is there, and to be removed."""
 _REMOVALS, _IN_VAIN = 20, 3
 """Attempts to remove a folder, a tenth of a second apart: in total, and in succession without any change."""
 
@@ -69,7 +78,8 @@ def write_folder(
     The files are written to hidden folders next to the target, flushed to the disk and checked. Then the folders are
     renamed, the private one first. A crash at any moment leaves the old folders or the new ones, or is repaired by the
     next call for the same target: it restores an old folder that was set aside, renames a new folder if its private
-    one was renamed already, and removes other remains of the crash.
+    one was renamed already, and removes other remains of the crash. Signals wait while folders are renamed or undone,
+    and so do other writers of the same place.
 
     Parameters
     ----------
@@ -80,7 +90,7 @@ def write_folder(
     private : mapping of str to callable, optional
         The same for the files of `private_folder(target)`, which only their owner can read. They are written last.
     force : bool, default False
-        Replace existing folders, if they look like ours: empty, or with a `certificate.json` or `result.json`.
+        Replace existing folders, if each of their files is named by a `certificate.json` or `result.json` of ours.
     check : callable, optional
         Called with the path of the hidden folder after all files are written. If it raises, nothing is published.
 
@@ -118,6 +128,10 @@ class _Place:
     def aside(self) -> Path:
         return _hidden(self.target, _ASIDE, self.token)
 
+    @property
+    def gone(self) -> Path:
+        return _hidden(self.target, _GONE, self.token)
+
 
 def _places(target: Path, token: str, *, both: bool) -> tuple[_Place, ...]:
     """List the places of one attempt, that of the public folder first."""
@@ -143,6 +157,8 @@ class StagedFolder:
     """Permissions of the folder once it is renamed; until then only its owner can access it."""
     _removal: ExitStack
     """Removes the hidden folders at the end."""
+    _look: Callable[[], Standing]
+    """Looks at what is there now, and describes it."""
 
     def leave(self) -> None:
         """Keep the hidden folders, as a crash would, because external notes of them cannot be undone."""
@@ -160,10 +176,22 @@ class StagedFolder:
 
     def publish(self) -> None:
         """Rename the folder to its target, and the private one immediately before."""
-        with _explaining(self.shown, self.target.parent):
-            # First, because the repair after a crash only renames the folder.
-            self.path.chmod(self._mode)
-            _publish(self.places, force=self.force)
+        # Signals wait: an undo that is interrupted would leave one folder of each attempt.
+        with _explaining(self.shown, self.target.parent, self._look), uninterrupted():
+            with _alone(self.target.parent):
+                # Again, because another writer may have been faster.
+                _refuse(self.target, both=len(self.places) > 1, force=self.force, shown=self.shown)
+                # First, because the repair after a crash only renames the folder.
+                self.path.chmod(self._mode)
+                try:
+                    _rename(self.places)
+                finally:
+                    if self.path.exists() and not _take_back(self.places):
+                        self.leave()  # the next call restores what could not be restored now
+            try:
+                to_disk(self.target.parent)
+            finally:
+                _discard(self.places)
 
 
 @contextmanager
@@ -192,28 +220,39 @@ def staged_folder(
     try:
         with _explaining(shown, target.parent):
             _recover(target)
-            _refuse(target, both=both, force=force, shown=shown)
+            with _alone(target.parent):
+                _refuse(target, both=both, force=force, shown=shown)
             target.parent.mkdir(parents=True, exist_ok=True)
         places = _places(target, secrets.token_hex(4), both=both)
         with _staging(places, shown) as (removal, mode):
-            with _explaining(shown, target.parent):
+            look = _watch(places, shown)
+            with _explaining(shown, target.parent, look):
                 # Private files last: they may describe the public ones.
                 for place, content in zip(places, (files, private or {}), strict=False):
                     _fill(place, content)
                 if check is not None:
                     check(places[0].staged)
-            yield StagedFolder(places=places, force=force, shown=shown, _mode=mode, _removal=removal)
+            yield StagedFolder(places=places, force=force, shown=shown, _mode=mode, _removal=removal, _look=look)
     except BaseException:
-        for parent in created:
-            with suppress(OSError):
-                parent.rmdir()
+        with uninterrupted():
+            for parent in created:
+                with suppress(OSError):
+                    parent.rmdir()
         raise
 
 
-def check_free(target: str | Path, *, private: bool = True, force: bool = False, remove: bool = True) -> None:
+def check_free(
+    target: str | Path, *, private: bool = True, force: bool = False, remove: bool = True, reads: object = ()
+) -> None:
     """Check before the work, rather than after it, that an output folder and its private folder can be written.
 
     Remains of a crash are repaired as by `sweep_folder`, which also takes `remove`.
+
+    Parameters
+    ----------
+    reads : object
+        What the work reads: paths, or texts and collections that may hold paths. No folder with one of them is
+        replaced.
 
     Raises
     ------
@@ -224,7 +263,28 @@ def check_free(target: str | Path, *, private: bool = True, force: bool = False,
     target = _resolved(target, shown)
     with _explaining(shown, target.parent):
         _recover(target, remove=remove)
-        _refuse(target, both=private, force=force, shown=shown)
+        with _alone(target.parent):
+            _refuse(target, both=private, force=force, shown=shown, reads=reads)
+        # A folder can be made there, above a part of the path that may be missing.
+        above = next(one for one in (target.parent, *target.parents) if one.exists())
+        if above.is_dir() and not os.access(above, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, shown)
+
+
+def paths_in(reads: object) -> Iterator[Path]:
+    """List the existing files that values may name, such as `zip=file:zip.csv`."""
+    if isinstance(reads, str | os.PathLike):
+        text = os.fspath(reads)
+        for name in {text, *re.split("[=:,]", text), text.partition("=")[2], text.rpartition(":")[2]} - {""}:
+            with suppress(OSError, ValueError):
+                path = Path(name).expanduser().resolve()
+                if path.exists():
+                    yield path
+    elif isinstance(reads, Mapping):
+        yield from paths_in([*reads, *reads.values()])
+    elif isinstance(reads, list | tuple | set | frozenset):
+        for one in reads:
+            yield from paths_in(one)
 
 
 def sweep_folder(target: Path, *, remove: bool = True) -> bool:
@@ -256,11 +316,10 @@ def is_being_written(target: Path, *, own: Path | None = None) -> bool:
     own : Path, optional
         A hidden folder that is ignored, because the caller writes it.
     """
-    if not has_locks():
+    if not has_locks(target.parent):
         return False
-    aside = f".{_ASIDE}-"
     for path in _leftovers(target):
-        if aside in path.name or (own is not None and path.name[-8:] == own.name[-8:]):
+        if re.search(f"[.]({_ASIDE}|{_GONE})-", path.name) or (own is not None and path.name[-8:] == own.name[-8:]):
             continue
         # A lock that can be taken belongs to no living process.
         lock = take_lock(path)
@@ -288,7 +347,7 @@ def _resolved(target: str | Path, shown: str) -> Path:
     return path
 
 
-def _refuse(target: Path, *, both: bool, force: bool, shown: str) -> None:
+def _refuse(target: Path, *, both: bool, force: bool, shown: str, reads: object = ()) -> None:
     if both and target.name.endswith(_PRIVATE):
         raise OutputError(
             f"'{shown}' ends in {_PRIVATE}, as private folders do; this one may be published. Choose another name."
@@ -296,6 +355,13 @@ def _refuse(target: Path, *, both: bool, force: bool, shown: str) -> None:
     _refuse_one(target, force=force, shown=shown)
     if both:
         _refuse_one(private_folder(target), force=force, shown=f"{shown.rstrip('/')}{_PRIVATE}")
+    replaced = [one for one in (target, private_folder(target))[: 1 + both] if one.exists()]
+    for path in paths_in([reads, *get_reads()]) if replaced else ():
+        if any(one == path or one in path.parents for one in replaced):
+            raise OutputError(
+                f"'{path}' is read, and would be removed with the folder that is to be replaced. Choose another folder "
+                "for the output."
+            )
 
 
 def _refuse_one(target: Path, *, force: bool, shown: str) -> None:
@@ -309,18 +375,42 @@ def _refuse_one(target: Path, *, force: bool, shown: str) -> None:
             Suggestion("force", True),
             ".",
         )
-    with _explaining(shown, target):
-        # Only empty folders and outputs of shoal are replaced.
-        names = os.listdir(target)
-    if names and not any(sign in names for sign in _SIGNS_OF_OURS):
-        raise OutputError(
-            f"'{shown}' does not look like an output of shoal (it has no {' or '.join(_SIGNS_OF_OURS)}), so it is not "
-            "replaced, even with force. Choose another folder, or remove it yourself."
-        )
     # The working directory cannot be replaced under a running shell.
     here = Path.cwd()
     if target == here or target in here.parents:
         raise OutputError(f"'{shown}' is the folder that you are in, or above it, and is not replaced. Choose another.")
+    with _explaining(shown, target):
+        # Only what a file of shoal names is replaced.
+        others = _others(target)
+    if others:
+        raise OutputError(
+            f"'{shown}' has {len(others)} file{'s' if len(others) > 1 else ''} that no certificate.json or result.json "
+            f"of shoal in it names, such as '{others[0]}', so it is not replaced, even with force. Choose another "
+            "folder, or move these files."
+        )
+
+
+def _others(folder: Path) -> list[str]:
+    """List the files and empty folders within a folder that no file of shoal in it names."""
+    names: set[str] = set()
+    for sign in _SIGNS:
+        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            held = json.loads((folder / sign).read_bytes())
+            if isinstance(held["shoal"], str):
+                files = {**held.get("output", {})}.get("files", ()) if sign == _SIGNS[0] else held.get("files", ())
+                names |= {sign, *map(str, files), *(_OF_RELEASES if sign == _SIGNS[0] else ())}
+    names |= {f".{name}.{_STAGED}" for name in names}  # of a page that is replaced (`write_beside`)
+    found = []
+    for path, folders, files in os.walk(folder, onerror=_raise):
+        inside = [Path(path, name).relative_to(folder).as_posix() for name in files]
+        links = [Path(path, name).relative_to(folder).as_posix() for name in folders if Path(path, name).is_symlink()]
+        empty = [] if folders or files or Path(path) == folder else [Path(path).relative_to(folder).as_posix()]
+        found += [name for name in (*inside, *links, *empty) if name not in names]
+    return sorted(found)
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _fill(place: _Place, files: Files) -> None:
@@ -343,36 +433,55 @@ def _fill(place: _Place, files: Files) -> None:
     to_disk(place.staged)
 
 
-def _publish(places: Sequence[_Place], *, force: bool) -> None:
-    """Rename the folders, the public one last: after that there is no way back."""
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes from renaming output folders within a folder, if its file system has locks."""
+    lock = take_lock(folder, wait=True)
     try:
-        for place in places:
-            if force and place.target.exists():
-                place.target.rename(place.aside)
-        for place in reversed(places):
-            place.staged.rename(place.target)
-            to_disk(place.target.parent)
+        yield
     finally:
-        if places[0].staged.exists():
-            _take_back(places)
-        for place in places:
-            _remove(place.aside)
+        if lock is not None:
+            os.close(lock)
 
 
-def _take_back(places: Sequence[_Place]) -> None:
-    """Undo the renaming of a private folder whose public one was not renamed, and restore old folders."""
+def _rename(places: Sequence[_Place]) -> None:
+    """Rename the folders, the public one last: after that there is no way back."""
     for place in places:
-        if place.private and not place.staged.exists():
-            place.target.rename(place.staged)
-        if place.aside.exists() and not place.target.exists():
-            place.aside.rename(place.target)
+        if place.target.exists():
+            place.target.rename(place.aside)
+    for place in reversed(places):
+        place.staged.rename(place.target)
+        if place.private:
+            to_disk(place.target.parent)
+
+
+def _take_back(places: Sequence[_Place]) -> bool:
+    """Undo `_rename` in reverse order, so that `_finish` repairs each step; report whether all was undone."""
+    with suppress(OSError):
+        for place in reversed(places):
+            if place.private and not place.staged.exists():
+                place.target.rename(place.staged)
+            if place.aside.exists():
+                place.aside.rename(place.target)
+        return True
+    return False
+
+
+def _discard(places: Sequence[_Place]) -> None:
+    """Remove the previous folders, first their names, so that none is restored when it is half removed."""
+    for place in places:
+        with suppress(OSError):
+            place.aside.rename(place.gone)
+    for place in places:
+        _remove(place.gone)
 
 
 def _recover(target: Path, *, remove: bool = True) -> None:
     """Repair the remains of earlier crashes."""
-    if target.parent.is_dir():
-        for token in sorted({path.name[-8:] for path in _leftovers(target)}):
-            _finish(target, token, remove=remove)
+    if _leftovers(target):
+        with uninterrupted(), _alone(target.parent):
+            for token in sorted({path.name[-8:] for path in _leftovers(target)}):
+                _finish(target, token, remove=remove)
 
 
 def _finish(target: Path, token: str, *, remove: bool) -> None:
@@ -381,20 +490,23 @@ def _finish(target: Path, token: str, *, remove: bool) -> None:
     # In the order of removal: a public folder without its private one would look as if it was about to appear.
     staged = [path for path in (public.staged, _hidden(target, _STAGED, token), private.staged) if path.exists()]
     locks = [take_lock(path) for path in staged]
+    safe = has_locks(target.parent)
     try:
-        if has_locks() and None in locks:
+        if safe and None in locks:
             return
         # The private folder was renamed and the public one was not: the crash came between both.
         halfway = public.staged.exists() and not private.staged.exists()
         if halfway and private.target.exists() and not public.target.exists():
             public.staged.rename(public.target)
-        for place in (public, private):
-            # An old folder is removed once the new one has its name, and restored otherwise.
-            if place.aside.exists() and place.target.exists():
-                _remove(place.aside)
-            elif place.aside.exists():
+        # Both old folders are removed once the new public one got its name, and both restored otherwise.
+        published = not any(path.exists() for path in staged if path != private.staged)
+        published &= any(path.exists() for place in (public, private) for path in (place.target, place.gone))
+        for place in (private, public):
+            if place.aside.exists() and not place.target.exists() and not published:
                 place.aside.rename(place.target)
-        for path in staged if remove and has_locks() else ():
+        if published:
+            _discard((public, private))
+        for path in staged if remove and safe else ():
             _remove(path)
     finally:
         for lock in locks:
@@ -412,7 +524,9 @@ def _staging(places: Sequence[_Place], shown: str) -> Iterator[tuple[ExitStack, 
     locks = []
     removal = ExitStack()
     try:
-        with _explaining(shown, places[0].target.parent):
+        # Another writer must not find a folder that is not locked yet.
+        parent = places[0].target.parent
+        with _explaining(shown, parent), uninterrupted(), _alone(parent):
             for place in reversed(places):
                 place.staged.mkdir(0o700 if place.private else 0o777)
                 removal.callback(_remove, place.staged)
@@ -421,7 +535,8 @@ def _staging(places: Sequence[_Place], shown: str) -> Iterator[tuple[ExitStack, 
                 locks.append(take_lock(place.staged))
         yield removal, mode
     finally:
-        removal.close()
+        with uninterrupted():
+            removal.close()
         for lock in locks:
             if lock is not None:
                 os.close(lock)
@@ -434,7 +549,7 @@ def _hidden(target: Path, purpose: str, token: str) -> Path:
 def _leftovers(target: Path) -> list[Path]:
     """List the hidden folders of a target and of its private folder."""
     names = "|".join(re.escape(place.name) for place in (target, private_folder(target)))
-    ours = re.compile(rf"\.({names})\.({_STAGED}|{_BOTH}|{_ASIDE})-[0-9a-f]{{8}}")
+    ours = re.compile(rf"\.({names})\.({_STAGED}|{_BOTH}|{_ASIDE}|{_GONE})-[0-9a-f]{{8}}")
     with suppress(OSError):
         return sorted(target.parent / name for name in os.listdir(target.parent) if ours.fullmatch(name))
     return []
@@ -471,33 +586,65 @@ def to_disk(path: Path) -> None:
     """Flush a file, or the names in a folder, to the disk."""
     if path.is_dir() and os.name == "nt":  # pragma: no cover
         return
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    folder = path.is_dir()
+    descriptor = os.open(path, os.O_RDONLY if folder else os.O_RDWR)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        # Some file systems cannot flush folders.
+        if not folder or error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF):
+            raise
     finally:
         os.close(descriptor)
 
 
+def _watch(places: Sequence[_Place], shown: str) -> Callable[[], Standing]:
+    """Look at the folders of an attempt now, and return a function that looks again and describes what is there."""
+    made = _identity(places[0].staged)
+    before = {place.target: _identity(place.target) for place in places}
+
+    def look() -> Standing:
+        if _identity(places[0].target) == made:
+            private = f", and so is '{places[1].target}'" if len(places) > 1 else ""
+            return Standing(f"'{shown}' is in place, complete{private}.", changed=True)
+        if any(_identity(path) != known for path, known in before.items()):
+            return Standing(f"'{shown}' is not as it was. The next command that writes to it restores what was there.")
+        remains = " Hidden remains are removed by the next command that writes to it." if _leftovers(target) else ""
+        return Standing(_UNTOUCHED + remains)
+
+    target = places[0].target
+    watch(look)
+    return look
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return the device and inode of a folder, which identify it; None if there is no folder."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+_UNTOUCHED = "Nothing was published, and nothing that was there was changed."
+
+
 @contextmanager
-def _explaining(shown: str, where: Path) -> Iterator[None]:
-    """Convert an error of the operating system into an `OutputError` with advice."""
+def _explaining(shown: str, where: Path, look: Callable[[], object] = lambda: _UNTOUCHED) -> Iterator[None]:
+    """Convert an error of the operating system into an `OutputError` with advice and what is there now."""
     try:
         yield
     except OSError as error:
-        raise OutputError(_advice(error, shown, where)) from error
+        raise OutputError(f"{_advice(error, shown, where)} {look()}") from error
 
 
 def _advice(error: OSError, shown: str, where: Path) -> str:
-    outcome = "Nothing was published, and nothing that was there was changed."
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
-            return f"There is not enough space on the disk for '{shown}'. Free some, or choose another disk. {outcome}"
+            return f"There is not enough space on the disk for '{shown}'. Free some, or choose another disk."
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            return f"There is no permission to write '{shown}' in '{where}'. Choose another folder. {outcome}"
+            return f"There is no permission to write '{shown}' in '{where}'. Choose another folder."
         case errno.ENOTEMPTY | errno.EEXIST | errno.ENOTDIR:
-            return (
-                f"'{shown}' cannot be made: something of that name came up, or a part of the path is a file. {outcome}"
-            )
+            return f"'{shown}' cannot be made: something of that name came up, or a part of the path is a file."
         case _:
-            reason = os.strerror(error.errno) if error.errno else type(error).__name__
-            return f"'{shown}' cannot be written: {reason}. {outcome}"
+            return f"'{shown}' cannot be written: {reason_of(error)}."

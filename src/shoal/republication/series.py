@@ -178,7 +178,7 @@ class Series(Unpicklable):
         options |= {name: value for name, value in asked.items() if value != usual[name]}
         if output is not None:
             # Keep the leftovers of a crash: they show which release did not appear.
-            check_free(Path(output), force=force, remove=False)
+            check_free(Path(output), force=force, remove=False, reads=data)
         clock = Clock(_STEPS, progress)
         with clock.step("read"):
             try:

@@ -9,6 +9,7 @@ from shoal._core.progress import Clock, Progress, display_progress
 from shoal._messages import Suggestion
 from shoal.engines import open_source
 from shoal.errors import ParameterError
+from shoal.io import check_free
 from shoal.pipeline.run import STEPS, run
 from shoal.request.keywords import request_of, takes_request
 
@@ -79,6 +80,8 @@ def anonymize(
         options["person"] = named
     request = request_of(anonymize, request, options)
     _check_tables(request, rows, named)
+    if request.output is not None:
+        check_free(request.output, force=bool(request.saving.get("force")), reads=[data, rows, request.hierarchies])
     _ = request.models  # invalid ones are refused before the table is read
     with display_progress(progress) as report, listening(clock := Clock(STEPS, report)):
         with clock.step("read"):

@@ -1,0 +1,84 @@
+"""What a call reads, and what it leaves behind: folders and ledgers that it would change are looked at at its end."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+__all__ = ["Standing", "describe_outcome", "get_reads", "note_reads", "reason_of", "watch", "watching"]
+
+
+class Standing(str):
+    """A sentence about what is there now.
+
+    Parameters
+    ----------
+    text : str
+    changed : bool
+        Whether the call has made its change.
+    """
+
+    __slots__ = ("changed",)
+
+    changed: bool
+
+    def __new__(cls, text: str, *, changed: bool = False) -> Standing:
+        """Create the sentence."""
+        made = super().__new__(cls, text)
+        made.changed = changed
+        return made
+
+
+_LOOKS: ContextVar[list[Callable[[], Standing]] | None] = ContextVar("looks", default=None)
+_WRITTEN = ("output", "spec_out", "chart", "page", "records", "persons", "refused", "new_key", "certificate")
+"""Parameters of commands that name files and folders to be written."""
+_READS: ContextVar[list[object] | None] = ContextVar("reads", default=None)
+
+
+@contextmanager
+def watching() -> Iterator[None]:
+    """Remember what `watch` and `note_reads` are given in a block, which is one call of the command line."""
+    looks, reads = _LOOKS.set([]), _READS.set([])
+    try:
+        yield
+    finally:
+        _LOOKS.reset(looks)
+        _READS.reset(reads)
+
+
+def note_reads(values: Mapping[str, object]) -> None:
+    """Remember the parameters of a call, which may name files that it reads; those that it writes are left out."""
+    reads = _READS.get()
+    if reads is not None:
+        reads.append({name: value for name, value in values.items() if name not in _WRITTEN})
+
+
+def get_reads() -> Sequence[object]:
+    """Return what `note_reads` was given."""
+    return _READS.get() or ()
+
+
+def watch(look: Callable[[], Standing]) -> None:
+    """Remember how to look at something that is about to be changed."""
+    looks = _LOOKS.get()
+    if looks is not None:
+        looks.append(look)
+
+
+def describe_outcome() -> Standing:
+    """Look at everything that was about to be changed, and describe what is there now."""
+    found = dict.fromkeys(look() for look in _LOOKS.get() or ())
+    changed = any(one.changed for one in found)
+    # What is there is more important than what is not.
+    told = [one for one in found if one.changed or not changed] or ["Nothing was published."]
+    return Standing(" ".join(told), changed=changed)
+
+
+def reason_of(error: OSError) -> str:
+    """Describe an error of the operating system without its file name."""
+    return os.strerror(error.errno) if error.errno else type(error).__name__
