@@ -19,6 +19,19 @@ release = shoal.anonymize(table, quasi_identifiers=["age"], sensitive="ill", k=2
 release.report("report.html")
 release.save("out")
 open("book.xlsx", "wb").close()
+import concurrent.futures, inspect, pydoc
+from click.testing import CliRunner
+from shoal.cli import main, warm_up
+assert "Ledger" not in dir(shoal)
+assert inspect.getmembers(shoal)
+exec("from shoal import *", {})
+assert "anonymize" in pydoc.render_doc(shoal)
+concurrent.futures.ProcessPoolExecutor = lambda workers, mp_context: concurrent.futures.ThreadPoolExecutor(workers)
+warm_up._tasks = lambda: {"risk": lambda name: None, "republish": warm_up._republish}
+outcome = CliRunner().invoke(main.app, ["warm-up"])
+assert outcome.exit_code == 0, outcome.output
+assert "risk." in outcome.output and "Left out: republish." in outcome.output, outcome.output
+assert CliRunner().invoke(main.app, ["warm-up", "republish"]).exit_code == 2
 doors = eval(sys.argv[1])
 for extra, code in doors.items():
     try:

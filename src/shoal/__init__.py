@@ -9,8 +9,17 @@
 True
 """
 
+from importlib.util import find_spec
+
 import lazy_loader
 
 # What is public stands in `__init__.pyi`, once, for type checkers too. Nothing is imported before it is asked for:
 # `import shoal` and `shoal version` stay instant.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+# Names that need the extra `ledger` are not listed without it, so that `help(shoal)` and `from shoal import *` work.
+if not all(map(find_spec, ("sqlalchemy", "cryptography"))):
+    __all__ = [name for name in __all__ if name not in {"Ledger", "Publication", "Series"}]
+
+    def __dir__() -> list[str]:
+        return list(__all__)

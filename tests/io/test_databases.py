@@ -5,6 +5,7 @@ from contextlib import closing
 
 import pytest
 
+import shoal
 from shoal.errors import DataError
 from shoal.io import read
 from shoal.io.databases import database_source
@@ -141,3 +142,14 @@ def test_what_divides_url_and_table(text, url, what):
 @pytest.mark.parametrize("text", ["t.csv", "C:\\data\\t.csv", "a::b.csv", "/data/x.parquet"])
 def test_paths_are_no_databases(text):
     assert database_source(text) is None
+
+
+def test_the_address_of_a_file_is_refused_with_what_to_do() -> None:
+    for scheme in ("s3", "S3a", "gs", "https", "abfss", "file"):
+        for engine in ("memory", "stream"):
+            with pytest.raises(DataError, match=f"begins with {scheme}://. Copy the file to this machine") as raised:
+                shoal.anonymize(f"{scheme}://me:SECRET@place/a.parquet", quasi_identifiers=["a"], k=2, engine=engine)
+            assert "SECRET" not in str(raised.value)
+    with pytest.raises(DataError, match="A database cannot be read in pieces") as raised:
+        shoal.anonymize("postgresql://me:SECRET@place/db::people", quasi_identifiers=["a"], k=2, engine="stream")
+    assert "SECRET" not in str(raised.value)

@@ -15,7 +15,7 @@ from shoal._core.threads import usable_cores
 from shoal.cli import options
 from shoal.cli.command import argument, option
 from shoal.cli.console import Terminal, plain
-from shoal.errors import ParameterError, UnsupportedError, did_you_mean
+from shoal.errors import MissingExtraError, ParameterError, UnsupportedError, did_you_mean
 
 __all__ = ["warm_up"]
 
@@ -65,21 +65,30 @@ def warm_up(
     # Start with the longest tasks, so that the processes end at about the same time.
     chosen = sorted(names or known, key=(*_LONGEST_FIRST, *known).index)
     workers = min(processes or usable_cores(), len(chosen))
-    start = time.perf_counter()
+    start, left_out = time.perf_counter(), dict[str, str]()
     with (
         terminal.progress() as progress,
         ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool,
     ):
-        running = [pool.submit(_run, name) for name in chosen]
+        running = {pool.submit(_run, name): name for name in chosen}
         for done, finished in enumerate(as_completed(running), 1):
-            finished.result()
+            try:
+                finished.result()
+            except MissingExtraError as error:
+                # Without an extra, what needs it is never run.
+                if names:
+                    raise
+                left_out[running[finished]] = str(error)
             if progress is not None:
                 progress("compiling", done, len(running))
     seconds = time.perf_counter() - start
+    compiled = sorted(set(chosen) - left_out.keys())
     if terminal.json:
-        terminal.result({"compiled": sorted(chosen), "seconds": round(seconds, 2)})
-    else:
-        terminal.say(f"Compiled or found compiled in {seconds:.1f} s: {', '.join(sorted(chosen))}.")
+        terminal.result({"compiled": compiled, "left_out": sorted(left_out), "seconds": round(seconds, 2)})
+        return
+    terminal.say(f"Compiled or found compiled in {seconds:.1f} s: {', '.join(compiled)}.")
+    for name, reason in sorted(left_out.items()):
+        terminal.say(f"Left out: {name}. {reason}")
 
 
 def _run(name: str) -> None:

