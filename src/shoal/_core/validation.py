@@ -15,6 +15,7 @@ from numbers import Integral, Number, Rational, Real
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal._core.language import marked
+from shoal._core.words import is_visible
 from shoal._messages import Text
 from shoal.errors import ParameterError, did_you_mean
 
@@ -204,7 +205,7 @@ class Symbol:
 
     def accepts(self, value: object) -> bool:
         # Digits and commas would read as values, intervals or sets.
-        seen = isinstance(value, str) and bool(value.strip()) and value.isprintable()
+        seen = isinstance(value, str) and bool(value.strip()) and is_visible(value)
         return seen and not any(char.isnumeric() or char == "," for char in str(value))
 
     def render(self, audience: Audience) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,17 @@ from shoal._core.language import marked, numeral, percentage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ALL_COLUMNS", "factor", "listed", "number", "percent", "quote", "quote_columns", "visible"]
+__all__ = ["ALL_COLUMNS", "factor", "is_visible", "listed", "number", "percent", "quote", "quote_columns", "visible"]
 
 ALL_COLUMNS = "*"
 """The name that stands for all columns in replacements; those of a column itself take precedence."""
 
 _NO_BREAK = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 """Spaces that do not break the line; they are seen, although they do not count as printable."""
+
+
+_IGNORABLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+"""Characters that Python counts as printable, and that are not seen (Default_Ignorable_Code_Point of Unicode)."""
 
 
 def number(value: object) -> str:
@@ -118,5 +123,10 @@ def visible(text: object) -> str:
     True
     """
     return "".join(
-        one if one.isprintable() or one in _NO_BREAK else one.encode("unicode_escape").decode() for one in str(text)
+        one if is_visible(one) or one in _NO_BREAK else one.encode("unicode_escape").decode() for one in str(text)
     )
+
+
+def is_visible(text: str) -> bool:
+    """Check that all characters of a text are seen by readers: no control, format or ignorable characters."""
+    return text.isprintable() and _IGNORABLE.search(text) is None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from shoal._core.compiling.folders import private_folder
 from shoal._core.language import gettext as _
 from shoal._core.language import ngettext, numeral
-from shoal._core.words import visible
+from shoal._core.words import is_visible, visible
 from shoal.report import sentences
 from shoal.report.about import DECISIONS
 from shoal.wording import code_in_words, sentence
@@ -69,7 +69,7 @@ def _environment() -> Environment:
 
 def _show_invisible(value: object) -> object:
     """Escape invisible characters and direction marks of a text, such as a column name, but not its line breaks."""
-    if not isinstance(value, str) or value.isprintable():
+    if not isinstance(value, str) or is_visible(value):
         return value
     # Escapes have no character with a meaning in HTML, so markup stays markup.
     return type(value)("\n".join(visible(line) for line in str(value).split("\n")))

@@ -9,7 +9,7 @@ from shoal._messages import Text
 from shoal.errors import DataError, ParameterError
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.memory import Memory, read_memory, rewrite_memories
-from shoal.republication.linkage import hash_spellings, to_identity_text
+from shoal.republication.linkage import find_blank, hash_spellings, to_identity_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +37,7 @@ def parse_ids(ids: object) -> pl.Series:
             raise ParameterError("The 'ids' parameter of erase must have ids of one type only.") from None
     # The same text as in a table, so that 7 and "7" are one person.
     texts = to_identity_text(values)
-    if not len(texts) or texts.is_null().any() or (texts.str.strip_chars() == "").any():
+    if not len(texts) or find_blank(texts).any():
         raise ParameterError("The 'ids' parameter of erase must name people: at least one, and no blank or missing id.")
     return texts.unique()
 

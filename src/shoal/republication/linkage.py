@@ -16,7 +16,7 @@ from shoal.republication.ledger.advice import DROP, ERASE, LEAVE_OUT, LIST_IDS
 from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.persons import RECORD
 from shoal.republication.ledger.records import to_canonical_json
-from shoal.table import Schema, check_distinguishable, count_alike, encode
+from shoal.table import ENDS, INVISIBLE, Schema, check_distinguishable, count_alike, encode
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,6 +31,7 @@ __all__ = [
     "NO_ROWS_HINT",
     "LinkedTable",
     "find_absent_people",
+    "find_blank",
     "to_canonical_text",
     "to_identity_text",
     "link",
@@ -46,11 +47,9 @@ _NameIds = Callable[["NDArray[np.bool_]"], list[str]]
 """Function that selects the ids of rows."""
 _EXACT = 1 << 53
 """Floats with a smaller absolute value represent whole numbers exactly."""
-_INVISIBLE = "[\u00ad\u200b-\u200f\u2060\ufeff]"
-"""Characters without a glyph."""
 _SPELLINGS = (
-    (_INVISIBLE, ""),
-    (r"^\s+|\s+$", ""),
+    (INVISIBLE, ""),
+    (ENDS, ""),
     (r"^\+", ""),
     (r"\.0+$", ""),
     (r"[ t]00:00(:00)?$", ""),
@@ -338,7 +337,7 @@ def _read_identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
     """Read the ids as text, and check that none is missing or repeated."""
     # Ids are compared as text, so that 7 in a file equals 7 in a frame.
     ids = to_identity_text(frame.get_column(name))
-    missing = int((ids.is_null() | (ids.str.strip_chars() == "")).sum())
+    missing = int(find_blank(ids).sum())
     if missing:
         raise DataError(
             Text(
@@ -528,6 +527,11 @@ def to_identity_text(values: pl.Series) -> pl.Series:
     if values.dtype == pl.Datetime or values.dtype.is_decimal():
         text = text.str.replace(r"(\.\d*?)0+$", "$1").str.replace(r"\.$", "")
     return text.str.replace(" 00:00:00$", "") if values.dtype == pl.Datetime else text.str.normalize("NFC")
+
+
+def find_blank(ids: pl.Series) -> pl.Series:
+    """Find ids that are missing, or of which nothing is seen."""
+    return ids.is_null() | (ids.str.replace_all(INVISIBLE, "").str.replace_all(ENDS, "") == "")
 
 
 def to_canonical_text(values: pl.Series) -> pl.Series:

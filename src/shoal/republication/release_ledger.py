@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import Boolean, Integer, OneOf, RationalIn, validate
+from shoal._core.words import is_visible
 from shoal._messages import Suggestion, Text
 from shoal.errors import LedgerError, ParameterError, near_matches
 from shoal.republication.ledger.acceptance import ACCEPTANCE_RISK, accept
@@ -372,7 +373,7 @@ def _check_name(name: object) -> None:
     """Check the name of a series."""
     if not isinstance(name, str):
         raise ParameterError(f"The 'name' parameter of series must be a text. Got {type(name).__name__}.")
-    if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
+    if not name.strip() or len(name) > _LONGEST_NAME or not is_visible(name):
         raise ParameterError(
             f"The 'name' parameter of series must be a printable text of at most {_LONGEST_NAME} characters that is "
             "not blank."

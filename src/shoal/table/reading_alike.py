@@ -9,16 +9,18 @@ import polars as pl
 from shoal._messages import Suggestion
 from shoal.errors import DataError
 
-__all__ = ["check_distinguishable", "count_alike", "normalize_columns"]
+__all__ = ["ENDS", "INVISIBLE", "check_distinguishable", "count_alike", "normalize_columns"]
 
-_INVISIBLE = (
+INVISIBLE = (
     r"[[\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}]"
     r"--[\s\u{600}-\u{605}\u{6DD}\u{70F}\u{890}\u{891}\u{8E2}\u{110BD}\u{110CD}\u{13430}-\u{1343F}]]"
 )
-"""Characters without a glyph: zero-width characters, soft hyphens, direction and byte order marks, variation selectors,
-tags, fillers and control characters. Format characters with a glyph, such as Arabic number signs, are not included."""
+"""Characters without a glyph, in values, ids and names alike: zero-width characters, soft hyphens, direction and byte
+order marks, variation selectors, tags, fillers and control characters. Format characters with a glyph, such as Arabic
+number signs, are not included."""
 _BLANK = r"[\s\u{2800}]"
-_ENDS = f"^{_BLANK}+|{_BLANK}+$"
+ENDS = f"^{_BLANK}+|{_BLANK}+$"
+"""Blanks at the ends of a text."""
 _NOT_PLAIN = r"[^ -~]|^ | $"
 """Text that normalization may change; all other text is printable ASCII without a blank at either end."""
 _MARKS = r""".,;:!?'"()\[\]{}_"""
@@ -71,7 +73,7 @@ def normalize_text(text: pl.Expr) -> pl.Expr:
     >>> pl.DataFrame({"s": ["HIV", " HIV\u00a0", "HI\u200bV", " "]}).select(normalize_text(pl.col("s")))["s"].to_list()
     ['HIV', 'HIV', 'HIV', None]
     """
-    plain = text.str.replace_all(_INVISIBLE, "").str.replace_all(_ENDS, "").str.normalize("NFC")
+    plain = text.str.replace_all(INVISIBLE, "").str.replace_all(ENDS, "").str.normalize("NFC")
     return pl.when(plain != "").then(plain).otherwise(None).name.keep()
 
 

@@ -12,14 +12,17 @@ import pytest
 import sqlalchemy as sa
 from tests.republication.conftest import ROLES, SECRET
 
+from shoal._core.words import is_visible
 from shoal.errors import DataError, LedgerError, ParameterError
 from shoal.republication.erasure import parse_ids
 from shoal.republication.ledger import memory as memories
 from shoal.republication.ledger import persons
 from shoal.republication.ledger.anchor import Anchor
+from shoal.republication.ledger.keys import Secrets
 from shoal.republication.ledger.memory import decrypt_pieces
 from shoal.republication.ledger.store import Store
 from shoal.republication.linkage import hash_spellings
+from shoal.table import INVISIBLE
 
 
 def name_of(one: int) -> str:
@@ -102,6 +105,28 @@ def test_an_erased_person_does_not_return_by_mistake(place: Any, patients: Any, 
     with pytest.raises(DataError, match=r"^3 of 60 people were erased"):
         series.publish(patients(range(60)))
     assert series.verify().problems == ()
+
+
+def test_an_erased_person_does_not_return_with_what_is_not_seen(sqlite: Any, patients: Any) -> None:
+    """Every control, format and ignorable character of Unicode, within the id, twice in each table."""
+    series = sqlite.series()
+    series.publish(patients(range(60)))
+    series.erase([name_of(3), name_of(4)])
+    everything = pl.Series([chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000])
+    hidden = everything.filter(everything.str.contains(INVISIBLE)).to_list()
+    assert len(hidden) > 400
+    assert [one for one in hidden if is_visible(one)] == [], "names know the same list"
+    for code in (0x202A, 0x202C, 0x2066, 0x2069, 0x180E, 0xFE0F, 0x34F, 0x2061, 0x3164, 0xE0041, 0x1B):
+        assert chr(code) in hidden
+        table = patients(range(60)).with_columns(pl.col("patient_id").str.replace("-", f"{chr(code)}-{chr(code)}"))
+        with pytest.raises(DataError, match=r"^2 of 60 people were erased"):
+            series.publish(table, strict=True)
+    # All of them are one spelling, and an id of nothing else is no id.
+    keys = Secrets.new().derive_series_keys("uid")
+    ids = pl.Series(["a7", *(f"a{one}7" for one in hidden)])
+    assert len(set(hash_spellings(ids, keys.pseudonymize(ids), keys))) == 1
+    with pytest.raises(DataError, match="Rows without the identifier"):
+        series.publish(patients([1, 2, 5], patient_id=lambda one: "\u2066\ufe0f" * one))
 
 
 def test_people_are_erased_after_a_rollback(place: Any, patients: Any) -> None:
