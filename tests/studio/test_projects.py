@@ -139,6 +139,11 @@ def test_a_project_runs_at_the_command_line_and_opens_a_studio(browser, home, mo
         ('"rows": "persons"', '"rows": ]'),
         ('"rows": "persons"', '"source": "/etc/passwd"'),
         ('"rows": "persons"', '"coarsen": {"age": "level:/etc/hostname:1"}'),
+        ('"rows": "persons"', '"coarsen": {"age": "since:first:level:../patients.csv:1"}'),
+        ('"rows": "persons"', '"coarsen": {"age": "since:first:since:first:regions:/etc/hostname:NAME:1"}'),
+        ('"rows": "persons"', '"privacy": {"k": "5", "t_distance": "file:../patients.csv"}'),
+        ('"rows": "persons"', '"privacy": {"k": "5", "t_distance": "hierarchy:/etc/hostname"}'),
+        ('"rows": "persons"', '"privacy": {"k": "5", "population": "../patients.csv"}'),
         ('"Opened {name}"', '"Opened {name:>999999999}"'),
         ('"Opened {name}"', '"Opened {file}"'),
         ('"rows": "persons"', '"trees": {"age": [7]}'),
@@ -156,6 +161,30 @@ def test_projects_that_are_damaged_or_reach_out_are_refused(browser, again, home
     assert answer.status_code == 422
     assert "That does not work" in answer.text
     assert not again.studio.plan.source
+
+
+@pytest.mark.parametrize("address", ["postgresql://me@elsewhere.example/db", "sqlite:///theirs.db"])
+def test_a_project_that_reads_from_a_database_is_asked_about(browser, again, home, address):
+    """It may come from somebody else, and would send PGPASSWORD there."""
+    browser.decided()
+    query = "SELECT name AS a FROM people"
+    (home / "theirs.db").touch()
+    text = (home / NAME).read_text()
+    text = text.replace('studio.place = "file"', 'studio.place = "database"')
+    (home / NAME).write_text(text.replace('studio.table = "patients.csv"', f'studio.table = "{address}::{query}"'))
+    again.enter()
+    for form in ({}, {"confirmed": ""}, {"confirmed": f"{address}::people"}):
+        answer = again.send("/open/project", {"project": NAME, **form})
+        assert answer.url.path == "/"
+        assert f"<code>{address}</code>" in answer.text
+        assert f"<code>{query}</code>" in answer.text
+        assert not again.studio.plan.source, "nothing is connected"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shoal.studio.screens._resume", lambda studio, found, source: f"/history?{found.name}")
+        assert again.send("/open/project", {"project": NAME, "confirmed": f"{address}::{query}"}).url.path == "/history"
+    studio = studio_of(home=home, table=home / NAME, allowed=[], max_upload=MAX_UPLOAD)
+    assert not studio.plan.source, "nor at the start of the studio"
+    studio.paths.close()
 
 
 def test_a_project_that_is_too_large_is_refused(browser, again, home, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,19 +28,22 @@ from shoal.request.texts import KINDS, as_number, names_in
 if TYPE_CHECKING:
     from shoal.hierarchy import Coarsening
 
-__all__ = ["in_folder", "coarsenings_of", "in_words"]
+__all__ = ["coarsenings_of", "in_words", "with_file"]
 
 _FLAG = "--coarsen"
 
 
-def in_folder(folder: Path, words: str) -> str:
-    """Make the path of a coarsening's file, if it has one, relative to a folder."""
+def with_file(words: str, place: Callable[[str], str]) -> str:
+    """Apply a function to the name of a coarsening's file, if it has one, also within another coarsening."""
     # Only hierarchies and maps have files; the part after the last colon is a number.
     kind, _, rest = words.partition(":")
+    if kind == "since":
+        first, colon, then = rest.partition(":")
+        return f"{kind}:{first}{colon}{with_file(then, place)}"
     if kind not in ("level", "regions"):
         return words
     file, colon, number = rest.rpartition(":")
-    return f"{kind}:{folder / file}:{number}" if colon else words
+    return f"{kind}:{place(file)}:{number}" if colon else words
 
 
 def coarsenings_of(texts: Mapping[str, str]) -> dict[str | tuple[str, ...], Coarsening]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_origin
@@ -22,7 +22,7 @@ from shoal.hierarchy import Hierarchy
 from shoal.io.readers import STANDARD_INPUT
 from shoal.models import Requirement, collect_models
 from shoal.report import About
-from shoal.request.coarsening_words import coarsenings_of, in_folder, in_words
+from shoal.request.coarsening_words import coarsenings_of, in_words, with_file
 from shoal.request.model_words import MODEL_WORDS, key_of, models_of, word_of, words_of_models
 from shoal.request.notation import toml_lines
 from shoal.request.request_fields import RequestFields
@@ -484,21 +484,30 @@ class Words:
 
     def _relative_to(self, path: Path) -> Words:
         """Make relative paths start from the folder of the spec file."""
-        # Every word with a path is listed here.
-        folder, said = path.parent, dict(self.said)
-        start, colon, file = str(said.get("t_distance", "")).partition(":")
-        if file and start + colon in _READ_FROM:
-            said["t_distance"] = f"{start}:{folder / file}"
-        if "coarsen" in said:
-            said["coarsen"] = {name: in_folder(folder, words) for name, words in said["coarsen"].items()}
-        if "hierarchies" in said:
-            said["hierarchies"] = {name: str(folder / file) for name, file in said["hierarchies"].items()}
+        said = dict(self.with_files(lambda file: str(path.parent / file)).said)
         for key in {"input", "rows"} & set(said):
             said[key] = _source_relative_to(path, said[key])
+        if isinstance(said.get("output"), str):
+            said["output"] = str(path.parent / said["output"])
+        return Words(said)
+
+    def with_files(self, place: Callable[[str], str]) -> Words:
+        """Apply a function to the name of every file that the words read, except the tables of the input.
+
+        Every word with a file is listed here, for paths in spec files and for the limits of the studio.
+        """
+        said = dict(self.said)
+        start, colon, file = str(said.get("t_distance", "")).partition(":")
+        if file and start + colon in _READ_FROM:
+            said["t_distance"] = f"{start}:{place(file)}"
+        if "coarsen" in said:
+            said["coarsen"] = {name: with_file(words, place) for name, words in said["coarsen"].items()}
+        if "hierarchies" in said:
+            said["hierarchies"] = {name: place(file) for name, file in said["hierarchies"].items()}
         files = {key for key, (_, declared) in ALGORITHM_WORDS.items() if declared.metavar == "FILE"}
-        for key in {"population", "output", *files} & set(said):
+        for key in {"population", *files} & set(said):
             if isinstance(said[key], str):
-                said[key] = str(folder / said[key])
+                said[key] = place(said[key])
         return Words(said)
 
 

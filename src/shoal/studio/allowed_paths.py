@@ -7,7 +7,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal._core.file_formats import LISTED, READABLE
 from shoal._core.temporary import TemporaryFolder
@@ -16,7 +16,7 @@ from shoal.errors import UsageError
 from shoal.studio.rejected_forms import FieldError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
 __all__ = ["AllowedPaths", "without_password"]
 
@@ -281,23 +281,33 @@ class AllowedPaths:
             self._hierarchies.close()
             self._hierarchies = None
 
-    def check_named(self, words: str) -> None:
-        """Check the file of a coarsening.
+    def check_named(self, said: Mapping[str, Any], *, own: Collection[str] = ()) -> None:
+        """Check the files that the words of a request read.
+
+        Parameters
+        ----------
+        said : mapping of str to object
+            The words, as in `Words.said`.
+        own : collection of str
+            Names of hierarchies made in the studio.
 
         Raises
         ------
         UsageError
-            If the file lies outside the allowed folders or does not exist.
+            If a file lies outside the allowed folders or does not exist.
         """
-        # Only hierarchies and maps refer to a file.
-        kind, _, rest = words.partition(":")
-        if kind not in ("level", "regions"):
-            return
-        file = rest.rpartition(":")[0] or rest
-        candidates = [file, file.rpartition(":")[0]] if kind == "regions" and ":" in file else [file]
-        for one in candidates:  # a map may be followed by the name of a column
-            if not self._resolve_allowed(one).is_file() and one == candidates[-1]:
+        from shoal.request.words import Words
+
+        def check(file: str) -> str:
+            # A map may be followed by the name of a column.
+            paths = (
+                [] if file in own else [self._resolve_allowed(one) for one in {file, file.rpartition(":")[0] or file}]
+            )
+            if paths and not any(path.is_file() for path in paths):
                 raise UsageError("There is no such file in this folder. Look at its name.")
+            return file
+
+        Words(said).with_files(check)
 
     def is_upload(self, path: Path) -> bool:
         """Check whether a table was uploaded, so that it is removed when the studio closes."""

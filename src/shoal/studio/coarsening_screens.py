@@ -155,7 +155,7 @@ def _coarsen(studio: Studio, coarsen: Mapping[str, str]) -> bool:
         # Files of hierarchies made in the studio need no check of their location.
         own = before.trees.get(name)
         if words != before.coarsen.get(name, "") and not (own is not None and words.startswith(f"level:{own.name}:")):
-            studio.paths.check_named(words)
+            studio.paths.check_named({"coarsen": {name: words}})
     arguments_in(Plan(**{**vars(before), "coarsen": coarsen}).work)  # raises an error if the plan is invalid
     changes = tuple(
         Text("{name}: {change}", name=name, change=describe_coarsening(words))

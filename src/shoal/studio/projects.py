@@ -259,12 +259,9 @@ def _changed(paths: AllowedPaths, plan: Plan, changes: Mapping[str, Any]) -> Pla
             stored = tuple(_stored(paths, one) for one in steps)
             made[name] = create_tree(paths, replace(plan, trees=made), name, stored)
         plan = replace(plan, trees=made)
-    # Files of coarsenings are checked as typed ones are, except those made here.
-    names = {tree.name for tree in plan.trees.values()}
-    for words in plan.coarsen.values():
-        kind, _, rest = words.partition(":")
-        if kind != "level" or rest.rpartition(":")[0] not in names:
-            paths.check_named(words)
+    # Files are checked as typed ones are, except those made here.
+    own = {tree.name for tree in plan.trees.values()}
+    paths.check_named({**plan.privacy, "coarsen": plan.coarsen}, own=own)
     return plan
 
 

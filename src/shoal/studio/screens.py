@@ -86,6 +86,7 @@ def opening(studio: Studio, query: Mapping[str, str]) -> str:
         reviews=_list_files(home, REVIEW),
         ending=PROJECT,
         awaited=None if studio.awaited is None else studio.awaited.steps[0][1].shown,
+        asked=None if studio.asked is None else (studio.asked.name, studio.asked.steps[0][1].shown),
         releases=[
             (one.name, (one / "certificate.json").stat().st_mtime, studio.paths.report(one.name, "private") is not None)
             for one in studio.paths.releases()
@@ -130,17 +131,22 @@ def open_demo(studio: Studio, form: Mapping[str, str]) -> str:
 def open_project(studio: Studio, form: Mapping[str, str]) -> str:
     """Open a project again: its table, its decisions and its history."""
     found = load_project(studio.paths, form.get("project", ""))
+    # A project may come from somebody else, and the password of the environment would go to its address.
+    first = found.steps[0][1]
+    if "://" in first.source and form.get("confirmed") != first.shown:
+        studio.asked = found
+        return "/"
     # The project of a dropped table waits until the table is dropped again.
-    if not found.steps[0][1].source:
+    if not first.source:
         studio.awaited = found
         return "/"
-    return _resume(studio, found, found.steps[0][1].source)
+    return _resume(studio, found, first.source)
 
 
 def _resume(studio: Studio, project: Project, source: str) -> str:
     """Go on with a project whose table is at `source`."""
     _reset(studio)
-    studio.awaited = None
+    studio.awaited = studio.asked = None
     studio.history.resume([(words, replace(plan, source=source)) for words, plan in project.steps], project.at)
     studio.projects[source] = project.name
     studio.remove_unused_uploads()

@@ -162,6 +162,8 @@ class Studio:
     """Number of releases requested so far."""
     projects: dict[str, str] = field(default_factory=dict)
     """File name of the project of each table, by its source."""
+    asked: Project | None = None
+    """A project that reads from a database, until its address is confirmed."""
     awaited: Project | None = None
     """An opened project whose table was dropped into the page, so that it must be dropped again."""
     saved: str = ""
