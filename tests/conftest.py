@@ -15,30 +15,32 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+from tests.every import THOROUGH
+
+settings.register_profile("shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=False)
 settings.load_profile("shoal")
 
-
-SLOW = (
-    "algorithms/full_domain/test_preferences.py",
-    "algorithms/patterns/",
-    "algorithms/test_stored_optima.py",
-    "algorithms/tp/test_pattern_orders.py",
-    "cli/test_main.py",
-    "cli/test_warm_up.py",
-    "docs/",
-    "engines/",
-    "models/test_population.py",
-    "republication/ledger/",
-    "republication/test_bounds.py",
-    "studio/test_browser.py",
-    "studio/test_screens.py",
-    "studio/test_work.py",
-    "test_benchmarks.py",
-    "test_compiling.py",
-    "test_starting.py",
-)
-"""Folders and files of which no test is fast: searches for optima, and what starts processes, Spark or a browser."""
+REST = {
+    "studio/test_browser.py": ("for_a_board", "registry_by_mouse", "officer", "keyboard_alone", "hostile", "get_in"),
+    "engines/test_spark.py": (
+        "command_line_publishes",
+        "says_of_an_error",
+        "function_of_the_published_table",
+        "missing",
+    ),
+    "republication/ledger/test_crash.py": ("moments_that_matter", "random_moments", "disk_is_full_in_earnest"),
+    "docs/test_pages.py": ("README", "tutorials/", "model_has_a_page"),
+    "docs/test_notebooks.py": ("there_are",),
+    "test_benchmarks.py": ("hashes",),
+    "studio/test_speed.py": (),
+    "algorithms/test_stored_optima.py": (),
+    "[postgresql": ("TestSeries", "moments_that_matter"),
+    "-postgresql": ("moments_that_matter",),
+    "[spark": ("histogram",),
+    "-spark": ("k-anonymity",),
+}
+"""Files and kinds of cases that only `make test-all` runs, but for those with one of the given words; with these files
+are tests that have the mark `thorough`."""
 
 
 TOGETHER = {
@@ -81,22 +83,30 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ByFile(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
+def is_thorough(nodeid: str) -> bool:
+    """Return whether a test is one of `REST`, which the lane of each commit leaves out."""
+    path = nodeid.removeprefix("tests/")
+    kinds = [words for kind, words in REST.items() if path.startswith(kind) or (kind[0] in "[-" and kind in path)]
+    return any(not any(word in path.rpartition("/")[2] or word in path for word in words) for words in kinds)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark as fast the first case of each test, but for slow files; `-m fast` takes a tenth of the examples, too."""
-    here, seen = Path(__file__).parent, set()
-    paths = {item.path for item in items}
-    slow = {path for path in paths if path.is_relative_to(here) and path.relative_to(here).as_posix().startswith(SLOW)}
+    """Leave to `make test-all` what is thorough, and two thirds of hypothesis' examples."""
+    if THOROUGH:
+        return
+    rest = [item for item in items if item.get_closest_marker("thorough") or is_thorough(item.nodeid)]
+    if len(rest) < len(items) and not any("::" in word for word in config.args):  # what is named, runs
+        config.hook.pytest_deselected(items=rest)
+        left_out = {*rest}
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
-        case = (item.path, item.nodeid.partition("[")[0])
-        if case in seen or item.path in slow:
-            continue
-        seen.add(case)
-        item.add_marker("fast")
         test = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
-        chosen = getattr(test, "_hypothesis_internal_use_settings", None)
-        if chosen is not None and config.getoption("markexpr") == "fast":
-            fewer = settings(chosen, max_examples=max(chosen.max_examples // 10, 5))
-            test._hypothesis_internal_use_settings = fewer  # type: ignore[union-attr]
+        while test is not None:
+            chosen = vars(test).get("_hypothesis_internal_use_settings") if hasattr(test, "__dict__") else None
+            if chosen is not None and not getattr(test, "fewer_examples", False):
+                fewer = settings(chosen, max_examples=max(chosen.max_examples // 3, 5))
+                test._hypothesis_internal_use_settings, test.fewer_examples = fewer, True
+            test = getattr(test, "__wrapped__", None)
 
 
 def pytest_collection_finish() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import shoal
 from shoal._core.optional import DISTRIBUTION
+from tests.every import every
 
 ROOT = Path(shoal.__file__).parent
 SOURCES = {str(path.relative_to(ROOT.parent)): path for path in sorted(ROOT.rglob("*.py"))}
@@ -79,14 +80,14 @@ def test_importing_shoal_imports_nothing_heavy():
     assert run.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@every("name", SOURCES)
 def test_every_module_says_what_it_is(name):
     docstring = ast.get_docstring(tree_of(name))
     assert docstring, f"{name} has no docstring"
     assert docstring.splitlines()[0].endswith((".", ":")), "the first line is a sentence"
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if not module.endswith("__main__")])
+@every("module", [module for module in MODULES if not module.endswith("__main__")])
 def test_every_listed_name_is_there(module):
     imported = importlib.import_module(module)
     listed = getattr(imported, "__all__", None)
@@ -129,7 +130,7 @@ def test_nothing_guesses_what_an_algorithm_can_do():
     assert not names & (declared - {"name"})
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if not name.startswith("shoal/cli/")])
+@every("name", [name for name in SOURCES if not name.startswith("shoal/cli/")])
 def test_only_the_command_line_prints(name):
     talk = ("print", "input", "breakpoint")
     called = [
@@ -138,7 +139,7 @@ def test_only_the_command_line_prints(name):
     assert not [node.lineno for node in called if node.func.id in talk]
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@every("name", SOURCES)
 def test_no_bare_except_and_nothing_left_undone(name):
     text = SOURCES[name].read_text(encoding="utf-8")
     assert "TODO" not in text
@@ -160,7 +161,7 @@ MANY_PARAMETERS = {
 """The verbs that take a table and all that may be asked of it, by keyword."""
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if not name.endswith("_kernel.py")])
+@every("name", [name for name in SOURCES if not name.endswith("_kernel.py")])
 def test_functions_fit_a_screen_and_take_few_parameters(name):
     """At most 80 lines below the docstring, and 12 parameters outside the command line."""
     for function in ast.walk(tree_of(name)):
@@ -176,7 +177,7 @@ def test_functions_fit_a_screen_and_take_few_parameters(name):
         assert count <= 12 or place in MANY_PARAMETERS or name.startswith("shoal/cli/"), place
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if name.endswith("_kernel.py")])
+@every("name", [name for name in SOURCES if name.endswith("_kernel.py")])
 def test_kernels_take_what_belongs_together_as_one(name):
     """At most 12 parameters: arrays that belong together are a named tuple, whose fields say what they are."""
     functions = [node for node in tree_of(name).body if isinstance(node, ast.FunctionDef)]
@@ -266,7 +267,7 @@ def test_steps_that_count_no_references_return_no_arrays():
 OTHERS = [name for name in SOURCES if not name.startswith(("shoal/cli/", "shoal/republication/"))]
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@every("name", OTHERS)
 def test_only_the_command_line_speaks_of_its_flags(name):
     """Errors refer to parameters, and the audience of the command line calls them by their flags."""
     said = [
@@ -279,7 +280,7 @@ def test_only_the_command_line_speaks_of_its_flags(name):
     assert [(line, text) for line, text in said if re.search(r"--[a-z]", text) and "pip install" not in text] == []
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@every("name", OTHERS)
 def test_parameters_are_refused_in_one_shape(name):
     """Whose parameter it is, and which, are known to the error, not written into its words."""
     raised = [node for node in ast.walk(tree_of(name)) if isinstance(node, ast.Raise)]

@@ -1,13 +1,14 @@
 """Import rules that import-linter has no words for: kernels are known by the end of their names."""
 
 import grimp
-import pytest
+
+from tests.every import every
 
 GRAPH = grimp.build_graph("shoal", include_external_packages=True)
 KERNELS = sorted(one for one in GRAPH.modules if one.endswith("_kernel"))
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every("kernel", KERNELS)
 def test_kernels_import_nothing_of_ours_but_other_kernels(kernel):
     ours = {one for one in GRAPH.find_modules_directly_imported_by(kernel) if one.startswith("shoal")}
     assert ours <= {*KERNELS, "shoal._core.compiling"}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import shoal
+from tests.every import every
 
 pytestmark = pytest.mark.xdist_group("house")
 
@@ -69,7 +70,7 @@ def literals_in(tree: ast.Module) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", _SOURCES)
+@every("name", _SOURCES)
 def test_kernels_are_called_with_numbers(name: str) -> None:
     """Start counters as `ZERO` of `whole_kernel`, or `np.int64(0)`, and hand such numbers over."""
     assert literals_in(_trees()[name]) == []

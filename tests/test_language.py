@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import shoal
+from tests.every import every
 
 ROOT = Path(shoal.__file__).parent
 pytestmark = pytest.mark.xdist_group("house")  # so that one process measures every package, once
@@ -92,21 +93,21 @@ def test_every_unfinished_package_exists():
     assert len(FINISHED) >= 10
 
 
-@pytest.mark.parametrize("name", FINISHED)
+@every("name", FINISHED)
 def test_no_word_obscures(name):
     counts = measure_package(name)
     assert {one: counts[one] for one in counts if one.startswith("banned") and counts[one]} == {}
     assert counts["speech"] <= 1 + counts["words"] * 8 / 10_000, "cells and files do not speak"
 
 
-@pytest.mark.parametrize("name", FINISHED)
+@every("name", FINISHED)
 def test_conditions_begin_with_if(name):
     counts = measure_package(name)
     assert counts["where"] <= 2 + counts["words"] * 30 / 10_000
     assert counts["where"] <= max(counts["if"], 2)
 
 
-@pytest.mark.parametrize("name", FINISHED)
+@every("name", FINISHED)
 def test_docstrings_name_what_is_returned(name):
     assert measure_package(name)["riddles"] <= 2
 

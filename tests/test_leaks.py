@@ -28,6 +28,7 @@ from shoal._core.facts import Fact
 from shoal.algorithms import Algorithm, Guarantee, Partition
 from shoal.errors import InternalError, ReleaseUnsafeError, ShoalError, UnsupportedError
 from shoal.io import write_table
+from tests.every import every
 from tests.oracles.oracles import optimal_partition, predicate_of
 from tests.oracles.strategies import CodeTable, code_tables, requirements
 
@@ -55,12 +56,10 @@ def table(rows: int = 200) -> pl.DataFrame:
 class TestOrder:
     """Nobody can tell from a release in which order the rows came, unless that was asked for."""
 
-    @pytest.mark.parametrize("algorithm", ALGORITHMS)
-    @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
-    @pytest.mark.parametrize("more", ["nothing", "a sensitive attribute", "an insensitive one"])
-    @pytest.mark.parametrize(
-        "model", [shoal.KAnonymity(7), shoal.LDiversity(3), shoal.LDiversity(2, variant="entropy")]
-    )
+    @every("algorithm", ALGORITHMS)
+    @every("recoding", ["suppression", "generalization"])
+    @every("more", ["nothing", "a sensitive attribute", "an insensitive one"])
+    @every("model", [shoal.KAnonymity(7), shoal.LDiversity(3), shoal.LDiversity(2, variant="entropy")])
     def test_the_published_file_is_the_same(
         self, tmp_path: Path, algorithm: str, recoding: Any, more: str, model: Any
     ) -> None:
@@ -329,7 +328,7 @@ class TestEveryRelease:
         if promised["recoded_tuples_ratio"] is not None:
             assert rows <= Fraction(str(promised["recoded_tuples_ratio"])) * optimum["tuples"]
 
-    @pytest.mark.parametrize(
+    @every(
         "models",
         [
             [shoal.LDiversity(3)],
@@ -339,9 +338,8 @@ class TestEveryRelease:
             [shoal.LDiversity(3, variant="recursive", c=1.5)],
             [shoal.DeltaDisclosure(2)],
         ],
-        ids=repr,
     )
-    @pytest.mark.parametrize("several", [False, True])
+    @every("several", [False, True])
     def test_satisfies_every_model_for_every_attribute(self, models: list[Any], several: bool) -> None:
         data, names = table(600), ["disease", "region"][: 1 + several]
         predicates = [(data[name], predicate_of(model, data[name].to_list())) for name in names for model in models]
@@ -388,7 +386,7 @@ class TestTheLastDoor:
         "privacy": [shoal.LDiversity(2), shoal.KAnonymity(4)],
     }
 
-    @pytest.mark.parametrize(
+    @every(
         ("groups", "count"),
         [
             (np.full(200, -1, dtype=np.int32), 1),
@@ -399,7 +397,6 @@ class TestTheLastDoor:
             (np.zeros(200), 1),
             (np.ones(200, dtype=np.int32), 2),
         ],
-        ids=["negative", "huge", "more than said", "a row short", "two dimensions", "floats", "a gap"],
     )
     def test_group_numbers_that_are_none(self, groups: Any, count: int) -> None:
         with pytest.raises(InternalError, match="group number"):
@@ -431,7 +428,7 @@ class TestTheLastDoor:
         with pytest.raises(ReleaseUnsafeError, match="Nothing was published"):
             shoal.anonymize(table(), **self.REQUEST)
 
-    @pytest.mark.parametrize(
+    @every(
         "change",
         [
             lambda frame: frame.with_columns(row=pl.int_range(pl.len())),
@@ -442,16 +439,6 @@ class TestTheLastDoor:
             lambda frame: frame[:0],
             lambda frame: frame[:3],
             lambda frame: frame.filter(pl.col("age").cast(pl.String) != frame["age"].cast(pl.String)[0]),
-        ],
-        ids=[
-            "row numbers",
-            "raw values",
-            "a column less",
-            "another order",
-            "one value",
-            "no row",
-            "few rows",
-            "a group less",
         ],
     )
     def test_a_published_table_that_is_another(self, monkeypatch: pytest.MonkeyPatch, change: Any) -> None:

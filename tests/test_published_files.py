@@ -22,6 +22,7 @@ import shoal
 from shoal.algorithms import ALGORITHMS
 from shoal.errors import InfeasibleError, UnsupportedError
 from shoal.report import public_facts, render_public
+from tests.every import every
 
 QI = ["q", "r"]
 EDGES = [("a", "b"), ("b", "c"), ("c", "d")]
@@ -94,12 +95,11 @@ def test_all_tables_of_four_rows() -> None:
     assert shared > 100
 
 
-@pytest.mark.parametrize("ends", [True, False])
-@pytest.mark.parametrize("algorithm", ["mondrian", "hilbert"])
-@pytest.mark.parametrize(
+@every("ends", [True, False])
+@every("algorithm", ["mondrian", "hilbert"])
+@every(
     "values",
     [(21, 24, 38), (-3.5, 0.25, 7.0), (dt.date(1987, 3, 12), dt.date(1987, 5, 1), dt.date(1999, 1, 1)), tuple("abc")],
-    ids=["ages", "decimals", "dates", "names"],
 )
 def test_ends_that_are_exact_or_not(values: tuple[Any, ...], algorithm: str, ends: bool) -> None:
     """Every table of five or six rows with three values: how far an end went out is in the published table alone."""
@@ -116,8 +116,8 @@ def test_ends_that_are_exact_or_not(values: tuple[Any, ...], algorithm: str, end
     assert found.check() > 10
 
 
-@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@every("recoding", ["suppression", "generalization"])
+@every("algorithm", ALGORITHMS)
 def test_every_algorithm(algorithm: str, recoding: Any) -> None:
     privacy: list[Any] = [shoal.LDiversity(2), shoal.KAnonymity(3)]
     if ALGORITHMS[algorithm].unsupported(shoal.models.Requirement.of(privacy, ("s",))) is not None:
@@ -156,8 +156,8 @@ COARSENINGS: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
-@pytest.mark.parametrize("name", COARSENINGS)
+@every("recoding", ["suppression", "generalization"])
+@every("name", COARSENINGS)
 def test_every_coarsening(name: str, recoding: Any) -> None:
     coarsening, values = COARSENINGS[name]
     found = Enumeration()
@@ -190,7 +190,7 @@ def test_points_and_hierarchies(recoding: Any) -> None:
     assert all(one.check() > 5 for one in found.values() if one.originals)
 
 
-@pytest.mark.parametrize(
+@every(
     "options",
     [
         {"keep_order": True},
@@ -200,7 +200,6 @@ def test_points_and_hierarchies(recoding: Any) -> None:
         {"privacy": [shoal.TCloseness(0.6), shoal.KAnonymity(3)]},
         {"privacy": [shoal.BetaLikeness(2), shoal.AlphaKAnonymity(0.5, 3)]},
     ],
-    ids=repr,
 )
 def test_every_option(options: dict[str, Any]) -> None:
     found = Enumeration()
@@ -415,8 +414,8 @@ HIDDEN: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
-@pytest.mark.parametrize("name", HIDDEN)
+@every("recoding", ["suppression", "generalization"])
+@every("name", HIDDEN)
 def test_suppressed_values_decide_neither_order_nor_spelling(name: str, recoding: Any) -> None:
     """Two rows of their own are suppressed: whatever they hold, the others read the same and stand where they stood."""
     values, others, options = HIDDEN[name]
@@ -471,8 +470,8 @@ LEFT_OUT: dict[str, tuple[list[str], list[str], list[str | None]]] = {
 }
 
 
-@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
-@pytest.mark.parametrize("name", LEFT_OUT)
+@every("recoding", ["suppression", "generalization"])
+@every("name", LEFT_OUT)
 def test_what_is_left_out_does_not_say_how_text_is_read(name: str, recoding: Any) -> None:
     """Neither the release nor what is beside it differs, nor what tuning and comparisons find."""
     cells, values, others = LEFT_OUT[name]

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.every import every
 
 from shoal._core.validation import (
     Boolean,
@@ -82,7 +83,7 @@ def test_a_constraint_refuses_its_own_examples(constraint):
         assert isinstance(error.value, ValueError)
 
 
-@pytest.mark.parametrize(("constraint", "values"), [(CONSTRAINTS[at], values) for at, values in ACCEPTED.items()])
+@every(("constraint", "values"), [(CONSTRAINTS[at], values) for at, values in ACCEPTED.items()])
 def test_a_constraint_accepts(constraint, values):
     for value in values:
         assert constraint.accepts(value)
@@ -121,8 +122,8 @@ def test_only_what_has_a_constraint_is_checked():
         validate("anyone", {"first": 1, "second": 0}, {"first": Integer(low=1), "second": Integer(low=1)})
 
 
-@pytest.mark.parametrize("constraint", [Integer(low=1), RationalIn(low=Fraction(0)), OneOf(("a", "b")), Boolean()])
-@pytest.mark.parametrize("wrong", [pl.DataFrame({"name": ["Marie"]}), pl.Series(["Marie"]), ["Marie"], {"Marie": 1}])
+@every("constraint", [Integer(low=1), RationalIn(low=Fraction(0)), OneOf(("a", "b")), Boolean()])
+@every("wrong", [pl.DataFrame({"name": ["Marie"]}), pl.Series(["Marie"]), ["Marie"], {"Marie": 1}])
 def test_no_cell_gets_into_a_message(constraint, wrong):
     with pytest.raises(ParameterError) as error:
         validate("anonymize", {"k": wrong}, {"k": constraint})
@@ -169,7 +170,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize(("call", "constraint"), CALLS.values(), ids=CALLS)
+@every(("call", "constraint"), CALLS.values())
 def test_models_and_algorithms_refuse_in_the_one_shape(call, constraint):
     for value in constraint.refused():
         with pytest.raises(ParameterError) as error:

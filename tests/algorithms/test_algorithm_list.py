@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from tests.every import every
 
 from shoal._core.facts import Fact
 from shoal._core.validation import parameters_of
@@ -66,7 +67,7 @@ def test_every_name_is_its_algorithms():
         ALGORITHMS["mine"] = ThreePhase()
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS)
+@every("algorithm", ALGORITHMS.values())
 def test_every_parameter_is_declared_with_what_it_may_be(algorithm):
     declared = parameters_of(algorithm)
     assert set(declared) == {field.name for field in dataclasses.fields(algorithm)}
@@ -81,7 +82,7 @@ def test_every_parameter_is_declared_with_what_it_may_be(algorithm):
                 assert caught.value.parameter == name
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS)
+@every("algorithm", ALGORITHMS.values())
 def test_parameters_make_the_same_algorithm_again(algorithm):
     again = type(algorithm)(**algorithm.parameters())
     assert again == algorithm
@@ -90,7 +91,7 @@ def test_parameters_make_the_same_algorithm_again(algorithm):
     assert "Notes" in type(algorithm).__doc__, "deviations from the paper are listed"
 
 
-@pytest.mark.parametrize(
+@every(
     ("requirement", "recoding", "name"),
     [
         (asked(LDiversity(4)), "suppression", "tp+"),
@@ -205,7 +206,7 @@ def test_capabilities_are_declared():
     assert bytes_of_row == dict.fromkeys(ALGORITHMS, 150) | expected
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS)
+@every("algorithm", ALGORITHMS.values())
 def test_without_quasi_identifiers_all_rows_are_one_group(problem_of, algorithm):
     found = algorithm.partition(problem_of([], [list("abab")], KAnonymity(2)))
     assert (found.groups.tolist(), found.count) == ([0] * 4, 1)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 from tests.oracles.invariants import check_partition
 from tests.oracles.oracles import predicate_of, stars_of_group
 
@@ -34,7 +35,7 @@ QUICK = {name: one for name, one in ALGORITHMS.items() if name not in PROVING an
 ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult" / "adult.csv"
 
 
-@pytest.mark.parametrize(("prover", "rows", "attributes", "seed", "models", "fewest"), OPTIMA)
+@every(("prover", "rows", "attributes", "seed", "models", "fewest"), OPTIMA)
 def test_the_fewest_stars_are_proven_again_and_nobody_finds_less(prover, rows, attributes, seed, models, fewest):
     frame = shoal.datasets.census(rows, quasi_identifiers=attributes, seed=seed)
     *names, sensitive = frame.columns

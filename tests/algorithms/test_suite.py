@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.algorithms.conftest import make_problem
+from tests.every import every
 from tests.oracles.invariants import check_partition, unchanged
 from tests.oracles.oracles import predicate_of
 from tests.oracles.strategies import code_tables, hierarchy_rows, requirements
@@ -97,13 +98,13 @@ REQUIREMENTS = {
 }
 
 SUPPORTED = [
-    pytest.param(algorithm, REQUIREMENTS[asked], id=f"{name}: {asked}")
+    (algorithm, REQUIREMENTS[asked])
     for name, algorithm in EVERY.items()
     for asked in REQUIREMENTS
     if algorithm.unsupported(Requirement.of(REQUIREMENTS[asked], ("s0",))) is None
 ]
 ON_TWO = [
-    pytest.param(algorithm, REQUIREMENTS[asked], id=f"{name}: {asked}")
+    (algorithm, REQUIREMENTS[asked])
     for name, algorithm in EVERY.items()
     for asked in REQUIREMENTS
     if algorithm.unsupported(Requirement.of(REQUIREMENTS[asked], ("s0", "s1"))) is None
@@ -213,18 +214,18 @@ def feasible(models, sensitive):
     return all(predicate(model, tuple(values))(values) for model in models for values in sensitive)
 
 
-@pytest.mark.parametrize(("algorithm", "models"), SUPPORTED)
+@every(("algorithm", "models"), SUPPORTED)
 def test_every_table(algorithm, models):
     check_tables(algorithm, models, attributes=1)
 
 
-@pytest.mark.parametrize(("algorithm", "models"), ON_TWO)
+@every(("algorithm", "models"), ON_TWO)
 def test_two_sensitive_attributes(algorithm, models):
     check_tables(algorithm, models, attributes=2)
 
 
-@pytest.mark.parametrize("k", [1, 2, 7])
-@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+@every("k", [1, 2, 7])
+@every("algorithm", EVERY.values())
 def test_no_sensitive_attribute(problem_of, algorithm, k):
     for _, columns, sensitive in TABLES:
         if columns and len(sensitive) >= k:
@@ -232,7 +233,7 @@ def test_no_sensitive_attribute(problem_of, algorithm, k):
             check_partition(result, rows=len(sensitive), predicates=[lambda group: len(group) >= k])
 
 
-@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+@every("algorithm", EVERY.values())
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_any_table_and_any_conjunction(problem_of, algorithm, data):
@@ -264,7 +265,7 @@ def tables_with_hierarchies(draw, max_rows):
     return codes, columns, trees
 
 
-@pytest.mark.parametrize("algorithm", {**EVERY, **PROVERS}.values(), ids={**EVERY, **PROVERS})
+@every("algorithm", {**EVERY, **PROVERS}.values())
 @settings(max_examples=15, deadline=None)
 @given(st.data())
 def test_any_table_with_hierarchies(problem_of, algorithm, data):
@@ -306,8 +307,8 @@ SCHOOL = Hierarchy.from_rows(
 )
 
 
-@pytest.mark.parametrize("every", [True, False], ids=["all columns", "some columns"])
-@pytest.mark.parametrize("algorithm", {**EVERY, **PROVERS}.values(), ids={**EVERY, **PROVERS})
+@every("every", [True, False])
+@every("algorithm", {**EVERY, **PROVERS}.values())
 def test_a_release_with_hierarchies_and_its_audit(algorithm, every):
     data = sample(14 if algorithm in PROVERS.values() else 300)
     trees = {"school": SCHOOL, "age": interval_hierarchy(data["age"], 5)}
@@ -334,8 +335,8 @@ def contents(codes, groups, row_of):
     return Counter(tuple(sorted(rows[row_of[row]] for row in group)) for group in groups)
 
 
-@pytest.mark.parametrize("models", [[KAnonymity(3)], [LDiversity(3)]], ids=["k", "l"])
-@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+@every("models", [[KAnonymity(3)], [LDiversity(3)]])
+@every("algorithm", EVERY.values())
 def test_keys_beyond_62_bits(problem_of, algorithm, models):
     # Eight columns of 256 values: 256**8 is 2**64. Five rows at a time agree on all of them but the last.
     if algorithm.unsupported(Requirement.of(models, ("s0",))) is not None:
@@ -350,8 +351,8 @@ def test_keys_beyond_62_bits(problem_of, algorithm, models):
     assert len(groups) > 1 or algorithm in (ALGORITHMS["tp"], MApproximation(refine=False))
 
 
-@pytest.mark.parametrize(("d", "rows"), [(12, 40), (20, 30), (70, 30)])
-@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+@every(("d", "rows"), [(12, 40), (20, 30), (70, 30)])
+@every("algorithm", EVERY.values())
 def test_many_columns(problem_of, algorithm, d, rows):
     models = [LDiversity(3)]
     if algorithm.unsupported(Requirement.of(models, ("s0",))) is not None:
@@ -361,7 +362,7 @@ def test_many_columns(problem_of, algorithm, d, rows):
     check(algorithm, problem_of(columns, [sensitive], models), [sensitive], models)
 
 
-@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+@every("algorithm", EVERY.values())
 def test_columns_of_seventy_thousand_values(problem_of, algorithm):
     # More than 16 bits each, and four of them more than 63. No two rows agree on more than one attribute.
     rows = 70_000
@@ -378,7 +379,7 @@ def test_columns_of_seventy_thousand_values(problem_of, algorithm):
     assert len(result.groups) == rows
 
 
-@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+@every("algorithm", EVERY.values())
 def test_what_is_unsupported_is_refused_with_a_reason(algorithm):
     refused = 0
     for asked in [*REQUIREMENTS.values(), [MUniqueness(2)], [KAnonymity(2), MUniqueness(2)]]:
@@ -397,7 +398,7 @@ def test_what_is_unsupported_is_refused_with_a_reason(algorithm):
     assert refused >= 2, "nobody serves m-uniqueness"
 
 
-@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+@every("algorithm", EVERY.values())
 def test_progress_is_told(problem_of, algorithm):
     told = []
     problem = problem_of(random_columns(1, 60, (5, 4)), [spread(1, 60, 4)], KAnonymity(2))

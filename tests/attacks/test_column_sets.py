@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 from shoal.attacks import (
     ATTACKS,
@@ -172,7 +173,7 @@ def test_several_releases_are_intersected_for_each_column() -> None:
     assert found.disclosed().rows() == [("s", "1", "x", 2), ("s", "2", "x", 2)]
 
 
-@pytest.mark.parametrize(
+@every(
     ("shown", "true"),
     [
         (["1.50", "2.50"], [1.5, 2.5]),

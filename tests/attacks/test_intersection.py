@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 from tests.oracles.invariance import Group, Person, candidate_set
 
 import shoal
@@ -88,7 +89,7 @@ def test_nobody_is_named_where_nobody_asked():
     assert not any(word in said for word in (*FIRST, *NEW, D, G, "12000"))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@every("seed", range(30))
 def test_the_attack_is_the_definitions(seed):
     rng = np.random.default_rng(seed)
     many = int(rng.integers(2, 90))  # more than 64 values need a second word
@@ -164,7 +165,7 @@ def test_names_that_match_nobody_are_not_understood(star):
     assert told.not_covered == ((0,) if star else (4,)), "whoever says that they are values gets what that means"
 
 
-@pytest.mark.parametrize(
+@every(
     ("young", "old"),
     [
         ("20-29", "30-59"),

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests.every import every
 from tests.oracles.linked import bundles_of
 from tests.oracles.person_risk import certain_persons, guessed_persons, persons_certain_by_exclusion
 from tests.persons.test_units import QI, SECRET, sixty
@@ -49,7 +50,7 @@ def groups_in(frame: pl.DataFrame) -> list[list[Any]]:
     return list(groups.values())
 
 
-@pytest.mark.parametrize("seed", range(120))
+@every("seed", range(120))
 def test_groups_of_a_copy_and_of_targets(seed: int) -> None:
     frame = drawn(seed)
     release = frame.select(pl.col("shown").alias("age"), "s", "u")
@@ -63,7 +64,7 @@ def test_groups_of_a_copy_and_of_targets(seed: int) -> None:
         assert (found.attempts, found.successes) == (persons, len(guessed))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_bundles_of_linked_rows(seed: int) -> None:
     frame = drawn(seed).rename({"u": "pseudonym"})
     release = frame.select(pl.col("shown").alias("age"), "s", "pseudonym")
@@ -84,7 +85,7 @@ def test_bundles_of_linked_rows(seed: int) -> None:
     assert skewness_attack(release, certificate=declared, **ASKED).successes == guessed
 
 
-@pytest.mark.parametrize("seed", range(120))
+@every("seed", range(120))
 def test_excluded_values_of_persons(seed: int) -> None:
     """An adversary who knows values that a person does not have, against every choice of them and of rows."""
     frame, j = drawn(seed), seed % 3
@@ -115,7 +116,7 @@ def merge_if_needed(original: pl.DataFrame) -> pl.DataFrame:
     return shown.select("age", "s")
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_originals_of_persons(seed: int) -> None:
     """The beliefs about a person are those of all originals, of which any row of the person may have a value."""
     frame = drawn(seed)
@@ -229,7 +230,7 @@ def test_errors() -> None:
         homogeneity_attack(linked, targets=drawn(1), certificate=declared, **ASKED)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@every("seed", range(100))
 def test_links_count_distinct_persons(seed: int) -> None:
     frame = drawn(seed)
     others = drawn(seed + 1_000).with_columns(pl.col("u") + 4)

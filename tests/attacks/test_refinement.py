@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 from tests.oracles.refinement import Explained, explain, has_allowed_cut, interval_of, set_of, star_of
 
 import shoal
@@ -68,8 +69,8 @@ def compare(frame: pl.DataFrame, oracle: Explained, without: Explained, **option
         assert found["entropy_left_before"] == pytest.approx(math.log2(without.tables) / box, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(70))
-@pytest.mark.parametrize("form", ["interval", "set", "star"])
+@every("seed", range(70))
+@every("form", ["interval", "set", "star"])
 def test_smallest_cells_agree_with_every_table(form: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     publish: Callable[[Sequence[int]], object] = {"interval": interval_of, "set": set_of, "star": star_of}[form]
@@ -90,8 +91,8 @@ def test_smallest_cells_agree_with_every_table(form: str, seed: int) -> None:
     compare(pl.DataFrame({"age": text}), oracle, oracle, cells=CELLS[form])
 
 
-@pytest.mark.parametrize("seed", range(60))
-@pytest.mark.parametrize("k", [1, 2, 3])
+@every("seed", range(60))
+@every("k", [1, 2, 3])
 def test_refused_cuts_agree_with_every_table(seed: int, k: int) -> None:
     rng = np.random.default_rng(seed)
     groups = cut(rng.integers(0, 4, size=rng.integers(2, 8)).tolist(), k)
@@ -108,7 +109,7 @@ def test_refused_cuts_agree_with_every_table(seed: int, k: int) -> None:
     compare(pl.DataFrame({"age": text}), oracle, without, method="mondrian", k=k)
 
 
-@pytest.mark.parametrize("seed", range(80))
+@every("seed", range(80))
 def test_nodes_that_no_finer_level_replaces_agree_with_every_table(seed: int) -> None:
     rng = np.random.default_rng(seed)
     # Three nodes of one to three values, published with k = 2 because the values alone were not.
@@ -133,7 +134,7 @@ def test_nodes_that_no_finer_level_replaces_agree_with_every_table(seed: int) ->
     compare(frame, oracle, without, method="full-domain", k=k, hierarchies={"age": tree})
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_lowest_nodes_agree_with_every_table(seed: int) -> None:
     rng = np.random.default_rng(seed)
     paths = [["a", "ab", "*"], ["b", "ab", "*"], ["c", "cd", "*"], ["d", "cd", "*"], ["e", "e", "*"]]
@@ -156,7 +157,7 @@ def test_lowest_nodes_agree_with_every_table(seed: int) -> None:
     compare(pl.DataFrame({"age": text}), oracle, oracle, hierarchies={"age": tree})
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_any_segments_agree_with_every_table(seed: int) -> None:
     """Overlapping ranges, as grid cells at both ends of an interval may be."""
     rng = np.random.default_rng(seed)
@@ -211,8 +212,8 @@ ALGORITHMS = [
 ]
 
 
-@pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize(("algorithm", "recoding"), ALGORITHMS)
+@every("exact", [True, False])
+@every(("algorithm", "recoding"), ALGORITHMS)
 def test_the_truth_is_within_the_bounds(algorithm: str, recoding: str, exact: bool) -> None:
     """Releases of every algorithm whose cells are the smallest: no claim about a group is wrong."""
     rng = np.random.default_rng(7)
@@ -237,7 +238,7 @@ def test_the_truth_is_within_the_bounds(algorithm: str, recoding: str, exact: bo
     _check_bounds(release, frame[release.rows], uncut=False)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@every("seed", range(5))
 def test_refused_cuts_of_the_algorithm_are_within_the_bounds(seed: int) -> None:
     rng = np.random.default_rng(seed)
     people = pl.DataFrame(
@@ -335,7 +336,7 @@ def test_columns_without_a_condition_are_not_measured() -> None:
     assert "not measured" in " ".join(found.sentences()).lower()
 
 
-@pytest.mark.parametrize("seed", range(150))
+@every("seed", range(150))
 def test_classes_that_were_too_small_agree_with_every_table(seed: int) -> None:
     """Local recoding by two nodes: the values of the first, then one column coarser, or both."""
     rng = np.random.default_rng(seed)
@@ -400,7 +401,7 @@ def test_a_local_recoding_betrays_values_of_small_classes() -> None:
     assert refinement_attack(frame[:4], method="local", k=5, **reading).successes == 0
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_shared_ends_of_skewed_values_hold_the_truth(seed: int) -> None:
     """Few records at one value, many at its neighbour: an end may have gone past values that enough records have."""
     rng = np.random.default_rng(seed)
@@ -431,7 +432,7 @@ def _declared(values: Sequence[str]) -> shoal.Hierarchy:
     return shoal.Hierarchy.from_rows([(value, "*") for value in values])
 
 
-@pytest.mark.parametrize("seed", range(120))
+@every("seed", range(120))
 def test_residues_of_small_classes_agree_with_every_table(seed: int) -> None:
     """TP as it is, then all tables within the residue whose classes are small and not published."""
     rng, k = np.random.default_rng(seed), int(2 + seed % 2)

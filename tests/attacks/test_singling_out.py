@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 from shoal.attacks import singling_out_attack
@@ -33,7 +34,7 @@ def make_case(seed: int) -> tuple[pl.DataFrame, pl.DataFrame, list[tuple[range, 
     return frame, pl.DataFrame(cells, schema=["age", "town"], orient="row"), groups
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_ends_and_members_agree_with_a_comparison_of_everybody(seed: int) -> None:
     people, release, groups = make_case(seed)
     n = people.height

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.every import every
 
 from shoal import Bins, BottomCode, DatePart, Labels, Level, Ordered, Points, Prefix, Round, TopCode
 from shoal.errors import ShoalError
@@ -20,7 +21,7 @@ from shoal.request.texts import KINDS, columns_and_words
 ROLES = ("--qi", "age,gender,zip", "--sensitive", "disease", "--id", "name", "--insensitive", "visit_id")
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "expected"),
     [
         ("prefix:3", Prefix(3)),

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 import pytest
+from tests.every import every
 
 from shoal import errors
 from shoal.algorithms import ALGORITHMS
@@ -189,7 +190,7 @@ def test_every_command_and_option_is_explained() -> None:
     assert len(all_options()) > 60
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@every("command", COMMANDS)
 def test_help_is_shown(shoal: Any, command: str) -> None:
     named = [option.opts[0] for name, option in all_options() if name == command and option.opts[0].startswith("--")]
     found = shoal(command, "--help-all" if "--help-all" in named else "--help")
@@ -260,10 +261,9 @@ def run_unread(stream: int, *words: str) -> subprocess.CompletedProcess[str]:
     return run(code, *words)
 
 
-@pytest.mark.parametrize(
+@every(
     "words",
     [("version",), ("version", "--json"), ("--help",), ("anonymize", "--help"), ("audit", "in.csv", "--qi", "age")],
-    ids=" ".join,
 )
 def test_a_reader_that_leaves_is_no_bug(words: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("age\n1\n1\n")

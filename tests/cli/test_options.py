@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.every import every
 
 from shoal.errors import UsageError
 from shoal.request.texts import as_number, names_in
@@ -25,7 +26,7 @@ def test_names_survive_quoting(given_names: list[str]) -> None:
     assert names_in("--qi", [line.getvalue()]) == tuple(given_names)
 
 
-@pytest.mark.parametrize(
+@every(
     ("given_values", "expected"),
     [
         (["age,zip"], ("age", "zip")),
@@ -50,7 +51,7 @@ def test_names_that_are_none(wrong: str) -> None:
         names_in("--qi", [wrong])
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "number"),
     [("4", 4), ("-1", -1), ("2.5", 2.5), ("1e3", 1000.0), ("1/3", Fraction(1, 3)), (7, 7), (0.5, 0.5)],
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 from shoal.algorithms import ALGORITHMS, Preferences, unsupported
@@ -137,7 +138,7 @@ WRONG: list[tuple[dict[str, Any], type[UsageError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "error", "said"), WRONG, ids=str)
+@every(("asked", "error", "said"), WRONG)
 def test_wrong_values(asked: dict[str, Any], error: type[UsageError], said: str) -> None:
     with pytest.raises(error) as found:
         shoal.anonymize(PEOPLE, **ROLES, **asked)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.every import every
 
 from shoal import About, Cluster, GeneralizationVectors, PatternGuided, audit
 from shoal._core.validation import parameters_of
@@ -382,7 +383,7 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     assert set(arguments_for(words, audit)) == of_audit
 
 
-@pytest.mark.parametrize("name", [name for name in SAME_AS_FLAGS if name not in {*COLUMNS, *BY_COLUMN}])
+@every("name", [name for name in SAME_AS_FLAGS if name not in {*COLUMNS, *BY_COLUMN}])
 def test_each_flag_overrides_the_file(write: Any, name: str) -> None:
     given = {
         "k": "3",
@@ -502,7 +503,7 @@ def test_specs_are_values() -> None:
     assert Words({}) == Words.of_content({})
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "expected"),
     [
         ({"k": 5}, [KAnonymity(5)]),
@@ -535,13 +536,13 @@ def test_parameters_request_their_models(given: dict[str, Any], expected: list[A
     assert models_of(given) == expected
 
 
-@pytest.mark.parametrize("given", [{"k": 0}, {"k": 2.5}, {"l": -1}, {"l": 2, "l_variant": "other"}, {"l": 2, "c": 3}])
+@every("given", [{"k": 0}, {"k": 2.5}, {"l": -1}, {"l": 2, "l_variant": "other"}, {"l": 2, "c": 3}])
 def test_models_refuse_what_they_cannot_be(given: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):
         models_of(given)
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "said"),
     [
         ({"t_distance": "equal"}, "--t-distance needs -t"),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.every import every
 
 import shoal as library
 from shoal._messages import PYTHON, Suggestion
@@ -13,7 +14,7 @@ from shoal.cli.voice import Flags
 from shoal.errors import InfeasibleError, ParameterError, UsageError
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "words"),
     [
         (library.KAnonymity(5), "k-anonymity with k = 5 (-k 5)"),
@@ -33,7 +34,6 @@ from shoal.errors import InfeasibleError, ParameterError, UsageError
         ),
         (library.MUniqueness(3), "m-uniqueness with m = 3"),
     ],
-    ids=repr,
 )
 def test_models_in_words(model: library.models.PrivacyModel, words: str) -> None:
     flags = Flags({"m": "-m"})

@@ -1,11 +1,11 @@
 """Census-like tables: shape, stability for ever, skew and dependence."""
 
 import hashlib
-from time import perf_counter
 
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 
 from shoal.datasets import QUASI_IDENTIFIERS, census
 from shoal.errors import ParameterError
@@ -123,14 +123,7 @@ def test_columns_are_independent_given_their_causes(sal: pl.DataFrame) -> None:
     assert information(at_thirty, "gender", "race") < 0.002
 
 
-def test_speed(sal: pl.DataFrame) -> None:
-    start = perf_counter()
-    census()
-    assert perf_counter() - start < 2.0, "600,000 rows take about 0.1 s"
-    assert sal.height == 600_000
-
-
-@pytest.mark.parametrize(
+@every(
     ("parameters", "message"),
     [
         ({"n": -1}, "'n' parameter of census must be an int >= 0"),

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 from tests.oracles.disclosure_risk import compatible_counts
 
 import shoal
@@ -203,7 +204,7 @@ def test_masks_and_dates():
     assert found.records["prosecutor"].to_list() == [1 / 4, 1 / 3, 1 / 3, 1 / 5, 1 / 4]
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "error", "message"),
     [
         ({"suda": 2}, DataError, r"exact values, and 1 column\(s\) have cells that represent several: 'age'"),

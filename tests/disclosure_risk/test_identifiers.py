@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 from shoal.disclosure_risk import detect_identifiers
@@ -71,8 +72,8 @@ HARMLESS = {
 }
 
 
-@pytest.mark.parametrize("kind", VALUES, ids=[name for name, _ in VALUES])
-@pytest.mark.parametrize("as_category", [False, True])
+@every("kind", VALUES)
+@every("as_category", [False, True])
 def test_forms_of_values(kind, as_category):
     series = pl.Series("x", [*VALUES[kind], None, f" {VALUES[kind][0]} "])
     frame = series.cast(pl.Categorical).to_frame() if as_category else series.to_frame()
@@ -83,7 +84,7 @@ def test_forms_of_values(kind, as_category):
     assert "'x'" in found[0].text
 
 
-@pytest.mark.parametrize("kind", NAMES, ids=[name for name, _ in NAMES])
+@every("kind", NAMES)
 def test_words_of_names(kind):
     for name in NAMES[kind]:
         found = detect_identifiers(pl.DataFrame({name: ["x", "y"]}))

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.every import every
 
 from shoal.disclosure_risk import Frequencies
 from shoal.disclosure_risk.individual import household_risks, individual_risk, individual_risks, sum_weights
@@ -32,7 +33,7 @@ def by_definition(f: int, p: Fraction) -> float:
         return float(total)
 
 
-@pytest.mark.parametrize(
+@every(
     ("f", "total", "expected"),
     [
         (3, 108, 0.01355297),
@@ -66,7 +67,7 @@ def test_the_definition():
             assert risk(f, float(f / p)) == pytest.approx(by_definition(f, p), rel=1e-13), (f, p)
 
 
-@pytest.mark.parametrize(
+@every(
     ("f", "p", "expected"),
     # With 60 digits by mpmath: p / f * hyp2f1(1, 1, f + 1, 1 - p). scipy 1.17 has infinity for the third one.
     [

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 import shoal
 from shoal.disclosure_risk import (
@@ -59,9 +60,7 @@ def skewed_visits(people: int, seed: int) -> pl.DataFrame:
     return table.sample(fraction=1, shuffle=True, seed=seed)
 
 
-@pytest.mark.parametrize(
-    "name", ["pcode", "pid", "name", "Patienten-Nr", "Versichertennummer", "patient_nbr", "x", "*", "^a$"]
-)
+@every("name", ["pcode", "pid", "name", "Patienten-Nr", "Versichertennummer", "patient_nbr", "x", "*", "^a$"])
 def test_persons_are_found_whatever_the_column_is_called(name: str) -> None:
     (found,) = detect_persons(visits(60, name))
     assert (found.column, found.records, found.persons, found.most) == (name, 300, 60, 5)
@@ -196,7 +195,7 @@ def households(count: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["hid", "zip", "income", "tenure", "race", "age", "sex"], orient="row")
 
 
-@pytest.mark.parametrize(
+@every(
     "table",
     [
         places(300, 60),
@@ -215,7 +214,6 @@ def households(count: int) -> pl.DataFrame:
         visits(60).select("pcode"),
         visits(60).clear(),
     ],
-    ids=lambda table: "-".join(table.columns[:3]) + f"-{table.height}x{table.width}",
 )
 def test_places_products_households_and_other_tables_are_not_people(table: pl.DataFrame) -> None:
     assert detect_persons(table) == ()
@@ -296,7 +294,7 @@ def test_combinations_repeat_if_no_column_says_who() -> None:
         assert set(sampled.constant) == {"^age.*$", "gender *"}
 
 
-@pytest.mark.parametrize(
+@every(
     "table",
     [
         shoal.datasets.census(20_000),
@@ -305,7 +303,6 @@ def test_combinations_repeat_if_no_column_says_who() -> None:
         places(5000, 500).rename({"code": "zip"}),
         visits(60, each=1),
     ],
-    ids=["census", "patients", "households", "places", "once"],
 )
 def test_combinations_that_agree_by_chance_are_no_people(table: pl.DataFrame) -> None:
     assert repeated_combinations(table) is None

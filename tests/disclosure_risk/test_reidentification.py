@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 from tests.oracles import disclosure_risk as oracle
 
 from shoal.disclosure_risk import (
@@ -124,7 +125,7 @@ def test_a_population_may_have_other_types():
     assert found.population.tolist() == [2, 1]
 
 
-@pytest.mark.parametrize(
+@every(
     ("people", "message"),
     [
         ({"age": [34], "sex": ["F"]}, "The population has 1 row"),

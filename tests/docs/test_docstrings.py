@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.every import every
 
 import shoal
 from shoal._core.validation import Integer, Optional, RationalIn, parameters_of
@@ -110,7 +110,7 @@ def test_every_parameter_of_a_function_is_described() -> None:
 RANGE = re.compile(r"[<>]=?|\bat (?:least|most)\b|\bfrom\b.*\bto\b|\bbetween\b|\bpositive\b")
 
 
-@pytest.mark.parametrize("name", [name for name, kind in CLASSES.items() if parameters_of(kind)])
+@every("name", [name for name, kind in CLASSES.items() if parameters_of(kind)])
 def test_numbers_have_a_range_and_times_a_unit(name: str) -> None:
     said = attributes(CLASSES[name])
     for parameter, declared in parameters_of(CLASSES[name]).items():

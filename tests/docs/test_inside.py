@@ -3,14 +3,14 @@
 import re
 from pathlib import Path
 
-import pytest
+from tests.every import every
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "project" / "how-it-works-inside.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`([a-z_/]+\.pyi?)`", PAGE)))
 
 
-@pytest.mark.parametrize("name", NAMED)
+@every("name", NAMED)
 def test_files_of_the_page_exist(name: str) -> None:
     assert any(
         (ROOT / folder / name).exists()

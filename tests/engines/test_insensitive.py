@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 from shoal.engines import MemoryBudget, attaching
@@ -94,7 +95,7 @@ def covers(shown: str | None, true: str | None) -> bool:
     return true in inside if shown[0] == "{" else int(inside[0]) <= int(true) <= int(inside[1])
 
 
-@pytest.mark.parametrize(
+@every(
     ("algorithm", "model"),
     [(name, model) for name in ("tp", "tp+", "hilbert", "mondrian", "cluster") for model in MODELS]
     + [("m-approximation", "k")],

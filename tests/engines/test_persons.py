@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from tests.disclosure_risk.test_persons import visits
+from tests.every import every
 
 import shoal
 from shoal.cli.main import app
@@ -36,8 +37,8 @@ def raised(release: Any) -> list[tuple[str | None, str]]:
     return found
 
 
-@pytest.mark.parametrize("roles", ROLES, ids=["direct", "insensitive", "sensitive", "quasi"])
-@pytest.mark.parametrize("way", ["frame", "csv", "stream-parquet", "stream-csv", "stream-lazy", "stream-folder"])
+@every("roles", ROLES)
+@every("way", ["frame", "csv", "stream-parquet", "stream-csv", "stream-lazy", "stream-folder"])
 def test_every_engine_warns_of_every_role(tmp_path: Path, way: str, roles: dict[str, Any]) -> None:
     frame = table()
     frame.write_csv(tmp_path / "t.csv")

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 import shoal
 from shoal._core.words import visible
@@ -216,7 +217,7 @@ CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = 
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("code", "column", "table", "request_", "python", "flags"), CASES)
+@every(("code", "column", "table", "request_", "python", "flags"), CASES)
 def test_each_is_raised_with_what_to_do_in_two_voices(
     code: str, column: str | None, table: dict[str, Any], request_: dict[str, Any], python: str, flags: str
 ) -> None:
@@ -411,7 +412,7 @@ def test_a_column_of_numbers_with_a_code_is_to_be_replaced_before_it_is_coarsene
     assert "replace" not in str(few)
 
 
-@pytest.mark.parametrize("name", ["a,b", "x=y", 'say "so"', "it's", "a:b", "age\u202e"])
+@every("name", ["a,b", "x=y", 'say "so"', "it's", "a:b", "age\u202e"])
 def test_advice_about_columns_is_a_command_that_names_them(name: str) -> None:
     coarsen = how_to_coarsen(pl.Series(range(0, 900, 7)), name, recoding="suppression")
     assert isinstance(coarsen, Suggestion)

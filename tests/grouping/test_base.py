@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.every import every
 
 from shoal.errors import DataError, InfeasibleError, InternalError, ParameterError
 from shoal.grouping import Grouping, GroupingGuarantee, check_grouping, simple_lower_bound
@@ -48,7 +49,7 @@ def test_items_may_be_left_out():
     assert check_grouping(left_out, SIZES).to_dict()["items_left_out"] == 2
 
 
-@pytest.mark.parametrize(
+@every(
     ("wrong", "message"),
     [
         ({"classes": np.array([0, 1, 1, 2], dtype=np.int32)}, "without a class"),
@@ -87,13 +88,13 @@ def test_no_classes_beat_the_simple_bound(sizes, k):
     assert bound == max(largest, k, -(-min(averages).numerator // min(averages).denominator))
 
 
-@pytest.mark.parametrize("k", [0, -1, 2.0, True, "3", None])
+@every("k", [0, -1, 2.0, True, "3", None])
 def test_k_is_a_whole_number(k):
     with pytest.raises(ParameterError, match="'k' parameter of labels must be an int >= 1"):
         check_k("labels", k)
 
 
-@pytest.mark.parametrize(
+@every(
     ("weights", "message"),
     [
         ([], "nothing to group"),

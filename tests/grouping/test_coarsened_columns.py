@@ -7,6 +7,7 @@ import datetime as dt
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 from shoal import Labels, Ordered, Points
@@ -75,7 +76,7 @@ def test_points_become_the_sides_of_rectangles():
     assert coarser(Points(k=2), *text) == [["[1, 2.50]"] * 2 + ["[10, 11]"] * 2, ["1"] * 4]
 
 
-@pytest.mark.parametrize(
+@every(
     ("coarsening", "columns", "error", "message"),
     [
         (Labels(k=9), (DISEASES,), InfeasibleError, "only 6 in all"),

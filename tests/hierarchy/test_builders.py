@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 import shoal
 from shoal.errors import DataError, ParameterError
@@ -30,7 +31,7 @@ from shoal.hierarchy import (
 SECRET = "Zyzzyva"
 
 
-@pytest.mark.parametrize(
+@every(
     ("tree", "rows"),
     [
         (
@@ -168,7 +169,7 @@ def test_many_values_have_short_names():
     assert tree.labels[-2] == (f"level {tree.height - 1}, node 1", f"level {tree.height - 1}, node 2")
 
 
-@pytest.mark.parametrize(
+@every(
     ("make", "error", "message"),
     [
         (lambda: interval_hierarchy([1], 0), ParameterError, "'width' parameter of interval_hierarchy"),

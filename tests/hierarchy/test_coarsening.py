@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 from shoal.errors import ColumnError, DataError, InternalError, ParameterError
@@ -68,7 +69,7 @@ def test_a_coarsening_may_say_and_draw_what_it_did(tmp_path):
     assert "<svg id='halves'></svg>" in (tmp_path / "drawn.html").read_text()
 
 
-@pytest.mark.parametrize(
+@every(
     ("coarsen", "error", "message"),
     [
         ({"ages": Halves(5)}, ColumnError, "'ages' cannot be coarsened.*Did you mean 'age'"),

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.every import every
 
 import shoal
 from shoal import Bins, BottomCode, DatePart, Hierarchy, Level, Prefix, Round, TopCode, safe_harbor
@@ -37,7 +38,7 @@ def coarser(coarsening, values, dtype=None):
     return made
 
 
-@pytest.mark.parametrize(
+@every(
     ("coarsening", "values", "expected"),
     [
         (Bins(10), [7, 10, None, 19, -1], ["[0, 10)", "[10, 20)", None, "[10, 20)", "[-10, 0)"]),
@@ -101,7 +102,7 @@ def test_a_level_says_what_becomes_of_a_missing_value():
     assert made.to_list() == ["told", "not told", "not told"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("coarsening", "values", "expected"),
     [
         (Bins(10), [105, 9, 95, 10], ["[0, 10)", "[10, 20)", "[90, 100)", "[100, 110)"]),
@@ -189,7 +190,7 @@ def test_rounding_is_to_a_nearest_multiple(values, to):
         assert 2 * abs(rounded - value) <= to
 
 
-@pytest.mark.parametrize(
+@every(
     ("coarsening", "values"),
     [
         (Bins(quantiles=3), [5, 1, None, 9, 9, 7]),
@@ -206,7 +207,7 @@ def test_the_order_of_rows_changes_nothing(coarsening, values):
     assert before.dtype == after.dtype
 
 
-@pytest.mark.parametrize(
+@every(
     ("coarsening", "values", "message"),
     [
         (Bins(10), ["1", SECRET], "Bins needs numbers"),
@@ -238,7 +239,7 @@ def test_what_a_column_cannot_become(coarsening, values, message):
     assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every(
     ("make", "message"),
     [
         (Bins, "one of width, cuts and quantiles. Got none"),
@@ -298,7 +299,7 @@ def test_the_safe_harbor_preset():
     assert safe_harbor() == {}
 
 
-@pytest.mark.parametrize(
+@every(
     ("number", "text"),
     [("20", "20"), ("-0.625", "-0.625"), ("0.05", "0.05"), ("1/3", "1/3"), ("100", "100"), ("-7/6", "-7/6")],
 )

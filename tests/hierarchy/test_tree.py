@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.every import every
 
 from shoal.errors import DataError
 from shoal.hierarchy import Hierarchy
@@ -71,14 +72,14 @@ def test_whole_numbers_and_dates_that_a_frame_keeps_as_something_else():
         tree.positions(["30.5"], column="age")
 
 
-@pytest.mark.parametrize("rows", [None, "secret", ["secret"], [("secret", "*"), (3, "*")], [[]], [None]])
+@every("rows", [None, "secret", ["secret"], [("secret", "*"), (3, "*")], [[]], [None]])
 def test_what_holds_no_names(rows):
     with pytest.raises(DataError) as caught:
         Hierarchy.from_rows(rows)
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every(
     ("rows", "message"),
     [
         ([], "has no value"),
@@ -176,7 +177,7 @@ NODES = {
 
 
 @pytest.mark.skipif(not ADULT.exists(), reason="the table is not here")
-@pytest.mark.parametrize("name", NODES)
+@every("name", NODES)
 def test_the_adult_tables_hierarchies_load_and_cover_it(name):
     tree = Hierarchy.from_csv(ADULT / f"adult_hierarchy_{name}.csv")
     assert tuple(map(len, tree.labels)) == NODES[name]

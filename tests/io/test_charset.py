@@ -4,6 +4,7 @@ import codecs
 import random
 
 import pytest
+from tests.every import every
 
 import shoal.io.charset as module
 from shoal.errors import DataError, ParameterError
@@ -16,12 +17,12 @@ def utf8(data, encoding=None):
     return to_utf8(data, encoding=encoding, source="it").decode()
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
+@every("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
 def test_detected(encoding):
     assert utf8(WEST.encode(encoding)) == WEST
 
 
-@pytest.mark.parametrize("text", ["a\ncafé\n", "a\n¿Qué?\n", "a\nÅse\nÆble\n", "a\n12 m², 5 £\n", "a\nÉmile\n"])
+@every("text", ["a\ncafé\n", "a\n¿Qué?\n", "a\nÅse\nÆble\n", "a\n12 m², 5 £\n", "a\nÉmile\n"])
 def test_short_western_text_in_latin_1(text):
     assert utf8(text.encode("latin-1")) == text
 
@@ -92,7 +93,7 @@ def test_a_mark_is_no_part_of_the_text(encoding, mark):
     assert utf8(mark + WEST.encode(encoding)) == WEST
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "cp1251", "latin-1", "UTF8", "ascii"])
+@every("encoding", ["utf-16-le", "cp1251", "latin-1", "UTF8", "ascii"])
 def test_given(encoding):
     text = "a\nplain\n"
     assert utf8(text.encode(encoding), encoding) == text

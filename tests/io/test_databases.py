@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from tests.every import every
 
 import shoal
 from shoal.errors import DataError
@@ -93,7 +94,7 @@ def test_a_file_that_is_no_database(tmp_path):
     assert "SECRET" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@every(
     "source",
     [
         "postgresql+nodriver://me:PASSWORD@host/db::t",

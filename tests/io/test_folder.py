@@ -14,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal.io.folder as module
 from shoal._core.outcome import describe_outcome, watching
@@ -195,7 +196,7 @@ class TestRefusals:
             with pytest.raises(OutputError, match="root of the file system"):
                 refuses()
 
-    @pytest.mark.parametrize("name", ["../x", "a/b", "/x", "..", "."])
+    @every("name", ["../x", "a/b", "/x", "..", "."])
     def test_file_names_with_folders(self, tmp_path, name):
         with pytest.raises(InternalError):
             write_folder(tmp_path / "out", {name: text("")})
@@ -234,8 +235,8 @@ def fail_at(step, fault, monkeypatch):
 
 
 class TestFaults:
-    @pytest.mark.parametrize(("fault", "raised", "message"), FAULTS)
-    @pytest.mark.parametrize("force", [False, True])
+    @every(("fault", "raised", "message"), FAULTS)
+    @every("force", [False, True])
     def test_while_a_file_is_written(self, tmp_path, fault, raised, message, force):
         write_folder(tmp_path / "out", {"old.csv": text("old"), "certificate.json": text(SIGN)})
         target = tmp_path / ("out" if force else "other")
@@ -512,9 +513,9 @@ class TestTwoFolders:
         assert tree(tmp_path) == OLD_BOTH
         assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.private"]
 
-    @pytest.mark.parametrize(("fault", "raised", "message"), [FAULTS[0], FAULTS[4]])
-    @pytest.mark.parametrize("force", [False, True])
-    @pytest.mark.parametrize("step", range(11))
+    @every(("fault", "raised", "message"), [FAULTS[0], FAULTS[4]])
+    @every("force", [False, True])
+    @every("step", range(11))
     def test_a_fault_at_every_step(self, tmp_path, monkeypatch, fault, raised, message, force, step):
         """To the disk: two files and their folder, twice. Names: two old folders aside, the private one, the public."""
         steps = 11 if force else 9

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 from shoal.errors import DataError, ParameterError
 from shoal.io import format_as_input, understand
@@ -22,7 +23,7 @@ def meant(*values, **options):
     return understand(pl.DataFrame({"a": values}), ["a"], **options)
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "pattern", "first"),
     [
         (["31.12.1980", "01.02.1990", None], "%d.%m.%Y", dt.date(1980, 12, 31)),
@@ -96,7 +97,7 @@ def test_years_of_two_digits_lie_in_the_past():
     assert [day.year for day in found.frame["a"]] == [1945, 2024]
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "decimal", "read"),
     [
         (["12,5", "3", "-0,25"], ",", ["12.5", "3", "-0.25"]),
@@ -130,7 +131,7 @@ def test_thousands_may_be_apart_in_some_numbers_only(values, decimal, read, writ
     assert format_as_input(found.frame, found.forms, star="*")["a"].to_list() == written
 
 
-@pytest.mark.parametrize(
+@every(
     "values",
     [["12.5", "3"], ["1234", "5"], ["007,5", "3"], ["1,2,3", "4"], ["12.345", "1"], ["a,b"], [None], ["", "1,5"]],
 )
@@ -174,7 +175,7 @@ def test_intervals_make_a_whole_column_canonical_and_stars_do_not():
     assert format_as_input(times, {"day": DateForm(pattern="%d.%m.%Y %H:%M")}, star="*")["day"][0] == "31.12.1980 10:00"
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "error", "message"),
     [
         ({"decimal": ";"}, ParameterError, "must be ',' or '.'"),

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.every import every
 
 from shoal.errors import ColumnError, DataError
 from shoal.io import open_frame
@@ -35,7 +36,7 @@ class TestPolars:
 
 
 class TestPandasIndex:
-    @pytest.mark.parametrize(
+    @every(
         "index",
         [
             [2, 0, 1],
@@ -99,7 +100,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("kind", list(COLUMNS))
+@every("kind", list(COLUMNS))
 def test_pandas_types_come_back(kind):
     frame = pd.DataFrame({"x": COLUMNS[kind]})
     opened = open_frame(frame)
@@ -213,9 +214,7 @@ class TestWhatIsRefused:
         with pytest.raises(ColumnError, match="are not text"):
             open_frame(pd.DataFrame([[1, 2]], columns=columns))
 
-    @pytest.mark.parametrize(
-        "data", [{"a": [1]}, [1], np.ones((2, 2)), None, pl.Series([1]), pd.Series([1]), pa.array([1]), 5, object()]
-    )
+    @every("data", [{"a": [1]}, [1], np.ones((2, 2)), None, pl.Series([1]), pd.Series([1]), pa.array([1]), 5, object()])
     def test_what_is_no_frame(self, data):
         with pytest.raises(DataError, match=r"cannot read a table from .* pandas or Polars DataFrame, an Arrow Table"):
             open_frame(data)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
+from tests.every import every
 
 from shoal.errors import DataError, ParameterError, UsageError
 from shoal.io import read, read_table, write_table
@@ -17,7 +18,7 @@ from shoal.io import read, read_table, write_table
 FRAME = pl.DataFrame({"a": [1, None], "b": ["x", "y"]})
 
 
-@pytest.mark.parametrize("name", ["t.parquet", "t.pq", "t.arrow", "t.feather", "t.ipc", "T.PARQUET"])
+@every("name", ["t.parquet", "t.pq", "t.arrow", "t.feather", "t.ipc", "T.PARQUET"])
 def test_typed_files_keep_their_types(tmp_path, name):
     path = tmp_path / name
     FRAME.write_parquet(path) if "p" in path.suffix.lower()[1] else FRAME.write_ipc(path)
@@ -85,8 +86,8 @@ def test_an_unknown_kind(tmp_path, name):
         read(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.feather"])
-@pytest.mark.parametrize("content", [b"", b"SECRET,1\n" * 9, b"PAR1", b"ARROW1\0\0SECRET"])
+@every("name", ["t.parquet", "t.arrow", "t.feather"])
+@every("content", [b"", b"SECRET,1\n" * 9, b"PAR1", b"ARROW1\0\0SECRET"])
 def test_damaged_typed_files(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match="can be read") as raised:
@@ -112,7 +113,7 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
         read(path)
 
 
-@pytest.mark.parametrize("delimiter", ["", "ab", "ß", '"', "\n", "\0"])
+@every("delimiter", ["", "ab", "ß", '"', "\n", "\0"])
 def test_impossible_delimiters(tmp_path, delimiter):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     with pytest.raises(ParameterError, match="'delimiter' parameter of read must be"):
@@ -133,7 +134,7 @@ def test_packed_text(tmp_path, ending, kind):
             read(path)
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.arrow", "t.xlsx"])
+@every("name", ["t.csv", "t.csv.gz", "t.parquet", "t.arrow", "t.xlsx"])
 def test_standard_input(tmp_path, name, monkeypatch):
     path = tmp_path / name
     if name.endswith("gz"):

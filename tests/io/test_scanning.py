@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from tests.every import every
 
 from shoal.errors import DataError
 from shoal.io.scanning import bytes_to_read, is_folder_of_parquet, scan_table
 
 
-@pytest.mark.parametrize(
-    "data", ["a\0b", "a,b\n1,2", "s3://bucket/people", "x" * 5000, 3, None, pl.DataFrame({"a": [1]})]
-)
+@every("data", ["a\0b", "a,b\n1,2", "s3://bucket/people", "x" * 5000, 3, None, pl.DataFrame({"a": [1]})])
 def test_what_is_no_path_here_is_no_folder_and_has_no_size(data):
     assert not is_folder_of_parquet(data)
     assert bytes_to_read(data) is None

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from tests.every import every
 
 import shoal
 from shoal.errors import DataError, MissingExtraError, ParameterError
@@ -33,7 +34,7 @@ SHOWN = TABLE.with_columns(
 )
 
 
-@pytest.mark.parametrize("ending", [".sav", ".zsav", ".por", ".dta", ".xpt"])
+@every("ending", [".sav", ".zsav", ".por", ".dta", ".xpt"])
 def test_labels_stand_for_codes_that_all_have_one(ending: str, tmp_path: Path) -> None:
     pyreadstat = pytest.importorskip("pyreadstat")
     path, expected, options = tmp_path / f"survey{ending.upper()}", SHOWN, {}

@@ -12,6 +12,7 @@ import pytest
 import xlsxwriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError
 from shoal.io import read, read_table, write_table
@@ -102,7 +103,7 @@ def test_times_of_a_zone_have_their_offset(tmp_path: Path, ending: str) -> None:
     assert read(tmp_path / f"t.{ending}")["at"].to_list() == ["2020-10-25T02:30:00+02:00", "2020-10-25T02:30:00+01:00"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("column", "message"),
     [
         ([[1]], "has the type List"),

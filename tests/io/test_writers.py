@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from tests.every import every
 
 from shoal.errors import DataError, OutputError
 from shoal.io import read, write_repeated, write_table
@@ -48,7 +49,7 @@ class TestCsv:
         values = csv_of(tmp_path, row).splitlines()[1].split(",")
         assert values == ["0.1", "", "true", "2020-01-02", "2020-01-02T03:04:05.000000", "P1DT1S", "1.50", "x", "y"]
 
-    @pytest.mark.parametrize("values", [[[1]], [{"a": 1}], [b"SECRET"], [object()], ["SEC\0RET"]])
+    @every("values", [[[1]], [{"a": 1}], [b"SECRET"], [object()], ["SEC\0RET"]])
     def test_what_it_cannot_hold(self, tmp_path, values):
         with pytest.raises(DataError, match="The column 'x'") as raised:
             csv_of(tmp_path, {"x": values})
@@ -86,7 +87,7 @@ def test_what_is_written_is_read_back(tmp_path_factory, columns, suffix):
 
 
 class TestSpreadsheetSafe:
-    @pytest.mark.parametrize(
+    @every(
         "cell",
         [
             "=1+1",
@@ -111,7 +112,7 @@ class TestSpreadsheetSafe:
         csv_of(tmp_path, {"a": [cell], "b": ["x"]}, spreadsheet_safe=True)
         assert read(tmp_path / "t.csv", delimiter=",").rows() == [("'" + cell, "x")]
 
-    @pytest.mark.parametrize("cell", ["a=b", "[-5, 3]", "{+, -}", "*", "'tis", "5-3", " =1"])
+    @every("cell", ["a=b", "[-5, 3]", "{+, -}", "*", "'tis", "5-3", " =1"])
     def test_other_text_stays(self, tmp_path, cell):
         csv_of(tmp_path, {"a": [cell], "b": ["x"]}, spreadsheet_safe=True)
         assert read(tmp_path / "t.csv", delimiter=",").rows() == [(cell, "x")]
@@ -176,7 +177,7 @@ def test_a_folder_that_is_not_there(tmp_path):
         write_table(pl.DataFrame({"a": [1]}), tmp_path / "none" / "t.csv")
 
 
-@pytest.mark.parametrize("kind", [pl.String, pl.Enum(["a", "b", "never"]), pl.Int16, pl.Boolean, pl.Date])
+@every("kind", [pl.String, pl.Enum(["a", "b", "never"]), pl.Int16, pl.Boolean, pl.Date])
 def test_repeated_rows_are_those_of_a_table_that_has_them_all(tmp_path, kind):
     values = {pl.Date: [0, 9, None], pl.Boolean: [True, False, None], pl.Int16: [3, -4, None]}.get(
         kind, ["a", "b", None]

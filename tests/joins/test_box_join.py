@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from tests.every import every
 
 from shoal.joins import BoxJoin, box_join, dividing_kernel
 from shoal.joins.box_tree import BoxTree
@@ -210,7 +211,7 @@ def test_the_kernel_of_nested_boxes_is_what_it_says():
         assert right.found.ravel().tolist() == [12, 5, 5]
 
 
-@pytest.mark.parametrize("count", [1, 7, 8, 9, 5_000])
+@every("count", [1, 7, 8, 9, 5_000])
 def test_every_size_of_tree(count):
     rng = np.random.default_rng(count)
     sets = [[at] for at in range(10)] + [list(range(10))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from tests.every import every
 
 from shoal.joins import PointTree
 from shoal.joins.stabbing_kernel import collect_covering
@@ -19,8 +19,8 @@ def cover_slowly(points, boxes, regions, carried):
     return found
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("seed", range(25))
+@every("compiled", [True, False])
+@every("seed", range(25))
 def test_every_point_gets_what_covers_it(compiled, seed):
     rng = np.random.default_rng(seed)
     d, count = int(rng.integers(1, 4)), int(rng.integers(1, 120 if compiled else 40))

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles import oracles
 from tests.oracles.strategies import CodeTable, code_tables, dense
 
@@ -151,8 +152,8 @@ def dense_divergence(table: Table, recoding: Recoding, groups: np.ndarray) -> fl
     return float(np.log(same.mean(axis=1) / density.sum(axis=1)).mean())
 
 
-@pytest.mark.parametrize("method", ["suppression", "generalization"])
-@pytest.mark.parametrize("sizes", [[12, 3, 2, 5], [2] * 20, [300, 40], [5000] * 6])
+@every("method", ["suppression", "generalization"])
+@every("sizes", [[12, 3, 2, 5], [2] * 20, [300, 40], [5000] * 6])
 def test_larger_tables_up_to_twenty_attributes(sizes: list[int], method: str) -> None:
     case = random_case(600, sizes, method=method)
     expected = dense_divergence(*case)

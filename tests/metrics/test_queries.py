@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.every import every
 
 from shoal.metrics import queries_kernel as kernels
 from shoal.metrics import random_ranges, workload_error
@@ -21,7 +22,7 @@ def test_ranges_have_the_length_that_the_selectivity_asks_for():
     assert (high == [6, 2]).all()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_the_error_is_the_papers(seed):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 6, (30, 3)).astype(np.int32)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 import shoal
 from shoal.algorithms.common.compiled import populations_of
@@ -130,7 +131,7 @@ LEVELS = pl.Enum(["low", "middle", "high"])
 DAYS = [dt.date(2020, 3, 1), dt.date(2019, 3, 1), dt.date(2021, 1, 1)]
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "dtype", "order"),
     [
         ([10, 9, 200], None, [9, 10, 200]),
@@ -156,7 +157,7 @@ def test_the_order_of_values_is_the_same_for_both_readers(values, dtype, order):
             assert by_rank == sorted(values)
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "dtype"),
     [
         (["b", "a"], None),
@@ -197,7 +198,7 @@ def test_a_missing_value_needs_a_place():
         assert TCloseness(1).acceptable(counts).all()
 
 
-@pytest.mark.parametrize(
+@every(
     ("make", "said"),
     [
         (lambda: TCloseness(0.5, distance="near"), r"'equal', 'ordered', or a ground distance.*Got 'near'\."),
@@ -279,8 +280,8 @@ def test_a_metric_is_read_from_a_square_table(tmp_path):
         MetricDistance.from_csv(path)
 
 
-@pytest.mark.parametrize("form", ["csv", "safe", "parquet"])
-@pytest.mark.parametrize("kind", ["enum", "moments", "formulas", "numbers"])
+@every("form", ["csv", "safe", "parquet"])
+@every("kind", ["enum", "moments", "formulas", "numbers"])
 def test_what_text_does_not_tell_is_still_verified_on_the_file(tmp_path, form, kind):
     values = {
         "enum": pl.Series(["high", "low", "middle"], dtype=LEVELS),

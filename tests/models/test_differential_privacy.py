@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests.every import every
 from tests.oracles.safepub import power_of_e as power
 
 import shoal
@@ -45,7 +46,7 @@ def test_the_least_classes_are_the_published_ones(epsilon, ks):
     assert [least_class(Fraction(epsilon), Fraction(1, 10**digits)) for digits in (4, 6, 9)] == ks
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 2), Fraction(1), Fraction(7, 3), Fraction(5)])
+@every("epsilon", [Fraction(1, 100), Fraction(1, 2), Fraction(1), Fraction(7, 3), Fraction(5)])
 def test_the_threshold_is_the_largest_that_the_proof_allows(epsilon):
     threshold, stays = sampling_threshold(epsilon), 1 - 1 / power(epsilon)
     assert Fraction(threshold, SAMPLING_SCALE) <= stays < Fraction(threshold + 1, SAMPLING_SCALE)
@@ -132,7 +133,7 @@ def test_no_class_is_large_enough():
         shoal.anonymize(BIG.head(70), **DRAWN)
 
 
-@pytest.mark.parametrize(
+@every(
     ("more", "message"),
     [
         ({"quasi_identifiers": ["age"], "sensitive": "ill"}, "name all that are published"),

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests.every import every
 
 import shoal
 from shoal._messages import PYTHON
@@ -80,8 +81,8 @@ def test_the_advice_of_warnings_works(name: str) -> None:
         assert "LDiversity(2)" not in raised[0].text
 
 
-@pytest.mark.parametrize("name", ["common", "same", "both", "many"])
-@pytest.mark.parametrize("l", [2, 3])
+@every("name", ["common", "same", "both", "many"])
+@every("l", [2, 3])
 def test_the_advice_of_an_infeasible_request_works(name: str, l: int) -> None:
     frame, sensitive = table_of(name), [*TABLES[name]]
     with pytest.raises(InfeasibleError, match="No release can satisfy") as caught:

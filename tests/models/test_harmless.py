@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 from tests.oracles import oracles
 
 import shoal
@@ -55,7 +56,7 @@ def test_the_model_agrees_with_its_oracle():
         assert float(model.measure_l(counted)) == pytest.approx(largest)
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "tp", "hilbert", "mondrian", "full-domain", "cluster", "exact", "milp"])
+@every("algorithm", ["auto", "tp", "hilbert", "mondrian", "full-domain", "cluster", "exact", "milp"])
 def test_every_algorithm_protects_the_other_values_only(algorithm):
     for seed in range(3):
         table = draw(14 if algorithm in ("exact", "milp") else 60, seed)
@@ -134,7 +135,7 @@ def test_reports_name_the_values_that_need_no_protection():
     assert achieved_for(request, achieved) == "l = 3.5"
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "problem"),
     [
         ({"harmless": "healthy"}, "need"),

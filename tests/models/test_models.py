@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles import oracles
 
 from shoal._core.validation import Integer, RationalIn
@@ -261,7 +262,7 @@ def test_no_groups_get_no_answer():
 # Parameters, texts, certificates.
 
 
-@pytest.mark.parametrize(
+@every(
     ("make", "constraint"),
     [
         (KAnonymity, Integer(low=1)),
@@ -295,7 +296,7 @@ def test_a_variant_must_be_known_and_c_belongs_to_one_of_them():
         BetaLikeness(2, variant="improved")
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "text", "entry"),
     [
         (KAnonymity(10), "KAnonymity(10)", {"model": "k-anonymity", "k": 10}),
@@ -340,7 +341,7 @@ def test_models_are_values():
         LDiversity(4).l = 2
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "best"),
     [
         (KAnonymity(13), "the table has 12 rows, so k can be at most 12"),

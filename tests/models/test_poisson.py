@@ -6,17 +6,15 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from scipy.stats import poisson
+from tests.every import every
 
 from shoal.models.poisson import estimate_k, smallest_class, tail_at_most
 
 PERCENT = Fraction(1, 100)
 
 
-@pytest.mark.parametrize(
-    ("k", "p", "expected"), [(20, Fraction(1, 10), 7), (50, Fraction(1, 10), 12), (100, Fraction(1, 20), 12)]
-)
+@every(("k", "p", "expected"), [(20, Fraction(1, 10), 7), (50, Fraction(1, 10), 12), (100, Fraction(1, 20), 12)])
 def test_reference_values(k, p, expected):
     assert smallest_class(k, p, PERCENT) == expected
 

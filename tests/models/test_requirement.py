@@ -3,9 +3,9 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 from shoal.models import AlphaKAnonymity, FrequencyForm, KAnonymity, LDiversity, Population, Requirement
 
@@ -29,7 +29,7 @@ def test_within_a_table_of_so_many_rows(l, rows):
             assert (l * height <= size) == (same.l * height <= size)
 
 
-@pytest.mark.parametrize(
+@every(
     ("models", "expected"),
     [
         ([LDiversity(4)], FrequencyForm(k=1, l=Fraction(4), sensitive=0)),

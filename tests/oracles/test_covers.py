@@ -1,7 +1,6 @@
 """The judge of covers, on covers that can be counted by hand."""
 
-import pytest
-
+from tests.every import every
 from tests.oracles.covers import allowed_groups, cheapest_cover
 from tests.oracles.oracles import frequency_diverse, k_anonymous, optimal_partition
 
@@ -18,7 +17,7 @@ def test_pairs_and_triples_with_their_costs():
     assert (0, 3) not in allowed_groups(ROWS, None, lambda starred: None if len(starred) > 1 else len(starred))
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "alone", "expected"),
     [
         (None, None, 4 + 0 + 1),

@@ -18,6 +18,7 @@ from shoal.models import (
     MUniqueness,
     PrivacyModel,
 )
+from tests.every import every
 from tests.oracles import oracles
 from tests.oracles.oracles import STAR, Interval
 from tests.oracles.strategies import CodeTable, code_tables
@@ -101,7 +102,7 @@ class TestModels:
         assert oracles.delta_disclosure_private("ab", "abbb", Fraction(1001, 1000))
         assert not oracles.delta_disclosure_private("bb", "abbb", 100)
 
-    @pytest.mark.parametrize(
+    @every(
         ("model", "group", "expected"),
         [
             (KAnonymity(3), "ab", False),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.every import every
 from tests.oracles import invariants, strategies
 from tests.oracles.oracles import frequency_diverse, k_anonymous, predicate_of
 from tests.oracles.strategies import (
@@ -84,7 +85,7 @@ def test_frames_say_the_same_as_their_codes(table: FrameTable) -> None:
         assert sorted(present) == sorted(present, key=lambda pair: pair[1])
 
 
-@pytest.mark.parametrize(
+@every(
     ("kind", "dtype"),
     [
         ("int", pl.Int64),
@@ -170,7 +171,7 @@ class TestInvariants:
         assert found == [[1, 2], [0, 3]]
         assert invariants.check_partition(labelled(0, 0), rows=2, predicates=[lambda group: k_anonymous(group, 2)])
 
-    @pytest.mark.parametrize(
+    @every(
         ("partition", "message"),
         [
             (Labelled(np.array([0, 0, 0, 0]), 1), "of type int64"),

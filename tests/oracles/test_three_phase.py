@@ -7,6 +7,7 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
+from tests.every import every
 from tests.oracles.oracles import frequency_diverse, optimal_partition
 from tests.oracles.strategies import group_counts
 from tests.oracles.three_phase import State, eligible, phase_one, phase_three, phase_two, pillars, three_phase
@@ -44,7 +45,7 @@ def test_third_example_ends_in_phase_three() -> None:
         assert (state.phase, state.rounds) == (3, 1)
 
 
-@pytest.mark.parametrize(
+@every(
     ("before", "l", "after"),
     [
         ([4, 4, 0], 3, [0, 0, 0]),

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests.every import every
 from tests.oracles.linked import bundles_of, is_linked_safe
 from tests.oracles.person_risk import distinct_persons, risk_of_persons
 from tests.persons.test_units import QI, SECRET, sixty
@@ -116,7 +117,7 @@ def few_visits(seed: int) -> pl.DataFrame:
     return pl.DataFrame(drawn)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@every("seed", range(100))
 def test_risk_counts_persons_as_defined(seed: int) -> None:
     frame = few_visits(seed)
     rows, owners = frame["a", "b"].rows(), frame["u"].to_list()
@@ -137,8 +138,8 @@ def groups_of(rows: list[Any], owners: list[Any]) -> list[list[Any]]:
     return [[owner for row, owner in zip(rows, owners, strict=True) if row == one] for one in set(rows)]
 
 
-@pytest.mark.parametrize("engine", ["memory", "stream"])
-@pytest.mark.parametrize("seed", range(60))
+@every("engine", ["memory", "stream"])
+@every("seed", range(60))
 def test_linked_rows_are_judged_by_bundles(tmp_path: Path, seed: int, engine: str) -> None:
     frame = few_visits(seed)
     frame.write_parquet(tmp_path / "t.parquet")

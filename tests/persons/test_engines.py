@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests.every import every
 from tests.oracles.linked import is_linked_safe
 from tests.oracles.persons import units_share
 from tests.persons.test_units import QI, sixty, units_of_groups
@@ -22,8 +23,8 @@ from shoal.cli.main import app
 ASKED: dict[str, Any] = {"quasi_identifiers": QI, "sensitive": "disease", "person": "patient"}
 
 
-@pytest.mark.parametrize("models", [{"k": 5}, {"k": 5, "l": 4}, {"l": 4}])
-@pytest.mark.parametrize("way", ["parquet", "csv", "lazy", "folder"])
+@every("models", [{"k": 5}, {"k": 5, "l": 4}, {"l": 4}])
+@every("way", ["parquet", "csv", "lazy", "folder"])
 def test_in_pieces(tmp_path: Path, way: str, models: dict[str, int]) -> None:
     data = sixty()
     data.write_csv(tmp_path / "t.csv")
@@ -102,8 +103,8 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert "one has 5 of the 300 rows, so the largest feasible k is 60" in " ".join(refused.stderr.split())
 
 
-@pytest.mark.parametrize("models", [[shoal.KAnonymity(2)], [shoal.KAnonymity(2), shoal.LDiversity(2)]], ids=repr)
-@pytest.mark.parametrize("algorithm", ["auto", "mondrian", "cluster"])
+@every("models", [[shoal.KAnonymity(2)], [shoal.KAnonymity(2), shoal.LDiversity(2)]])
+@every("algorithm", ["auto", "mondrian", "cluster"])
 def test_public_files_do_not_depend_on_whose_the_rows_are(models: list[Any], algorithm: str) -> None:
     """All ways to give six rows to one, two or three persons: one text for each published table."""
     found = Enumeration()

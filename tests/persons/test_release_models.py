@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 from shoal.errors import DataError, InfeasibleError, ParameterError, ReleaseUnsafeError
@@ -40,7 +41,7 @@ def persons_of_rows(release, table):
     return release.frame.with_columns(person=table["person"].gather(release.rows))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_average_risk_bounds_the_mean_probability_of_finding_a_person(seed):
     table, limit = visits(seed), Fraction(10 + 4 * seed, 100)
     release = publish(table, shoal.AverageRisk(limit))

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests.every import every
 from tests.oracles.person_risk import (
     alone_in,
     compatible_persons,
@@ -47,7 +48,7 @@ def parts(frame: pl.DataFrame) -> tuple[list[Row], list[Hashable]]:
     return frame["a", "b", "c"].rows(), frame["u"].to_list()
 
 
-@pytest.mark.parametrize("seed", range(120))
+@every("seed", range(120))
 def test_figures_are_those_of_the_definition(seed: int) -> None:
     frame = table(seed)
     rows, owners = parts(frame)
@@ -76,7 +77,7 @@ def test_figures_are_those_of_the_definition(seed: int) -> None:
     assert not (moved and found.population_uniques is not None)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_confidence_counts_all_matchings(seed: int) -> None:
     frame = table(seed)[:6]
     groups: dict[Row, list[tuple[Hashable, Hashable]]] = defaultdict(list)
@@ -90,7 +91,7 @@ def test_confidence_counts_all_matchings(seed: int) -> None:
     assert found.records_above == sum(one > Fraction(1, 2) for one in expected.values()) / len(expected)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@every("seed", range(100))
 def test_a_population_with_the_rows_of_persons(seed: int) -> None:
     frame, more = table(seed), table(seed + 1_000).with_columns(pl.col("u") + 4)
     population = pl.concat([frame, more])
@@ -113,7 +114,7 @@ def test_a_population_with_the_rows_of_persons(seed: int) -> None:
     assert found.delta_presence.highest == float(max(map(Fraction, inside, outside)))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_weights_and_households(seed: int) -> None:
     frame = table(seed)
     rows, owners = parts(frame)
@@ -131,7 +132,7 @@ def test_weights_and_households(seed: int) -> None:
     assert found.household.highest == pytest.approx(max(homes.values()))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_wildcards_count_a_person_once(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(2, 12))

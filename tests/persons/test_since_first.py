@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 from shoal import Bins, SinceFirst
@@ -28,10 +29,8 @@ def stays(form: str | None = None) -> pl.DataFrame:
     return table if form is None else table.with_columns(pl.col("in", "out").dt.strftime(form))
 
 
-@pytest.mark.parametrize(
-    ("form", "dates"), [(None, None), ("%Y-%m-%d", None), ("%d.%m.%y", {"in": "%d.%m.%y", "out": "%d.%m.%y"})]
-)
-@pytest.mark.parametrize("link", [False, True])
+@every(("form", "dates"), [(None, None), ("%Y-%m-%d", None), ("%d.%m.%y", {"in": "%d.%m.%y", "out": "%d.%m.%y"})])
+@every("link", [False, True])
 def test_published_days_are_true(form: str | None, dates: Any, link: bool, tmp_path: Path) -> None:
     table = stays()
     release = shoal.anonymize(

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
-import pytest
+from tests.every import every
 from tests.oracles.grouping import divisions
 from tests.oracles.linked import is_linked_safe, partitions_of, shares_within, within_limits
 from tests.oracles.persons import confidence_by_matchings, largest_share, units_share
@@ -71,7 +71,7 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize("table", TABLES, ids=str)
+@every("table", TABLES)
 def test_7_no_partition_bounds_what_all_rows_tell(table: Sequence[tuple[str, str]]) -> None:
     n, units = len(table), {owner for owner, _ in table}
     for value in "vwx":

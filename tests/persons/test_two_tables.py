@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests.every import every
 
 import shoal
 from shoal.attacks import homogeneity_attack
@@ -31,8 +32,8 @@ def tables(persons: int = 30, seed: int = 1) -> tuple[pl.DataFrame, pl.DataFrame
     return pl.DataFrame(people), pl.DataFrame(rows).sample(fraction=1, shuffle=True, seed=seed)
 
 
-@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
-@pytest.mark.parametrize("format", ["csv", "parquet", "xlsx"])
+@every("recoding", ["suppression", "generalization"])
+@every("format", ["csv", "parquet", "xlsx"])
 def test_both_tables_are_published_and_read_as_one(recoding: Any, format: str, tmp_path: Path) -> None:  # noqa: A002
     persons, rows = tables()
     release = shoal.anonymize(
@@ -108,7 +109,7 @@ def test_persons_without_rows_are_counted_and_left_out() -> None:
     assert "persons_without_rows" not in release.public_certificate.to_json()
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "error", "says"),
     [
         (lambda p, r: (p.filter(pl.col("patient") > 4), r), DataError, "record(s) of the second table have a key"),
@@ -125,7 +126,7 @@ def test_tables_that_do_not_fit_are_refused(change: Any, error: type[Exception],
     assert says in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "says"),
     [
         ({"key": None}, "need both"),

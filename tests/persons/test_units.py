@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles.oracles import optimal_partition
 from tests.oracles.persons import units_share
 
@@ -46,8 +47,8 @@ def units_of_groups(made: shoal.Release, units: list[Hashable], names: list[str]
 
 
 class TestTheExampleOfSixtyPeople:
-    @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
-    @pytest.mark.parametrize("algorithm", ALGORITHMS)
+    @every("recoding", ["suppression", "generalization"])
+    @every("algorithm", ALGORITHMS)
     def test_it_is_protected(self, algorithm: str, recoding: Any) -> None:
         data = sixty()
         made = shoal.anonymize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 
@@ -36,8 +37,8 @@ def warned(data: Any, **request: Any) -> list[tuple[str, str | None]]:
     return [(one.code, one.column) for one in made.warnings if one.code.endswith("_person")]
 
 
-@pytest.mark.parametrize("engine", ["memory", "stream"])
-@pytest.mark.parametrize("person", ["visit", "spelled", ["pcode", "visit"]], ids=str)
+@every("engine", ["memory", "stream"])
+@every("person", ["visit", "spelled", ["pcode", "visit"]])
 def test_another_column_shows_the_persons(tmp_path: Path, engine: Any, person: Any) -> None:
     """The groups are of five visits of one person each: the named persons have one record each."""
     data = visits(("{}", "0{}", "00{}", "{}.0", "{}."))

@@ -8,6 +8,7 @@ import random
 
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 from shoal.attacks import inference_attack
@@ -105,7 +106,7 @@ def test_records_that_are_left_out_decide_nothing():
     assert first.data.equals(second.data)
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "message"),
     [
         ({"coarsen": {"salary": shoal.Ordered(k=4)}}, "'salary' needs a quasi-identifier"),

@@ -8,6 +8,7 @@ import random
 
 import polars as pl
 import pytest
+from tests.every import every
 from tests.oracles.deriving import days_by_walking, years_by_walking
 
 import shoal
@@ -86,7 +87,7 @@ def test_formats_are_found_or_declared() -> None:
     assert notes["age"].arguments["missing"] == 2
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "error", "words"),
     [
         ({"born": "years:born:2025-12-31"}, ColumnError, "'born' exists already"),

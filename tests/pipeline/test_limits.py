@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.every import every
 from tests.oracles.level_limits import allowed_cells, fewest_suppressed_rows
 
 import shoal
@@ -37,7 +38,7 @@ def small_table(random: Random, rows: int) -> pl.DataFrame:
     )
 
 
-@pytest.mark.parametrize("name", SERVING)
+@every("name", SERVING)
 def test_published_cells_are_within_the_limits_and_no_more_rows_are_suppressed(name: str) -> None:
     random, seen = Random(7), set()
     for trial in range(12):

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles.linked import bundles_of, can_choose_rows, fewest_left_out, is_linked_safe, unit_shares
 
 import shoal
@@ -223,7 +224,7 @@ def test_a_release_whose_pseudonyms_are_mixed_up_is_not_made(monkeypatch: pytest
         shoal.anonymize(visits(5, 30), **ROLES, link=True, k=3, seed=1)
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "error", "says"),
     [
         ({"person": None}, ParameterError, "person"),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 from tests.oracles.linked import bundles_of, list_shares, shares_within, within_limits
 
 import shoal
@@ -148,8 +149,8 @@ def test_what_lists_do_not_serve_is_refused(
         shoal.anonymize(path, **{**ROLES, "direct_identifiers": ["pcode"], "l": 2} | changed)
 
 
-@pytest.mark.parametrize("verb", [shoal.compare, shoal.tune, shoal.tradeoff])
-@pytest.mark.parametrize("name", ["lists", "coarsen", "link"])
+@every("verb", [shoal.compare, shoal.tune, shoal.tradeoff])
+@every("name", ["lists", "coarsen", "link"])
 def test_only_anonymize_does_it(verb: Any, name: str) -> None:
     """Other verbs would take whole cells, rows and dates, and report figures of something else."""
     asked = {"lists": {"codes": ";"}, "coarsen": {"age": shoal.SinceFirst()}, "link": True}

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles import hierarchies as oracles
 from tests.oracles import oracles as loss
 from tests.oracles.strategies import dense, hierarchy_rows
@@ -221,7 +222,7 @@ def test_a_release_with_hierarchies(tmp_path: Any, algorithm: str) -> None:
     release.save(tmp_path / "out")
 
 
-@pytest.mark.parametrize(
+@every(
     ("hierarchies", "options", "error", "message"),
     [
         ({"school": SCHOOL}, {"recoding": "suppression"}, ParameterError, "need recoding='generalization'"),

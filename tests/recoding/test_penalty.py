@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 
 from shoal.recoding.penalty import distances, interval_penalty, set_penalty
 from shoal.table import Column, Schema, encode
@@ -17,7 +18,7 @@ def column_of(values: Any, dtype: Any = None) -> Column:
     return encode(frame, Schema(quasi_identifiers=("a",))).quasi_identifiers[0]
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "dtype", "expected"),
     [
         ([0, 1, 4], pl.Int64, [0, 0.25, 1]),

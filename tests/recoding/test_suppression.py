@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles.oracles import STAR, groups_of_labels, suppress
 from tests.oracles.strategies import FrameTable, dense, frame_tables
 
@@ -78,7 +79,7 @@ def test_a_group_that_misses_the_value_keeps_it_missing_and_a_mixed_one_gets_a_s
     assert column.kept.tolist() == [True, False]
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "star"),
     [(["*", "secret"], "*"), ([7, 8], "7"), ([True, False], "True"), ([0.5, 1.5], "0.5"), ([None, "?"], "?")],
 )

@@ -6,14 +6,14 @@ from decimal import Decimal
 from typing import Any
 
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.every import every
 
 from shoal.recoding.star_symbol import dictionary_text, quote_text
 
 
-@pytest.mark.parametrize(
+@every(
     ("series", "text"),
     [
         (pl.Series([39, -1]), ["39", "-1"]),

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles.ends import ends_fitting_one, ends_of_few
 
 import shoal
@@ -37,7 +38,7 @@ def widened(values: Any, least: int, kind: Any = None) -> tuple[list[str | None]
 WIDE = 2**62
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "least", "low", "high"),
     [
         # A value that enough records have stays; others go to the end of the first cell that has enough.
@@ -170,7 +171,7 @@ def test_by_any_algorithm(algorithm: str, names: set[str], privacy: Any, rows: i
     assert not ends_of_few(*shown(release, table), release.certificate.parameters["shared_by"])
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@every("algorithm", ALGORITHMS)
 def test_every_algorithm(algorithm: str) -> None:
     table = people(16 if algorithm in ("exact", "milp") else 200)
     privacy: list[Any] = [shoal.KAnonymity(2)]
@@ -185,7 +186,7 @@ def test_every_algorithm(algorithm: str) -> None:
         assert not ends_of_few(*shown(release, table), 3)
 
 
-@pytest.mark.parametrize(
+@every(
     ("privacy", "least"),
     [
         ([shoal.KAnonymity(7)], 7),
@@ -216,8 +217,8 @@ def test_what_a_coarsening_made_stays() -> None:
     assert not both[0].data["zip"].equals(both[1].data["zip"])
 
 
-@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
-@pytest.mark.parametrize(
+@every("recoding", ["suppression", "generalization"])
+@every(
     ("coarsen", "names"),
     [
         ({"born": shoal.Ordered(k=5)}, ["born"]),

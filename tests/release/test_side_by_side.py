@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests.every import every
 
 import shoal
 from shoal.cli.main import app
@@ -25,7 +26,7 @@ TABLE = pl.DataFrame(
 ROLES: dict[str, Any] = {"quasi_identifiers": ["born", "age"], "sensitive": ["disease"], "insensitive": ["pay"]}
 
 
-@pytest.mark.parametrize("how", ["rows", "counted", "coarse", "linked", "dropped"])
+@every("how", ["rows", "counted", "coarse", "linked", "dropped"])
 def test_each_pair_is_one_record(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     frame, request = TABLE, {**ROLES, "direct_identifiers": ["pcode"], "k": 5, "seed": 1}
     if how == "counted":

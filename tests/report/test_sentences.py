@@ -6,13 +6,13 @@ from math import ceil
 from typing import Any
 
 import polars as pl
-import pytest
+from tests.every import every
 
 import shoal
 from shoal.report import achieved_for, gap_sentence, model_title, promise, reservations
 
 
-@pytest.mark.parametrize(
+@every(
     ("request_", "said"),
     [
         ({"model": "k-anonymity", "k": 10}, ["at least 9 others", "10 or more"]),
@@ -76,7 +76,7 @@ def test_closeness_is_stated_under_the_distance_that_was_asked_for() -> None:
     assert model_title({**asked, "distance": "ordered"}) == "t-closeness (ordered distance), t = 0.5"
 
 
-@pytest.mark.parametrize(
+@every(
     ("cost", "said"),
     [
         ({"stars": 4, "lower_bound": {"stars": 4}, "optimal": True}, "proved optimal"),

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.every import every
 
 import shoal
 from shoal._core.figures import new_axes, svg_element
@@ -38,7 +39,7 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("name", FOREIGN)
+@every("name", FOREIGN)
 def test_what_our_figures_do_not_have_is_refused(name: str) -> None:
     check_svg(f'<svg {NAMES}><g id="a" style="fill: url(#b)"/></svg>')
     with pytest.raises(DataError, match="a picture that shoal did not draw"):

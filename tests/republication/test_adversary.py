@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 from tests.oracles.invariance import Group, Person, candidate_set, disclosure_risk
 
 import shoal
@@ -143,7 +144,7 @@ def test_l_diverse_releases_of_the_same_history_give_people_away(seed, tmp_path)
     assert sum(len(values) == 1 for values in left.values()) > 0
 
 
-@pytest.mark.parametrize("seed", range(6))
+@every("seed", range(6))
 def test_the_exact_risk_of_tiny_histories_is_at_most_one_in_m(seed, tmp_path):
     m, tables = 2, history(seed, people=9, releases=3, values=3, stay=0.8)
     for table in tables:  # the definition knows neither changed values nor changed quasi-identifiers

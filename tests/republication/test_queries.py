@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 from shoal.errors import ColumnError, DataError, ParameterError
@@ -32,7 +33,7 @@ TABLE_3A = pl.DataFrame(
 TABLE_3B = pl.DataFrame({"group_id": [1, 3], "count": [1, 1]})
 
 
-@pytest.mark.parametrize(
+@every(
     ("question", "estimate"),
     [
         ("", 11),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.every import every
 
 from shoal.errors import ParameterError
 from shoal.republication.questions import Condition, read_question
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "expected"),
     [
         ("", ()),
@@ -31,7 +32,7 @@ def test_questions(text, expected):
     assert read_question(text) == expected
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "at"),
     [
         ("age", 4),
@@ -62,7 +63,7 @@ def test_a_question_is_never_run():
         read_question("a = 1 and " * 2_000 + "a = 1")
 
 
-@pytest.mark.parametrize(
+@every(
     ("question", "value", "holds"),
     [
         ("x in [9, 11]", "10", True),

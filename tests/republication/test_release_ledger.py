@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from tests.every import every
 
 from shoal import Ledger
 from shoal.errors import LedgerBusyError, LedgerError, MissingExtraError, ParameterError
@@ -80,7 +81,7 @@ class TestMaking:
     def test_a_url_of_sqlite_is_a_path(self, tmp_path: Path) -> None:
         assert Ledger(f"sqlite:///{tmp_path}/a.db", create=True).address == str(tmp_path / "a.db")
 
-    @pytest.mark.parametrize("wrong", [{"wait": -1}, {"wait": "long"}, {"create": 1}, {"key": 7}, {"key": b"short"}])
+    @every("wrong", [{"wait": -1}, {"wait": "long"}, {"create": 1}, {"key": 7}, {"key": b"short"}])
     def test_wrong_parameters(self, tmp_path: Path, wrong: dict[str, Any]) -> None:
         with pytest.raises(ParameterError, match="parameter of Ledger must"):
             Ledger(tmp_path / "a.db", **wrong)

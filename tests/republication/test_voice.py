@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
+from tests.every import every
 
 import shoal
 from shoal._messages import PYTHON, Phrase
@@ -23,12 +23,12 @@ def texts(path: Path) -> list[str]:
     return [node.value for node in constants if id(node) not in docstrings]
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.name != "advice.py"], ids=lambda path: path.stem)
+@every("path", [path for path in FILES if path.name != "advice.py"])
 def test_no_text_names_a_flag_or_a_parameter_itself(path: Path) -> None:
     assert [text for text in texts(path) if BOTH.search(text)] == []
 
 
-@pytest.mark.parametrize("name", advice.__all__)
+@every("name", advice.__all__)
 def test_advice_has_the_voice_of_its_reader(name: str) -> None:
     told = Phrase(getattr(advice, name))
     assert "--" not in str(told)

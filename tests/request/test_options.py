@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from tests.every import every
 
 import shoal
 from shoal._core.validation import parameters_of
@@ -87,7 +88,7 @@ def test_a_request_is_a_value_that_keywords_override() -> None:
         request.seed = 2  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("name", [name for name, one in parameters_of(Request).items() if one.constraint])
+@every("name", [name for name, one in parameters_of(Request).items() if one.constraint])
 def test_a_request_refuses_what_it_cannot_be(name: str) -> None:
     for wrong in parameters_of(Request)[name].constraint.refused():
         with pytest.raises(ParameterError, match=f"The '{name}' parameter of Request must be"):

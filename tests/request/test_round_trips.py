@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 import shoal
 from shoal import hierarchy, models
@@ -111,7 +112,7 @@ def test_a_request_is_read_as_it_was_written(request, tmp_path_factory):
     assert plain(made["request"]) == wanted
 
 
-@pytest.mark.parametrize(
+@every(
     "request_",
     [
         {"coarsen": {("lat", "lon"): shoal.Points(k=50)}},
@@ -130,7 +131,7 @@ def test_requests_with_words_of_their_own(request_):
     assert (again.chosen, again.coarsen, again.schema) == (request.chosen, request.coarsen, request.schema)
 
 
-@pytest.mark.parametrize(
+@every(
     "objects",
     [
         {"k": 3, "privacy": models.AlphaKAnonymity(0.5, k=4)},
@@ -151,7 +152,7 @@ def test_what_has_no_words_is_not_written(objects):
 HOSTILE = ("x=y", "a,b", 'say "x=1"', "-k", "a:b", " edge ", '"', "new\nline", '5" pipe', '"quoted"', "*", "=")
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@every("name", HOSTILE)
 def test_names_of_columns_with_special_characters(name):
     request = shoal.Request(
         quasi_identifiers=[name, "other"],

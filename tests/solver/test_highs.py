@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from tests.every import every
 
 from shoal.errors import MissingExtraError
 from shoal.solver import LiveProgram, Program, Rows, Solution, solve
@@ -55,7 +56,7 @@ def hard_program(variables=60, rows=40):
     )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_integer_programs_against_enumeration(seed):
     program = random_program(seed, integer=True)
     expected, found = cheapest(program), solve(program)
@@ -68,7 +69,7 @@ def test_integer_programs_against_enumeration(seed):
     assert found.duals is None
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_linear_programs_against_another_interface_and_their_duals(seed):
     program = random_program(seed, integer=False)
     matrix = program.rows.coefficients.reshape(3, 4)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from tests.every import every
 
 import shoal.studio
 from shoal.studio import guard as guarding
@@ -29,9 +30,7 @@ def test_every_page_and_form_is_among_those_that_are_tried():
     assert {"/shape", "/shape/file", "/shape/use", "/attack/together", "/series/start", "/open/dropped"} <= {*FORMS}
 
 
-@pytest.mark.parametrize(
-    "path", [*PAGES, "/assets/studio.js", "/release/public/release.csv", "/hierarchy/a.csv", "/coarser/0.svg"]
-)
+@every("path", [*PAGES, "/assets/studio.js", "/release/public/release.csv", "/hierarchy/a.csv", "/coarser/0.svg"])
 def test_nobody_without_the_cookie_sees_anything(browser, path):
     assert browser.client.get(path).status_code == 403
     assert browser.client.get(path, headers={"cookie": "shoal-studio-8123=guess"}).status_code == 403
@@ -81,10 +80,8 @@ def test_a_name_that_somebody_else_resolves_to_this_machine_is_refused(browser, 
     assert browser.client.get("/", headers={"host": "localhost:8123"}).status_code in (200, 403)
 
 
-@pytest.mark.parametrize("path", FORMS)
-@pytest.mark.parametrize(
-    "origin", [None, "null", "http://evil.example", "http://127.0.0.1:9000", "https://127.0.0.1:8123"]
-)
+@every("path", FORMS)
+@every("origin", [None, "null", "http://evil.example", "http://127.0.0.1:9000", "https://127.0.0.1:8123"])
 def test_forms_of_other_pages_change_nothing(browser, path, origin):
     browser.enter()
     headers = {} if origin is None else {"origin": origin}
@@ -153,7 +150,7 @@ def test_every_answer_says_what_a_browser_may_do_with_it(browser):
         assert answer.headers["cross-origin-resource-policy"] == "same-origin"
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
+@every("template", TEMPLATES)
 def test_pages_have_nothing_that_the_policy_forbids_nor_anything_from_elsewhere(template):
     text = re.sub(r"""'[^']*' \| safe""", "", template.read_text())  # what the template itself says
     # The last page has its styles in itself; its policy permits that, and no script at all.

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 import click
-import pytest
+from tests.every import every
 
 from shoal.cli.main import app
 from shoal.studio.app import _FORMS
@@ -55,7 +55,7 @@ def test_every_form_has_other_doors() -> None:
     assert set(_FORMS) - OF_BROWSER <= set(DOORS), "name the command and the Python here, and in docs/guide/studio.md"
 
 
-@pytest.mark.parametrize("form", DOORS)
+@every("form", DOORS)
 def test_the_command_and_the_python_exist(form: str) -> None:
     command, flags, python = DOORS[form]
     found: click.Command = app

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.every import every
 
 from shoal.studio.column_filter import ColumnFilter, parse_range
 from shoal.studio.rejected_forms import FieldError
@@ -19,7 +20,7 @@ COLUMNS = [
 ROLES = {"age": "quasi_identifier", "Name": "direct_identifier", "lab_a": "sensitive"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "places"),
     [
         ({}, [0, 1, 2]),
@@ -38,7 +39,7 @@ def test_columns_are_selected_and_keep_their_place(given, places):
     assert [place for place, _ in ColumnFilter.of(given).select(COLUMNS, ROLES)] == places
 
 
-@pytest.mark.parametrize(
+@every(
     ("form", "found"),
     [
         ({}, []),
@@ -52,9 +53,7 @@ def test_ranges(form, found):
     assert list(parse_range(form, 5)) == found
 
 
-@pytest.mark.parametrize(
-    "form", [{"from": "0"}, {"from": "1", "to": "6"}, {"to": "x"}, {"from": "-1"}, {"from": "9" * 20}]
-)
+@every("form", [{"from": "0"}, {"from": "1", "to": "6"}, {"to": "x"}, {"from": "-1"}, {"from": "9" * 20}])
 def test_ranges_that_are_none(form):
     with pytest.raises(FieldError, match="numbered from 1 to 5"):
         parse_range(form, 5)

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.every import every
 
 import shoal
 from shoal._messages import PYTHON
@@ -86,7 +87,7 @@ def test_letters_of_another_alphabet_within_latin_text_read_alike() -> None:
     assert count_alike(pl.Series(["COH", "\u0421\u041e\u041d"]))[0] == 0, "a word of one alphabet is what it is"
 
 
-@pytest.mark.parametrize(
+@every(
     "twins",
     [
         *(["1", "1.0", "01", "+1", "1,00", "1."], ["1000", "1,000", "1 000", "1'000", "1e3"], ["0", "-0", "0.0"]),
@@ -108,7 +109,7 @@ def test_forms_of_a_value_read_alike(twins: list[Any]) -> None:
     assert "values_read_alike" in made.public_certificate.to_json()
 
 
-@pytest.mark.parametrize(
+@every(
     "different",
     [["1", "10", "100"], ["12345678901234567890", "12345678901234567891"], ["1.2.3", "1.2.30"], ["a0", "a"],
      ["AB", "AB-", "AB+"], ["e11.9", "e119"], ["1.5 mg", "15 mg"], ["1e-20", "1e20"], ["c", "c#"],
@@ -170,8 +171,8 @@ def people(twin: str, rows: int = 40) -> pl.DataFrame:
     return pl.DataFrame({"zip": [str(row // 4) for row in range(rows)], "disease": ["HIV", twin] * (rows // 2)})
 
 
-@pytest.mark.parametrize("twin", TWINS, ids=ascii)
-@pytest.mark.parametrize("engine", ["memory", "stream"])
+@every("twin", TWINS)
+@every("engine", ["memory", "stream"])
 def test_twins_are_refused_and_normalization_makes_them_one(twin: str, engine: Any) -> None:
     with pytest.raises(DataError, match="read like another one") as refused:
         shoal.anonymize(people(twin), engine=engine, **ASKED)

@@ -7,6 +7,7 @@ import random
 
 import polars as pl
 import pytest
+from tests.every import every
 from tests.oracles.replacing import replaced_by_hand
 
 import shoal
@@ -69,7 +70,7 @@ def test_replaced_cells_are_counted_by_their_old_value():
     assert replace_values(frame.lazy(), given).collect()["born"].null_count() == 4
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "values"),
     [
         ("W,weiblich:w", {"W": "w", "weiblich": "w"}),
@@ -85,7 +86,7 @@ def test_replacements_as_text(text, values):
     assert replacements_in(replacement_text(values)) == values
 
 
-@pytest.mark.parametrize("text", ["", "a", "a:b:c", ":b", "a,:b", "a:b,c"])
+@every("text", ["", "a", "a:b:c", ":b", "a,:b", "a:b,c"])
 def test_texts_that_are_none_are_refused(text):
     with pytest.raises(UsageError, match="--replace"):
         replacements_in(text)

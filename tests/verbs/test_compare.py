@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 from shoal.algorithms import Algorithm
@@ -57,7 +58,7 @@ def test_a_bound_says_what_it_bounds() -> None:
     assert intervals["lower_bound_stars"] == 0 < intervals["lower_bound_recoded_cells"] <= intervals["recoded_cells"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "error", "message"),
     [
         ({"foo": 1}, ParameterError, "compare has no parameter 'foo'. Known are 'data'"),
@@ -73,7 +74,7 @@ def test_bad_input(options: dict[str, Any], error: type[Exception], message: str
         shoal.compare(TABLE, **REQUEST, **options)
 
 
-@pytest.mark.parametrize("loss", METRICS)
+@every("loss", METRICS)
 def test_every_loss_can_be_charted(loss: str, tmp_path: Path) -> None:
     found = shoal.compare(TABLE, algorithms=["tp", "tp+", "m-approximation"], loss=loss, **REQUEST)
     assert found.to_dict()["loss"] == loss

@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from tests.disclosure_risk.test_persons import visits
+from tests.every import every
 
 import shoal
 from shoal.disclosure_risk import MEASURES
@@ -197,13 +198,13 @@ def test_progress_is_told():
     assert all(0 <= done <= total for _, done, total in told)
 
 
-@pytest.mark.parametrize("fraction", [0, -0.1, 1.1, float("nan"), "0.5", True])
+@every("fraction", [0, -0.1, 1.1, float("nan"), "0.5", True])
 def test_a_sampling_fraction_is_a_share(fraction):
     with pytest.raises(ParameterError, match="'sampling_fraction' parameter of risk must be None or a number > 0"):
         shoal.risk(people(), quasi_identifiers=QI, sampling_fraction=fraction)
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "message"),
     [
         (pl.lit(0.5), r"'w' \(survey weights\) has a weight below 1 in 400 row\(s\): 0, 1, .*, \.\.\. \(counted"),
@@ -227,7 +228,7 @@ def test_households_need_a_value_in_every_row():
         shoal.risk(people(), quasi_identifiers=QI, household="home")
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "error", "message"),
     [
         ({"quasi_identifiers": []}, ColumnError, "at least one quasi-identifier"),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import polars as pl
-import pytest
+from tests.every import every
 
 from shoal.verification.cell_syntax import Cell, cell_text, loose_cell, read_cell
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "kind", "atoms"),
     [
         ("21", "value", ("21",)),
@@ -46,7 +46,7 @@ def test_every_form_of_a_cell(text, kind, atoms):
     assert (read_cell(text).kind, read_cell(text).atoms) == (kind, atoms)
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "included"),
     [
         ("[1, 2]", (True, True)),
@@ -64,7 +64,7 @@ def test_open_ends(text, included):
     assert (cell.low_included, cell.high_included) == included
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "atoms"),
     [
         ("20-29", ("20", "29")),
@@ -81,7 +81,7 @@ def test_forms_that_may_as_well_be_values(text, atoms):
     assert read_cell(text) == Cell(kind="value", atoms=(text,))
 
 
-@pytest.mark.parametrize("text", ["29-20", "2020-01-31", "20", "a-b", "+", "1-2-3"])
+@every("text", ["29-20", "2020-01-31", "20", "a-b", "+", "1-2-3"])
 def test_what_has_no_such_form(text):
     assert loose_cell(text) is None
 
@@ -91,7 +91,7 @@ def test_another_star():
     assert read_cell("*", "?") == Cell(kind="value", atoms=("*",))
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "texts"),
     [
         ([1.0, None, 2.0], ["1", None, "2"]),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 
 from shoal.cli.voice import Flags
 from shoal.errors import NotUnderstoodError, ParameterError
@@ -55,7 +56,7 @@ def covered(read: ReadColumn, true: pl.Series | list[Any]) -> list[set[Any]]:
 AGES = [3, 4, 20, 21, 29, 30, 64, 65, 66]
 
 
-@pytest.mark.parametrize(
+@every(
     ("cells", "expected"),
     [
         (["[20, 30)"], [{20, 21, 29}]),
@@ -75,7 +76,7 @@ def test_cells_of_any_tool_against_numbers(cells, expected):
     assert covered(column(cells), [*AGES, None]) == expected
 
 
-@pytest.mark.parametrize(
+@every(
     ("cells", "said", "expected"),
     [
         (["2003-Q3", "2004-Q1"], None, [{"2003-07-01", "2003-09-30"}, {"2004-01-01"}]),
@@ -112,7 +113,7 @@ def test_codes_keep_their_leading_zeros():
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("cells", "said", "true", "expected"),
     [
         (["104", "[100, 104]"], Prefix(3), ["10456", "10001", "90210"], [{"10456"}, {"10456", "10001"}]),
@@ -132,7 +133,7 @@ def test_what_is_said_of_cells_counts(cells, said, true, expected):
     assert covered(column(cells, said), true) == expected
 
 
-@pytest.mark.parametrize(
+@every(
     ("cells", "said", "true", "expected"),
     [
         (["{*, a}"], "values", ["*", "a", "b"], [{"*", "a"}]),
@@ -168,7 +169,7 @@ def test_declared_categories_lie_in_their_order():
     assert column(["[S, L]"]).problem.order_only
 
 
-@pytest.mark.parametrize(
+@every(
     ("cells", "said", "why"),
     [
         (["20-29", "child"], None, "1 of the values that its cells show are names, next to intervals"),
@@ -195,7 +196,7 @@ def test_doubts_say_what_to_do_and_show_no_cell(cells, said, why):
     assert not any(cell in python + flags for cell in cells)
 
 
-@pytest.mark.parametrize(
+@every(
     ("cells", "understood"),
     [
         (["[20, 40)", "<20", "*", None], True),  # bins
@@ -235,7 +236,7 @@ def test_what_a_certificate_says():
         Meaning.of(3)
 
 
-@pytest.mark.parametrize(
+@every(
     ("tree", "scale"),
     [
         (quantile_hierarchy(list(range(90))), "number"),
@@ -260,7 +261,7 @@ def test_names_of_nodes_that_say_what_is_below_them(tree, scale):
             assert all(below <= named for below, named in zip(by_tree, by_name, strict=True))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@every("seed", range(6))
 def test_many_cells_at_once_are_read_like_one_after_another(seed):
     rng = np.random.default_rng(seed)
     numbers, signs = rng.integers(-9, 10, 40), ["[]", "[)", "(]", "]]", "[["]

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 from shoal.errors import ColumnError, DataError
 from shoal.verification import count_groups
@@ -61,7 +62,7 @@ def test_counts_are_those_of_a_dictionary_of_rows(rows, d):
     assert first.sizes.tolist() == second.sizes.tolist()
 
 
-@pytest.mark.parametrize("kind", COLUMNS)
+@every("kind", COLUMNS)
 def test_every_type_of_column_groups_by_its_values(kind):
     column = COLUMNS[kind].alias("column")
     frame = pl.DataFrame({"column": column, "other": [1, 2, 3, 2]})
@@ -125,7 +126,7 @@ def test_several_sensitive_attributes_keep_the_order_of_the_groups_beyond_64_bit
     assert sum(same.sizes == 2) == 100
 
 
-@pytest.mark.parametrize(
+@every(
     ("column", "numbers"),
     [
         (pl.Series([3, 1, None], dtype=pl.UInt8), {3, 1, None}),

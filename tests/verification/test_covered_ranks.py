@@ -6,7 +6,7 @@ from datetime import date, datetime
 from itertools import product
 
 import polars as pl
-import pytest
+from tests.every import every
 
 from shoal.verification.covered_ranks import RankSet
 from shoal.verification.meaning import _days
@@ -14,7 +14,7 @@ from shoal.verification.meaning import _days
 SETS = [(), (3,), (3, 4, 5), (5, 3), (6, 7), (1, 9)]
 
 
-@pytest.mark.parametrize("ranks", SETS)
+@every("ranks", SETS)
 def test_a_set_of_ranks_is_a_range_where_it_is_one(ranks: tuple[int, ...]) -> None:
     found = RankSet.of(ranks)
     assert found.listed().tolist() == sorted(ranks)

@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 import shoal
 from shoal.errors import InfeasibleError, ReleaseUnsafeError
@@ -365,7 +366,7 @@ def test_every_coarsening_says_what_its_cells_are() -> None:
         assert type(coarsening).self_evident is not isinstance(coarsening, Labels | Regions | Level)
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "coarsening"),
     [
         (["123456789012345678.5", "123456789012345679.5"], Round(0.5)),

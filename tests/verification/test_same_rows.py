@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-import pytest
+from tests.every import every
 
 from shoal.errors import ReleaseUnsafeError
 from shoal.verification import check_same_rows
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def held(cells: pl.DataFrame, times: list[int], table: pl.DataFrame) -> bool:
@@ -21,7 +25,7 @@ def held(cells: pl.DataFrame, times: list[int], table: pl.DataFrame) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(30))
+@every("seed", range(30))
 def test_a_sum_of_hashes_tells_what_comparing_the_rows_tells(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = [(int(a), "xyz"[b]) for a, b in zip(rng.integers(0, 3, 12), rng.integers(0, 3, 12), strict=True)]

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles import oracles
 
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError
@@ -134,7 +135,7 @@ class Answering(GroupModel):
         return ""
 
 
-@pytest.mark.parametrize(
+@every(
     "answer",
     [
         np.array([], dtype=np.bool_),
@@ -146,7 +147,6 @@ class Answering(GroupModel):
         np.array([True, False]),
         np.bool_(True),
     ],
-    ids=repr,
 )
 def test_an_answer_that_is_not_yes_for_every_group_is_no(answer):
     with pytest.raises(ReleaseUnsafeError):

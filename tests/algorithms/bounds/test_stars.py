@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles.invariants import check_lower_bound
 from tests.oracles.oracles import cost_of_partition, groups_of_labels, optimal_partition, predicate_of
 from tests.oracles.strategies import code_tables
@@ -74,7 +75,7 @@ def check_bounds(problem, stars, tuples):
         assert type(bound.stars) is type(bound.suppressed_tuples) is int
 
 
-@pytest.mark.parametrize("models", KINDS.values(), ids=KINDS)
+@every("models", KINDS.values())
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_below_the_optimum(problem_of, models, data):
@@ -118,8 +119,8 @@ def test_below_the_optimum_with_two_sensitive_attributes(problem_of, data):
     check_bounds(problem_of(codes.quasi_identifiers.T.tolist(), both, models), *best)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "m-uniqueness"])
-@pytest.mark.parametrize(("n", "d"), [(200, 2), (500, 3), (400, 7)])
+@every("kind", [kind for kind in KINDS if kind != "m-uniqueness"])
+@every(("n", "d"), [(200, 2), (500, 3), (400, 7)])
 def test_below_every_algorithm_on_census_tables(problem_of, kind, n, d):
     frame = datasets.census(n, quasi_identifiers=d, seed=n)
     columns = [frame.to_series(place).to_list() for place in range(d)]
@@ -194,8 +195,8 @@ def test_it_stops_at_the_target_and_needs_no_sensitive_attribute(problem_of):
     assert bounds.pop() >= sum(1 for count in counts.values() if count == 1)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("model", [KAnonymity(3), LDiversity(2), LDiversity(3, variant="distinct")])
+@every("seed", range(3))
+@every("model", [KAnonymity(3), LDiversity(2), LDiversity(3, variant="distinct")])
 def test_charging_each_row_by_itself_is_the_dual_program_before_its_first_step(model, seed):
     table = datasets.census(150, quasi_identifiers=4, seed=seed)
     encoded = encode(table, Schema(quasi_identifiers=tuple(table.columns[:-1]), sensitive=("income",)))
@@ -215,9 +216,9 @@ def test_charging_each_row_by_itself_is_the_dual_program_before_its_first_step(m
     assert alone > changing.sum()
 
 
-@pytest.mark.parametrize("patterns", [1000, 10, 4])
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(
+@every("patterns", [1000, 10, 4])
+@every("seed", range(3))
+@every(
     "models", [[KAnonymity(6)], [KAnonymity(30)], [LDiversity(3), KAnonymity(5)], [LDiversity(3, variant="distinct")]]
 )
 def test_the_fewest_stars_of_a_row_are_those_of_its_smallest_pattern_with_a_group(models, seed, patterns, monkeypatch):

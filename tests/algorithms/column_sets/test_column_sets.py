@@ -10,6 +10,7 @@ from random import Random
 import polars as pl
 import pytest
 from tests.algorithms.conftest import make_problem
+from tests.every import every
 from tests.oracles.column_sets import fewest_stars, is_safe
 from tests.oracles.oracles import predicate_of
 
@@ -25,7 +26,7 @@ def published_cells(release: shoal.Release, names: list[str]) -> list[tuple[obje
     return release.data.select(names).rows()
 
 
-@pytest.mark.parametrize("block", range(6))
+@every("block", range(6))
 def test_small_tables_against_brute_force(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """50 tables each: the release is safe by definition and has the fewest stars; so is the search without a solver."""
     random, searched = Random(block), []
@@ -111,7 +112,7 @@ def test_persons_are_counted_in_every_set() -> None:
 TABLE = pl.DataFrame({"a": [1, 1, 2, 2], "b": [1, 1, 2, 2], "c": [1, 1, 2, 2]})
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "error", "words"),
     [
         ({"knows": 4}, ParameterError, "cannot know 4 of 3"),

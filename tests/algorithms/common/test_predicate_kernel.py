@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 from shoal.algorithms.common import predicate_kernel as predicate
 from shoal.algorithms.common.compiled import compile_requirement, populations_of
@@ -225,7 +226,7 @@ def test_cheap_clauses_come_first():
     assert kinds[-2:] == [RuleKind.RECURSIVE, RuleKind.ENTROPY]
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "smallest"),
     [
         (KAnonymity(7), 7),

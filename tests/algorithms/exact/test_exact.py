@@ -5,6 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from tests.every import every
 from tests.oracles.oracles import cost_of_partition, frequency_diverse, optimal_partition, predicate_of
 
 from shoal import KAnonymity, LDiversity, MUniqueness
@@ -123,7 +124,7 @@ def test_the_papers_table(problem_of, model, predicate, published):
         assert cost_of_partition(rows, published) == 54
 
 
-@pytest.mark.parametrize("seed", range(6))
+@every("seed", range(6))
 def test_the_compiled_clause_of_a_metric_decides_as_the_model_does(problem_of, seed):
     chance = Random(seed)
     totals = [chance.randint(1, 4) for _ in range(4)]

@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 from tests.oracles.full_domain import every_node, loss_of_node, people_of_groups
 from tests.oracles.oracles import STAR, predicate_of
 
@@ -274,7 +275,7 @@ def compare(case, metric, limit, seed):
     return True
 
 
-@pytest.mark.parametrize("models", MODELS.values(), ids=MODELS)
+@every("models", MODELS.values())
 def test_agrees_with_exhaustive_search(models):
     feasible = 0
     for seed, case in enumerate(cases(models, 24)):
@@ -283,7 +284,7 @@ def test_agrees_with_exhaustive_search(models):
     assert feasible >= 15
 
 
-@pytest.mark.parametrize("metric", COSTS)
+@every("metric", COSTS)
 def test_every_metric_agrees_with_exhaustive_search(metric):
     feasible = 0
     for seed, case in enumerate(cases([KAnonymity(3)], 16, first=500)):
@@ -311,7 +312,7 @@ def check_boxes(task, most):
     return compared
 
 
-@pytest.mark.parametrize("metric", COSTS)
+@every("metric", COSTS)
 def test_boxes_are_bounded(metric):
     compared = fitting = 0
     for case in cases([LDiversity(2), KAnonymity(3)], 60, first=300):
@@ -322,8 +323,8 @@ def test_boxes_are_bounded(metric):
     assert compared > 300
 
 
-@pytest.mark.parametrize("limit", [Fraction(1, 2), 1])
-@pytest.mark.parametrize("metric", COSTS)
+@every("limit", [Fraction(1, 2), 1])
+@every("metric", COSTS)
 def test_an_acceptable_class_below_one_that_is_not(metric, limit):
     # Under l = 2, "a" alone is acceptable and "b" is not, nor are they together: what is suppressed at a node says
     # nothing of the nodes below it. The row of "d" is too few anywhere.
@@ -519,7 +520,7 @@ def test_local_recoding_keeps_to_the_limit():
     assert min(infeasible, feasible) >= 3
 
 
-@pytest.mark.parametrize("limit", [-0.1, 1.1, float("nan"), "0.5", None, True])
+@every("limit", [-0.1, 1.1, float("nan"), "0.5", None, True])
 def test_a_wrong_limit(limit):
     with pytest.raises(
         ParameterError, match="'suppression_limit' parameter of full-domain must be a number >= 0 and <= 1"

@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 from tests.algorithms.full_domain.test_full_domain import LOSSES, cases, measured
+from tests.every import every
 from tests.oracles.full_domain import every_node, loss_of_node
 
 from shoal.algorithms import FullDomain, Preferences
@@ -80,7 +81,7 @@ def test_the_weighted_loss_is_the_least_of_all_nodes(metric):
     assert changed >= 3
 
 
-@pytest.mark.parametrize("metric", ["gcp", "precision", "discernability", "suppressed_tuples", "kl_divergence"])
+@every("metric", ["gcp", "precision", "discernability", "suppressed_tuples", "kl_divergence"])
 def test_levels_keep_to_their_limits(metric):
     chance = Random(metric)
     feasible = bound = 0

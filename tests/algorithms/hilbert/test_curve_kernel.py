@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 from shoal.algorithms.hilbert import curve_kernel as hilbert_curve
 from shoal.algorithms.hilbert.curve_kernel import WORD_BITS, hilbert_words
@@ -24,8 +25,8 @@ def numbers(words, total):
     return keys
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(("d", "bits"), [(1, 1), (1, 5), (2, 1), (2, 4), (3, 1), (3, 3), (4, 2), (5, 2), (7, 1)])
+@every("form", FORMS)
+@every(("d", "bits"), [(1, 1), (1, 5), (2, 1), (2, 4), (3, 1), (3, 3), (4, 2), (5, 2), (7, 1)])
 def test_the_curve_visits_every_point_in_steps_of_one(form, d, bits):
     points = np.array(list(product(range(1 << bits), repeat=d)), dtype=np.int32)
     keys = numbers(form(points, bits), bits * d)

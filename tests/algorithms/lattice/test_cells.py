@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from tests.algorithms.conftest import make_problem
+from tests.every import every
 from tests.oracles.hierarchies import STAR, common_ancestor, leaves_below
 from tests.oracles.oracles import optimal_partition, predicate_of
 
@@ -174,8 +175,8 @@ def test_rows_follow_cells_that_they_fit_with_enough_others():
     assert np.array_equal(followed, anneal_cells(cells, priced, steps=200_000))
 
 
-@pytest.mark.parametrize("effort", [1, 10, 50])
-@pytest.mark.parametrize("privacy", [[KAnonymity(5)], [LDiversity(3, variant="distinct"), KAnonymity(5)]], ids=str)
+@every("effort", [1, 10, 50])
+@every("privacy", [[KAnonymity(5)], [LDiversity(3, variant="distinct"), KAnonymity(5)]])
 def test_never_more_is_lost_than_without_cells(privacy, effort, monkeypatch):
     monkeypatch.setattr(cluster, "_MIN_EFFORT_FOR_CELLS", 1)
     helped = 0

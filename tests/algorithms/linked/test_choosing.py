@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
+from tests.every import every
 from tests.oracles.linked import can_choose_rows
 
 from shoal.algorithms.linked import choosing_kernel
 from shoal.algorithms.linked.choosing_kernel import RowValues, choose_rows
+
+if TYPE_CHECKING:
+    import pytest
 
 Units = list[list[list[int]]]
 
@@ -45,8 +49,8 @@ def chosen(units: Units, length: int, most: int) -> tuple[bool, Sequence[set[int
     return bool(found), [{value for row in one for value in unit[row]} for one, unit in zip(each, units, strict=True)]
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize(("different", "several"), [(True, False), (False, False), (False, True)])
+@every("compiled", [True, False])
+@every(("different", "several"), [(True, False), (False, False), (False, True)])
 def test_a_choice_is_found(different: bool, several: bool, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not compiled:
         for name in ("_visit", "_has", "_holds", "_is_lost", "_exchange"):

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles.linked import bundles_of, fewest_left_out, is_linked_safe, largest_share
 
 from shoal.algorithms import Cluster, Hilbert, Mondrian, Problem, ThreePhase
@@ -120,8 +121,8 @@ def _linked(seed: int, units: int) -> pl.DataFrame:
     )
 
 
-@pytest.mark.parametrize("algorithm", [Mondrian(), Cluster(), ThreePhase(), Hilbert()])
-@pytest.mark.parametrize(
+@every("algorithm", [Mondrian(), Cluster(), ThreePhase(), Hilbert()])
+@every(
     ("k", "l", "t", "beta"),
     [(2, 1, "1", None), (3, 3, "1", None), (1, 4, "1", None), (2, 1, "0.2", None), (2, 1, "1", "1.5")],
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-import pytest
+from tests.every import every
 from tests.oracles import linked as oracles
 from tests.oracles.linked import (
     assignments,
@@ -27,6 +28,9 @@ from shoal.algorithms.linked.strata import choose_strata
 from shoal.errors import InfeasibleError
 from shoal.models import KAnonymity, LDiversity, Requirement
 from shoal.table import Schema, encode
+
+if TYPE_CHECKING:
+    import pytest
 
 NAMES = ("age", "ward")
 Known = tuple[str, str]
@@ -48,7 +52,7 @@ def drawn(seed: int) -> pl.DataFrame:
     )
 
 
-@pytest.mark.parametrize("block", range(10))
+@every("block", range(10))
 def test_releases_are_safe_and_cost_no_less_than_the_optimum(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     reached = tight = best = found = 0
     # Few of the 210 requests are infeasible.
@@ -99,7 +103,7 @@ def test_releases_are_safe_and_cost_no_less_than_the_optimum(block: int, monkeyp
     assert found <= 1.03 * best
 
 
-@pytest.mark.parametrize("block", range(10))
+@every("block", range(10))
 def test_no_release_shows_more_cells_than_its_bound_allows(block: int) -> None:
     """Whichever rows are left out, and even if single persons of one number of rows could be alone in a bundle."""
     tight = 0
@@ -117,7 +121,7 @@ def test_no_release_shows_more_cells_than_its_bound_allows(block: int) -> None:
     assert tight > 0
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_bounds_hold_with_many_columns_and_units(seed: int) -> None:
     """The grid of losses has an axis for several columns; charges rise among eight units."""
     rng = np.random.default_rng(seed)

@@ -2,6 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.every import every
 
 from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, free_failing, join_failing
 from shoal.algorithms.local_search.group_state_kernel import Predicate
@@ -35,8 +36,8 @@ def test_failures_are_counted(seed):
         assert count_failures(*predicate, 0) == min(failures, 1)
 
 
-@pytest.mark.parametrize("kernel", [free_failing, free_failing.py_func])
-@pytest.mark.parametrize("seed", range(4))
+@every("kernel", [free_failing, free_failing.py_func])
+@every("seed", range(4))
 def test_rows_of_failing_groups_are_freed(kernel, seed):
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 4, (40, 1)).astype(np.int32)
@@ -54,8 +55,8 @@ def test_rows_of_failing_groups_are_freed(kernel, seed):
     assert 0 < freed < 7
 
 
-@pytest.mark.parametrize("kernel", [deal, deal.py_func])
-@pytest.mark.parametrize("seed", range(6))
+@every("kernel", [deal, deal.py_func])
+@every("seed", range(6))
 def test_every_group_gets_its_share_of_every_bucket(kernel, seed):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, [3, 9, 30, 90][seed % 4], 7)
@@ -85,8 +86,8 @@ def test_dealt_groups_of_whole_shares_are_the_table():
         ]
 
 
-@pytest.mark.parametrize("kernel", [join_failing, join_failing.py_func])
-@pytest.mark.parametrize("seed", range(8))
+@every("kernel", [join_failing, join_failing.py_func])
+@every("seed", range(8))
 def test_joined_groups_are_stretches_that_are_acceptable(kernel, seed):
     rng = np.random.default_rng(seed)
     n = 30
@@ -107,8 +108,8 @@ def test_joined_groups_are_stretches_that_are_acceptable(kernel, seed):
         assert left == count
 
 
-@pytest.mark.parametrize("kernel", [deal_in_two, deal_in_two.py_func])
-@pytest.mark.parametrize("seed", range(4))
+@every("kernel", [deal_in_two, deal_in_two.py_func])
+@every("seed", range(4))
 def test_halves_share_every_kind(kernel, seed):
     rng = np.random.default_rng(seed)
     n = 48

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.every import every
 
 from shoal.algorithms.local_search.exchange_kernel import Partners, exchange_rows
 from shoal.algorithms.local_search.group_state_kernel import Predicate, State, lay_out, measure
@@ -146,10 +147,10 @@ class Search:
         assert (state.held == self.state.held).all()
 
 
-@pytest.mark.parametrize("near", [0, 7])
-@pytest.mark.parametrize("tallied", [0, 2, 6])
-@pytest.mark.parametrize("power", [0.0, 0.6])
-@pytest.mark.parametrize("seed", range(2))
+@every("near", [0, 7])
+@every("tallied", [0, 2, 6])
+@every("power", [0.0, 0.6])
+@every("seed", range(2))
 def test_what_is_updated_is_what_is_measured(seed, power, tallied, near):
     search = Search(seed, tallied, near=near)
     search.measure(power)
@@ -187,9 +188,9 @@ def test_a_predicate_that_nobody_meets_leaves_all_but_swaps_of_one_kind():
     assert kinds() == before
 
 
-@pytest.mark.parametrize("broken", [0, 1, 2])
-@pytest.mark.parametrize("tallied", [0, 3, 6])
-@pytest.mark.parametrize("count", [4, 12])
+@every("broken", [0, 1, 2])
+@every("tallied", [0, 3, 6])
+@every("count", [4, 12])
 def test_founding_and_dissolving_pay_and_leave_the_state_whole(count, tallied, broken):
     founded = dissolved = 0
     for seed in range(8):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.every import every
 
 from shoal.algorithms.local_search.losses_kernel import INTERVAL, SET, STAR, TREE, Losses, apart
 from shoal.algorithms.local_search.neighbours_kernel import nearest_classes, stretches_of
@@ -66,8 +67,8 @@ def search(losses, width, budget, kernel=nearest_classes):
     return near, lost
 
 
-@pytest.mark.parametrize("width", [1, 5, 60])
-@pytest.mark.parametrize("seed", range(6))
+@every("width", [1, 5, 60])
+@every("seed", range(6))
 def test_nearest_as_by_looking_at_all(seed, width):
     losses = classes(seed, 50)
     near, lost = search(losses, width, 100_000)

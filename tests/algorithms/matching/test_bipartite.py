@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.every import every
 from tests.oracles.covers import cheapest_cover as judged
 
 from shoal.algorithms.matching import bipartite
@@ -26,7 +27,7 @@ def halves(seed, rows, d=3, domain=3):
     return problem, [tuple(row) for row in table.tolist()], values.tolist()
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_against_all_covers(seed):
     problem, rows, values = halves(seed, rows=2 + 2 * (seed % 6), domain=2 + seed % 3)
     found = cheapest_pairs(problem)
@@ -37,7 +38,7 @@ def test_against_all_covers(seed):
     assert found.complete
 
 
-@pytest.mark.parametrize("seed", range(6))
+@every("seed", range(6))
 def test_against_the_general_search(seed):
     problem, _, _ = halves(seed, rows=60, d=5)
     assert cheapest_pairs(problem).cost == cheapest_cover(problem).cost

@@ -5,6 +5,7 @@ from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 import pytest
+from tests.every import every
 
 from shoal.algorithms.matching.group_prices_kernel import (
     UNIT,
@@ -70,7 +71,7 @@ def scanned(codes, values, counts, weights, table, duals, cuts, cut_duals, limit
     return dict(zip(named, costs[:stored].tolist(), strict=True)), total, back
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_the_scan_finds_what_loops_find(seed):
     chance = np.random.default_rng(seed)
     codes, values, counts = random_types(seed, 12, 4, valued=seed % 2 == 0)
@@ -135,7 +136,7 @@ def test_costs_and_nearest_pairs(tabulated):
     assert masks.tolist() == [sum(1 << a for a in differing(codes, (2, t))) for t in range(len(counts))]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_groups_are_split_into_pairs_and_triples_that_cost_no_more(seed):
     chance = np.random.default_rng(seed)
     codes, values, _ = random_types(seed, 20, 4, valued=seed % 2 == 0)

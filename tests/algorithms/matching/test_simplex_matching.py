@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tests.every import every
 from tests.oracles.covers import allowed_groups
 from tests.oracles.covers import cheapest_cover as judged
 
@@ -60,13 +61,13 @@ def hold_to(problem, rows, values, price, alone=None):
     return expected
 
 
-@pytest.mark.parametrize("seed", range(120))
+@every("seed", range(120))
 def test_stars_against_all_covers(seed):
     problem, rows, values = random_problem(seed, rows=5 + seed % 7, values=(None, 3, 4)[seed % 3])
     hold_to(problem, rows, values, len)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_weights_and_rows_alone_against_all_covers(seed):
     weights = np.random.default_rng(seed).integers(1, 9, 3).tolist()
     alone = (None, 4, 15)[seed % 3]
@@ -76,7 +77,7 @@ def test_weights_and_rows_alone_against_all_covers(seed):
     hold_to(problem, rows, values, lambda starred: sum(weights[a] for a in starred), alone)
 
 
-@pytest.mark.parametrize("seed", range(80))
+@every("seed", range(80))
 def test_patterns_against_all_covers(seed):
     chance = np.random.default_rng(seed)
     starred = sorted({int(mask) for mask in chance.integers(0, 8, 4)})
@@ -145,7 +146,7 @@ def test_without_time_the_start_comes_back_with_a_bound(values):
     assert found.bound == found.cost <= at_once.cost
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3, 5, 8])
+@every("steps", [1, 2, 3, 5, 8])
 def test_an_interrupt_returns_what_is_known(steps):
     problem, _, _ = random_problem(3, rows=60, values=5, d=6, domain=4)
     start = split_cover(problem, [np.repeat(np.arange(len(problem.counts)), problem.counts)])
@@ -179,7 +180,7 @@ def test_a_start_that_is_no_cover_is_refused():
         cheapest_cover(same, start=start)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_the_bound_of_the_program_needs_no_whole_numbers(seed):
     """Lowered to integers, the duals price no pair and no triple below zero."""
     problem, rows, values = random_problem(seed, rows=16, values=(None, 4)[seed % 2], d=4)
@@ -217,7 +218,7 @@ def test_an_odd_cycle_violates_a_parity_cut():
     assert parity_cuts(groups, solution, 2 * counts, known=[]) == []
 
 
-@pytest.mark.parametrize("seed", range(30))
+@every("seed", range(30))
 def test_parity_cuts_are_violated_and_no_cover_violates_them(seed):
     problem, _, _ = random_problem(seed, rows=11, d=4)
     search = CoverSearch(problem, start=None, time_limit=None, progress=lambda *_: None)
@@ -228,8 +229,8 @@ def test_parity_cuts_are_violated_and_no_cover_violates_them(seed):
         assert odd >= 1
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("values", [None, 5])
+@every("seed", range(5))
+@every("values", [None, 5])
 def test_large_problems(monkeypatch, values, seed):
     """A problem of 90 rows that counts as large goes the way of large ones, to the same cost."""
     problem, _, _ = random_problem(seed, rows=90, values=values, d=6, domain=4)

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles.oracles import fewest_stars_by_patterns
 
 import shoal
@@ -126,7 +127,7 @@ def test_methods_agree_on_larger_tables(problem_of, data):
     assert costs["program"] == costs["matching"] <= costs["improved"] <= costs["greedy"] <= 3 * costs["program"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("n", "d", "size", "k", "seed"),
     [(60, 3, 4, 3, 1), (60, 3, 4, 3, 2), (90, 3, 5, 5, 1), (90, 3, 5, 5, 2), (150, 4, 3, 4, 1), (240, 3, 6, 6, 2)],
 )
@@ -348,7 +349,7 @@ def test_every_step_keeps_the_rows_and_the_floors(data):
             assert (members == members[0]).all()
 
 
-@pytest.mark.parametrize(
+@every(
     ("rows", "seed", "k", "stars"),
     [
         (60, 0, 2, 99), (70, 1, 3, 130), (80, 2, 5, 189), (90, 3, 2, 130), (100, 4, 3, 196), (110, 5, 5, 246),

@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import pytest
+from tests.every import every
 
 from shoal.algorithms import PatternRule, Patterns
 from shoal.errors import ColumnError, DataError, ParameterError
@@ -28,7 +29,7 @@ def test_a_column_may_be_named_like_bits():
     assert Patterns(["10", "01"]).resolve(["10", "01"]).starred.tolist() == [[False, True], [True, False]]
 
 
-@pytest.mark.parametrize(
+@every(
     ("patterns", "error", "message"),
     [
         ([], ParameterError, "at least one pattern"),
@@ -82,7 +83,7 @@ def test_weights_are_exact():
     assert patterns.costs(None)[0].tolist() == [2, 3, 0]
 
 
-@pytest.mark.parametrize(
+@every(
     ("weights", "error", "message"),
     [
         ({"age": 1}, ParameterError, "misses 'gender', 'zip, long'"),
@@ -98,7 +99,7 @@ def test_bad_weights(weights, error, message):
         Patterns(["age"]).resolve(NAMES).costs(weights)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "content"),
     [
         ("p.txt", '# kept together\nage, gender\n"zip, long"\n\n'),

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.every import every
 from tests.oracles import safepub as oracle
 
 from shoal.algorithms.safepub import LeveledColumn, draw_levels, score_levels, sensitivity_of
@@ -37,7 +38,7 @@ def some_rows(rng, columns, count):
     return [tuple(rng.choice(lines)[0] for lines in columns) for _ in range(count)]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_scores_are_those_of_brute_force(seed):
     rng = random.Random(seed)
     columns = rng.sample([ZIP, AGE, SEX], rng.randint(1, 3))
@@ -54,7 +55,7 @@ def test_equal_rows_are_counted():
     assert score_levels(columns_of(list(times), [ZIP, SEX]), counts, Fraction(9)) == scored(rows, [ZIP, SEX], 9)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@every("seed", range(6))
 def test_one_more_row_raises_all_scores_and_none_by_more_than_the_sensitivity(seed):
     rng = random.Random(seed)
     rows = some_rows(rng, [ZIP, AGE], 25)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles.strategies import code_tables
 
 from shoal.algorithms import ThreePhase
@@ -14,7 +15,7 @@ from shoal.algorithms.tp.cascade import split_rows, star_patterns, starred_attri
 from shoal.models import KAnonymity, LDiversity
 
 
-@pytest.mark.parametrize("sizes", [[], [3], [2, 79], [79, 2, 9], [5, 5, 5, 5], [9, 2, 6, 56, 17, 9]])
+@every("sizes", [[], [3], [2, 79], [79, 2, 9], [5, 5, 5, 5], [9, 2, 6, 56, 17, 9]])
 def test_every_pattern_once_fewest_stars_first(sizes):
     d = len(sizes)
     patterns = star_patterns(sizes)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 import shoal
 from shoal.algorithms.transparent.pairing import group_colors, pair_colors
@@ -82,7 +83,7 @@ def beliefs(algorithm, points, kinds, l):
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("points", "kinds", "l"),
     [
         ([0, 1, 2, 3], 3, 2),
@@ -157,7 +158,7 @@ def test_what_is_left_to_chance_can_be_grouped(counts, l):
     assert all(len(set(group)) == len(group) >= l for group in groups)
 
 
-@pytest.mark.parametrize(("l", "k"), [(2, None), (3, None), (4, None), (2, 5), (4, 11)])
+@every(("l", "k"), [(2, None), (3, None), (4, None), (2, 5), (4, 11)])
 def test_releases_meet_the_request(l, k):
     people = shoal.datasets.census(1500, quasi_identifiers=["age", "gender", "education"], seed=3)
     chosen = {"quasi_identifiers": ["age", "gender", "education"], "sensitive": "income", "algorithm": "transparent"}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles.grouping import divisions, smallest_largest_class
 
 import shoal
@@ -88,7 +89,7 @@ def test_the_bounds_see_more_than_the_average():
     assert sharpen_bound(twelves, 10, cover_bound(twelves, 10)).value == 12
 
 
-@pytest.mark.parametrize("seed", range(6))
+@every("seed", range(6))
 def test_planted_optima_are_found_and_the_proven_ratios_hold(seed):
     rng = np.random.default_rng(seed)
     k = int(rng.integers(50, 2000))
@@ -100,7 +101,7 @@ def test_planted_optima_are_found_and_the_proven_ratios_hold(seed):
         assert labels(sizes, k, method="spread-simplified", order=order, seed=seed).cost >= k
 
 
-@pytest.mark.parametrize(
+@every(
     ("sizes", "k", "fold", "spread", "best"),
     [
         # Three items of k - 1: the bound of Theorem 7 is met, by every method, for nothing else is feasible.
@@ -186,13 +187,13 @@ def test_a_seed_repeats_a_random_order():
     assert not np.array_equal(first.classes, other.classes)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@every("method", METHODS)
 def test_one_label(method):
     found = labels([7], 7, method=method)
     assert (found.classes.tolist(), found.weights.tolist(), found.optimal) == ([0], [7], True)
 
 
-@pytest.mark.parametrize(
+@every(
     ("sizes", "k", "options", "error", "message"),
     [
         ([3, 0, 4], 2, {}, DataError, "sizes of labels must be at least 1: 1 of 3"),

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles.grouping import divisions, smallest_largest_interval
 
 from shoal.errors import DataError, InfeasibleError, InternalError, ParameterError
@@ -61,7 +62,7 @@ def test_values_may_come_in_any_order_and_repeat(values, data):
     assert found.weights.min() >= k
 
 
-@pytest.mark.parametrize(
+@every(
     "values",
     [
         [3, 1, 2, 10],
@@ -78,7 +79,7 @@ def test_numbers_dates_and_declared_categories_have_an_order(values):
     assert ordered(values, 2).classes.tolist() == [1, 0, 0, 1]
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "k", "options", "error", "message"),
     [
         (["flu", "cold"], 1, {}, DataError, "have no order.*labels"),

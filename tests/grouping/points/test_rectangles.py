@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles.grouping import smallest_largest_rectangle
 
 from shoal.errors import DataError, InfeasibleError, InternalError, ParameterError
@@ -118,7 +119,7 @@ def test_the_deaths_of_the_cholera_of_1854():
     assert (len(found.weights), found.cost, found.lower_bound) == (12, 37, 27)
 
 
-@pytest.mark.parametrize(
+@every(
     "xy",
     [
         np.zeros((50, 2)),
@@ -221,7 +222,7 @@ def test_selection_puts_equal_values_together():
             assert np.array_equal(b, 2 * moved)
 
 
-@pytest.mark.parametrize(
+@every(
     ("xy", "k", "options", "error", "message"),
     [
         ([[0, 0], [np.nan, 1]], 1, {}, DataError, "1 of 2 points have a coordinate that is missing or infinite"),

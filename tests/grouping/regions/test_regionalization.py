@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 from tests.oracles.regions import connected, lowest_tree_degree, smallest_largest_part
 
 from shoal.errors import DataError, InfeasibleError, InternalError, ParameterError
@@ -149,7 +150,7 @@ def test_a_single_region_is_a_class():
     assert (made.classes.tolist(), made.cost, made.degree, made.optimal) == ([0], 7, 0, True)
 
 
-@pytest.mark.parametrize(
+@every(
     ("edges", "weights", "message"),
     [
         ([(0, 1), (1, 9)], [5, 5], "1 of 2 edges have an unknown node"),
@@ -178,7 +179,7 @@ def test_both_directions_of_an_edge_are_one_edge():
     assert made.to_dict()["details"]["edges"] == 1
 
 
-@pytest.mark.parametrize(
+@every(
     ("k", "options", "error", "message"),
     [
         (0, {}, ParameterError, "int >= 1"),

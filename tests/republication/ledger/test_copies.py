@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from tests.every import every
 
 from shoal import Ledger
 from shoal.errors import LedgerError
@@ -132,7 +133,7 @@ class TestWarnings:
         key.unlink()
         assert "The anchor" in Ledger(tmp_path / "l.db").warnings[0]
 
-    @pytest.mark.parametrize(
+    @every(
         ("url", "mode", "warned"),
         [
             ("postgresql://somebody@db.example.org/l", "verify-full", 0),

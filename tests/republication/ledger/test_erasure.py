@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 import sqlalchemy as sa
+from tests.every import every
 from tests.republication.conftest import ROLES, SECRET
 
 from shoal._core.words import is_visible
@@ -173,7 +174,7 @@ def test_unknown_people_are_counted_and_nobody_is_erased(place: Any, patients: A
     assert series.publish(patients(range(60))).counts["kept"] == 60
 
 
-@pytest.mark.parametrize("given", [[], ["a", None], [" "], [1, "a"], [object()]])
+@every("given", [[], ["a", None], [" "], [1, "a"], [object()]])
 def test_ids_that_name_nobody(given: Any) -> None:
     with pytest.raises((ParameterError, DataError)):
         parse_ids(given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.every import every
 
 from shoal.republication.ledger.persons import RECORD, Persons
 
@@ -14,7 +15,7 @@ def people(ids: list[tuple[int, int]]) -> Persons:
     return Persons.empty().merge(np.array(ids, dtype=np.uint64).reshape(-1, 2), records)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@every("seed", range(30))
 def test_everyone_is_found_even_with_equal_halves(seed: int) -> None:
     rng = np.random.default_rng(seed)
     # Few different first halves, up to the largest number: what never happens with hashes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from tests.every import every
 from tests.oracles import invariance as oracles
 
 from shoal.republication.m_invariance.balancing import (
@@ -25,7 +25,7 @@ def draw(seed):
             return m, supply, demand
 
 
-@pytest.mark.parametrize("seed", range(300))
+@every("seed", range(300))
 def test_no_other_choice_balances_with_fewer_counterfeits(seed):
     m, supply, demand = draw(seed)
     taken = minimize_counterfeits(supply, demand, m)
@@ -35,7 +35,7 @@ def test_no_other_choice_balances_with_fewer_counterfeits(seed):
     assert taken.sum() == oracles.most_taken(supply.tolist(), demand.tolist(), m)
 
 
-@pytest.mark.parametrize(("counts", "best"), [([2, 3, 4], 2), ([1, 1, 1], 3), ([7], 1), ([], 0), ([0, 0], 0)])
+@every(("counts", "best"), [([2, 3, 4], 2), ([1, 1, 1], 3), ([7], 1), ([], 0), ([0, 0], 0)])
 def test_the_largest_m(counts, best):
     assert find_largest_m(np.array(counts, dtype=np.int64)) == best
 
@@ -46,7 +46,7 @@ def test_rare_values_balance_first():
     assert minimize_counterfeits(supply, demand, 2).tolist() == [1, 0, 0, 0]
 
 
-@pytest.mark.parametrize("seed", range(50))
+@every("seed", range(50))
 def test_rows_are_shared_out_to_the_most_urgent_slots(seed):
     rng = np.random.default_rng(seed)
     signatures = Signatures.of([rng.permutation(5)[:3].tolist() for _ in range(4)])
@@ -62,7 +62,7 @@ def test_rows_are_shared_out_to_the_most_urgent_slots(seed):
         assert not given[later].any()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_known_buckets_and_then_the_papers_assignment_take_every_row(seed):
     rng = np.random.default_rng(seed)
     rest = rng.integers(5, 12, 8)

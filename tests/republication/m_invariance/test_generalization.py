@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.every import every
 
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.republication import Signatures, generalize
@@ -56,7 +57,7 @@ def publish_the_second_table(seed, balancing="fewest"):
     return made, {frozenset(one) for one in members.values()}, fakes
 
 
-@pytest.mark.parametrize("seed", range(10))
+@every("seed", range(10))
 def test_tables_1_to_3_of_the_paper(seed):
     made, groups, fakes = publish_the_second_table(seed, "fewest")
     assert made.count == 6
@@ -82,7 +83,7 @@ def test_in_the_papers_way_the_order_of_the_buckets_is_open():
     assert found == {FLU, DYSPEPSIA}, "a flu for Jane's bucket leaves no dyspepsia for Steve's, and the other way"
 
 
-@pytest.mark.parametrize("seed", range(10))
+@every("seed", range(10))
 def test_without_new_rows_every_gap_is_a_counterfeit(seed):
     made, _, fakes = publish_the_second_table(seed, "independent")
     assert made.details["balanced_with_new"] == 0
@@ -178,8 +179,8 @@ def check_invariants(town, rows, made, m):
         assert len(values) >= m
 
 
-@pytest.mark.parametrize("balancing", ["independent", "fewest", "paper"])
-@pytest.mark.parametrize("seed", range(12))
+@every("balancing", ["independent", "fewest", "paper"])
+@every("seed", range(12))
 def test_histories_of_twenty_releases_stay_m_invariant(seed, balancing):
     rng = np.random.default_rng(seed)
     m = int(rng.integers(2, 5))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.every import every
 from tests.oracles import invariance as oracles
 
 from shoal.republication.m_invariance import invariance_kernel as kernels
@@ -46,8 +47,8 @@ def balance_slowly(deficits, values, supply, m):
     return given
 
 
-@pytest.mark.parametrize("form", [0, 1])
-@pytest.mark.parametrize("seed", range(60))
+@every("form", [0, 1])
+@every("seed", range(60))
 def test_balancing_in_order_takes_a_row_whenever_the_others_stay_eligible(form, seed):
     rng = np.random.default_rng(seed)
     m, values = int(rng.integers(2, 4)), int(rng.integers(3, 7))
@@ -58,8 +59,8 @@ def test_balancing_in_order_takes_a_row_whenever_the_others_stay_eligible(form, 
     assert given.tolist() == balance_slowly(deficits.tolist(), of.tolist(), supply.tolist(), m)
 
 
-@pytest.mark.parametrize("form", [0, 1])
-@pytest.mark.parametrize("seed", range(60))
+@every("form", [0, 1])
+@every("seed", range(60))
 def test_the_assignment_is_the_papers(form, seed):
     rng = np.random.default_rng(seed)
     m = int(rng.integers(2, 5))
@@ -86,8 +87,8 @@ def test_rows_that_are_not_eligible_are_not_assigned():
     assert all(len(part) == 0 for part in kernels.assign_values(counts, falling(counts), 2))
 
 
-@pytest.mark.parametrize("form", [0, 1])
-@pytest.mark.parametrize("seed", range(40))
+@every("form", [0, 1])
+@every("seed", range(40))
 def test_known_buckets_take_what_leaves_the_others_eligible(form, seed):
     rng = np.random.default_rng(seed)
     m, values = int(rng.integers(2, 4)), int(rng.integers(4, 8))
@@ -125,8 +126,8 @@ def random_bucket(rng):
     return codes, s, h, rng.integers(1, 5, d).astype(np.int64)
 
 
-@pytest.mark.parametrize("form", [0, 1])
-@pytest.mark.parametrize("seed", range(60))
+@every("form", [0, 1])
+@every("seed", range(60))
 def test_the_split_is_the_best_at_every_step(form, seed):
     rng = np.random.default_rng(seed)
     codes, s, h, weights = random_bucket(rng)

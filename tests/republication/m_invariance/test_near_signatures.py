@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.optimize import linprog
+from tests.every import every
 
 import shoal
 from shoal.republication import Signatures, generalize
@@ -30,7 +31,7 @@ def mean_reach(steps):
     return sum(alpha * (chosen.max() - chosen.min()) for alpha, chosen in steps) / rows
 
 
-@pytest.mark.parametrize("seed", range(30))
+@every("seed", range(30))
 def test_the_program_is_as_good_as_the_one_over_all_sets(seed):
     rng = np.random.default_rng(seed)
     m = int(rng.integers(2, 5))
@@ -47,7 +48,7 @@ def test_the_program_is_as_good_as_the_one_over_all_sets(seed):
     assert found == pytest.approx(best.fun)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@every("seed", range(30))
 def test_what_is_left_after_each_step_is_eligible_and_reaches_are_shorter_than_in_the_papers_way(seed):
     rng = np.random.default_rng(seed)
     m = int(rng.integers(2, 6))

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 from tests.republication.m_invariance.test_posterior import LINE, greatest_confidence
 
 import shoal
@@ -46,8 +47,8 @@ def random_history(rng, min_real, *, balancing="independent"):
         present = np.flatnonzero(rng.random(people) < np.where(here, 0.4, 0.3))
 
 
-@pytest.mark.parametrize("balancing", generalization.BALANCINGS)
-@pytest.mark.parametrize("min_real", [2, 3, 5])
+@every("balancing", generalization.BALANCINGS)
+@every("min_real", [2, 3, 5])
 def test_boxes_have_enough_people_and_so_have_groups_where_their_bucket_does(min_real, balancing):
     rng = np.random.default_rng(min_real)
     seen = Counter()

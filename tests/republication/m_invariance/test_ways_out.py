@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.every import every
 from tests.republication.m_invariance.test_posterior import LINE, outcomes
 
 M = 2
@@ -166,13 +167,13 @@ def test_those_who_never_come_show_that_they_share_a_value_and_not_which():
     assert greatest_of_absent(NoneForGood(), [[0, 1], [2, 3, 4]], 3, UNEQUAL) == Fraction(9, 14)
 
 
-@pytest.mark.parametrize("frequency", [None, UNEQUAL], ids=["equal", "unequal"])
-@pytest.mark.parametrize(("m", "arrivals"), [(2, [[0], [1], [2, 3]]), (2, [[0], [1, 2], [3]]), (3, [[0, 1], [2], [3]])])
+@every("frequency", [None, UNEQUAL])
+@every(("m", "arrivals"), [(2, [[0], [1], [2, 3]]), (2, [[0], [1, 2], [3]]), (3, [[0, 1], [2], [3]])])
 def test_to_wait_for_enough_people_shows_nothing(m, arrivals, frequency):
     assert greatest_of_published(FewWait(m), arrivals, 3, frequency) <= Fraction(1, m)
 
 
-@pytest.mark.parametrize("frequency", [None, UNEQUAL], ids=["equal", "unequal"])
-@pytest.mark.parametrize("arrivals", [[range(4)], [range(5)], [[0, 1, 2], [3, 4]]])
+@every("frequency", [None, UNEQUAL])
+@every("arrivals", [[range(4)], [range(5)], [[0, 1, 2], [3, 4]]])
 def test_a_series_of_their_own_keeps_its_own_promise(arrivals, frequency):
     assert greatest_of_published(OwnSeries(3), arrivals, 3, frequency) == Fraction(1, 2)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 from shoal.algorithms import ALGORITHMS
@@ -77,8 +78,8 @@ def test_quotas_are_those_of_the_largest_remainders() -> None:
         assert found == [one for size, own in zip(sizes, weights, strict=True) for one in shared(size, own)]
 
 
-@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
-@pytest.mark.parametrize("algorithm", ["tp", "hilbert", "mondrian", "cluster", "full-domain"])
+@every("recoding", ["suppression", "generalization"])
+@every("algorithm", ["tp", "hilbert", "mondrian", "cluster", "full-domain"])
 def test_rows_get_the_forms_of_their_class_or_the_best_that_covers_them(algorithm: str, recoding: Any) -> None:
     first = shoal.anonymize(people(), privacy=shoal.KAnonymity(3), algorithm=algorithm, recoding=recoding, **REQUEST)
     plan, known = first.plan, defaultdict(Counter)
@@ -123,8 +124,8 @@ def test_rows_get_the_forms_of_their_class_or_the_best_that_covers_them(algorith
 SLOW = ("exact", "milp", "patterns", "patterns-optimal")
 
 
-@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
-@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name not in SLOW])
+@every("recoding", ["suppression", "generalization"])
+@every("algorithm", [name for name in ALGORITHMS if name not in SLOW])
 def test_the_plan_of_a_table_gives_its_release_again(algorithm: str, recoding: Any) -> None:
     k = 2 if algorithm == "matching" else 3
     table = people(60).drop("disease")
@@ -161,8 +162,8 @@ COARSENINGS: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
-@pytest.mark.parametrize("name", COARSENINGS)
+@every("recoding", ["suppression", "generalization"])
+@every("name", COARSENINGS)
 def test_whatever_was_done_to_a_column_holds_for_the_plan_in_a_file(name: str, recoding: Any, tmp_path: Path) -> None:
     coarsening, values = COARSENINGS[name]
     rng = random.Random(7)
@@ -219,8 +220,8 @@ def test_a_plan_that_does_not_hold_is_refused_without_a_cell() -> None:
         shoal.apply(first.plan, people(2))
 
 
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("model", [shoal.KAnonymity(4), shoal.LDiversity(2), shoal.TCloseness(0.4)])
+@every("seed", range(12))
+@every("model", [shoal.KAnonymity(4), shoal.LDiversity(2), shoal.TCloseness(0.4)])
 def test_what_is_suppressed_has_company(seed: int, model: Any) -> None:
     first = shoal.anonymize(people(80, seed), privacy=model, **REQUEST)
     table = people(60, seed + 100, towns="abcd")

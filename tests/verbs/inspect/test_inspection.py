@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 import shoal
 from shoal.cli.main import app
@@ -83,7 +84,7 @@ def test_counts_are_their_definitions(data: st.DataObject) -> None:
         assert found.risk["smallest_class"] == min(told.count(row) for row in told)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "values", "kind", "role", "coarsen"),
     [
         ("name", [f"Ann {row}" for row in range(ROWS)], "identifier", "direct_identifier", None),
@@ -157,7 +158,7 @@ def test_the_reason_of_a_nearly_unique_number_fits_its_role() -> None:
     assert found.why == "nearly every record has a value of its own: it must be made coarser, or be sensitive"
 
 
-@pytest.mark.parametrize(
+@every(
     ("table", "code", "column"),
     [
         ({"patient_id": [row // 2 for row in range(ROWS)]}, "repeated_person", "patient_id"),
@@ -196,7 +197,7 @@ def test_words_that_mean_missing_are_proposed_among_numbers_only() -> None:
     assert next(one for one in again.columns if one.name == "pay").kind == "number"
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "codes"),
     [
         ([*range(20, 90), 999, -9], ("-9", "999")),
@@ -220,7 +221,7 @@ def test_codes_far_from_all_others_are_proposed(values: list[Any], codes: tuple[
         assert shoal.inspect(table, replace_values=given).columns[0].missing == len(codes)
 
 
-@pytest.mark.parametrize("values", ["a[1,2]b", "(see note)", "C*-algebra", "{x}", "[ok]", "1,5", "a, b"])
+@every("values", ["a[1,2]b", "(see note)", "C*-algebra", "{x}", "[ok]", "1,5", "a, b"])
 def test_text_is_no_anonymized_cell(values: str) -> None:
     found = shoal.inspect(pl.DataFrame({"note": [values, "other"] * (ROWS // 2)}))
     assert "recoded_cells" not in [remark.code for remark in found.warnings]
@@ -260,7 +261,7 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@every("name", NUMBERS)
 def test_numbers_of_people_are_the_person_and_never_sensitive(name: str) -> None:
     table = hospital(name, NUMBERS[name])
     inspection = shoal.inspect(table)

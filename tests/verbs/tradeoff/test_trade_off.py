@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 from shoal.errors import ColumnError, InfeasibleError, ParameterError, UnsupportedError
@@ -158,7 +159,7 @@ def test_levels_that_cannot_be_met_say_why(found: shoal.TradeOff) -> None:
         found.choose()
 
 
-@pytest.mark.parametrize(
+@every(
     ("asked", "error", "said"),
     [
         ({"k": 0}, ParameterError, "The 'k' parameter of tradeoff must be an int >= 1. Got 0"),

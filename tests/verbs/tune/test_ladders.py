@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.every import every
 
 from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.grouping import Labels, Ordered, Points
@@ -34,7 +35,7 @@ def words(ladder: Ladder) -> list[str | None]:
     return [rung.words for rung in ladder.rungs]
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "expected"),
     [
         (list(range(17, 91)), ["bins:2", "bins:5", "bins:10", "bins:20", "bins:50", "any"]),
@@ -100,7 +101,7 @@ def test_a_coarsening_without_words_is_called_as_in_python() -> None:
     assert (pair.key, pair.name) == (("x", "y"), "x,y")
 
 
-@pytest.mark.parametrize(
+@every(
     ("ladders", "error", "message"),
     [
         ([Bins(2)], ParameterError, "must map names of columns"),
@@ -115,7 +116,7 @@ def test_ladders_that_are_none(ladders: Any, error: type[Exception], message: st
         given_ladders(ladders, ["age", "zip"], {})
 
 
-@pytest.mark.parametrize(
+@every(
     "coarsening",
     [
         Bins(10),
@@ -140,7 +141,7 @@ def test_words_mean_what_they_say(coarsening: Coarsening) -> None:
     assert coarsenings_of({"q": said})["q"].to_dict() == coarsening.to_dict()
 
 
-@pytest.mark.parametrize(
+@every(
     "coarsening",
     [
         Bins(10, start=5),

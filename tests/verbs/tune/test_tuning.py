@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import every
 
 import shoal
 from shoal.algorithms import Algorithm
@@ -55,9 +56,9 @@ def releases_of_settings(recoding: Any, insensitive: bool) -> dict[str, shoal.Re
     return found
 
 
-@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
-@pytest.mark.parametrize("loss", ["kl_divergence", "gcp", "non_uniform_entropy"])
-@pytest.mark.parametrize("insensitive", [False, True])
+@every("recoding", ["suppression", "generalization"])
+@every("loss", ["kl_divergence", "gcp", "non_uniform_entropy"])
+@every("insensitive", [False, True])
 def test_every_setting_loses_what_its_release_loses(recoding: Any, loss: str, insensitive: bool) -> None:
     table = TABLE.with_row_index("visit") if insensitive else TABLE
     request = REQUEST | {"insensitive": ["visit"] if insensitive else [], "recoding": recoding}
@@ -243,7 +244,7 @@ def test_a_setting_that_cannot_be_published_is_told() -> None:
     assert failed not in tuning.trade_off
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "error", "message"),
     [
         ({"seconds": 0}, ParameterError, "The 'seconds' parameter of tune must be a number > 0. Got 0."),

@@ -1,0 +1,98 @@
+"""Cases of one rule as rounds of one test, which names the case that failed."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import os
+import random
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+THOROUGH = os.environ.get("SHOAL_THOROUGH") == "1"
+"""The lane of `make test-all`: every seed, combination and example."""
+SEEDS = ("seed", "block")
+"""What names random tables; the lane of each commit draws a third of them."""
+
+
+def in_pairs(axes: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
+    """Yield combinations such that each two values of two lists meet at least once."""
+    places = [list(enumerate(values)) for values in axes]
+    seen: set[tuple[Any, ...]] = set()
+    for row in itertools.product(*places):
+        pairs = set(itertools.combinations(enumerate(place for place, _ in row), min(2, len(row))))
+        if not pairs <= seen:
+            seen |= pairs
+            yield tuple(value for _, value in row)
+
+
+def every(names: str | tuple[str, ...], values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for each value within one case: for what `parametrize` would collect and report one by one.
+
+    Several of these over one another take all combinations, or those of each two values in the lane of each commit.
+    Each round has its own `tmp_path`, `monkeypatch` and `capsys`; other fixtures are shared.
+    """
+    called = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        axes = [(called, list(values)), *getattr(function, "axes", ())]
+        test = getattr(function, "one_round", function)
+        given = {name for taken, _ in axes for name in taken}
+
+        @functools.wraps(test)
+        def rounds(*args: Any, **fixtures: Any) -> None:
+            run = [some(values) if taken[0] in SEEDS else values for taken, values in axes]
+            skipped = count = 0
+            for count, row in enumerate(itertools.product(*run) if THOROUGH else in_pairs(run), 1):
+                case = {}
+                for (taken, _), value in zip(axes, row, strict=True):
+                    case |= zip(taken, value if len(taken) > 1 else [value], strict=True)
+                with ExitStack() as own:
+                    try:
+                        test(*args, **own_fixtures(fixtures, count, own), **case)
+                    except pytest.skip.Exception:
+                        skipped += 1
+                    except BaseException as error:
+                        error.add_note(f"in the case {', '.join(f'{name}={shown(one)}' for name, one in case.items())}")
+                        raise
+            if skipped == count:
+                pytest.skip("every case was skipped")
+
+        signature = inspect.signature(test)
+        kept = [one for name, one in signature.parameters.items() if name not in given]
+        assert len(kept) + len(given) == len(signature.parameters), f"{test.__name__} takes each of {sorted(given)}"
+        rounds.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+        rounds.axes, rounds.one_round = axes, test  # type: ignore[attr-defined]
+        return rounds
+
+    return decorate
+
+
+def some(seeds: list[Any]) -> list[Any]:
+    """Draw a third of the seeds in the lane of each commit; others each time."""
+    return seeds if THOROUGH else sorted(random.sample(seeds, -(-len(seeds) // 3)))
+
+
+def own_fixtures(fixtures: dict[str, Any], count: int, own: ExitStack) -> dict[str, Any]:
+    """Give a round a folder and patches that are not those of the rounds before it."""
+    given = dict(fixtures)
+    if "tmp_path" in given:
+        given["tmp_path"] = fixtures["tmp_path"] / f"round{count}"
+        given["tmp_path"].mkdir()
+    if "monkeypatch" in given:
+        given["monkeypatch"] = own.enter_context(pytest.MonkeyPatch.context())
+    if "capsys" in given:
+        given["capsys"].readouterr()
+    return given
+
+
+def shown(value: object) -> str:
+    """Write a value of a case, in short."""
+    text = getattr(value, "__name__", None) or repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
