@@ -6,13 +6,15 @@ STAMP := .venv/.installed
 # Tests start processes by the dozen: modules are compiled once, whatever the environment says of it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo warm-up test test-fast check lint types imports docs pictures package bench bench-quick mutants clean help
+.PHONY: demo warm-up test test-all test-affected test-rest check lint types imports docs pictures package bench bench-quick mutants clean help
 
 help:
 	@echo "make demo     anonymize a real table, print what was achieved, write a report to open"
 	@echo "make warm-up  compile all loops now, on all cores, rather than in first runs"
-	@echo "make test     run the whole test suite: ten minutes on two cores at most"
-	@echo "make test-fast  one case of each test, without most that start processes: a minute or two"
+	@echo "make test     the tests of each commit: six minutes on two cores at most"
+	@echo "make test-affected  those of them that concern what you changed, by the imports"
+	@echo "make test-all every seed, combination, example, page, walk and crash"
+	@echo "make test-rest  the same for the packages that you changed"
 	@echo "make check    lint, types, import rules, then the tests"
 	@echo "make docs     build the documentation: docs/_build/html/index.html"
 	@echo "make pictures take the pictures of the studio for the documentation again, in a browser"
@@ -45,8 +47,18 @@ test: $(if $(WARM),$(STAMP),warm-up)
 	@$(BIN)/python -c 'from shoal.io.spark_session import check_java; check_java()' 2>/dev/null || \
 	  echo "NO JAVA 17 WAS FOUND: the engine of Spark was NOT tested. Install it: apt-get install openjdk-17-jre-headless"
 
-test-fast: warm-up
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -q -m fast
+test-all: export SHOAL_THOROUGH=1
+test-all: test
+
+# SINCE=COMMIT: what is different from it; by default, from where the branch left main.
+test-affected: $(if $(WARM),$(STAMP),warm-up)
+	@chosen=$$($(BIN)/python .ci/affected.py $(if $(SINCE),--since $(SINCE))); \
+	  test -z "$$chosen" || $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -q $$chosen
+
+test-rest: export SHOAL_THOROUGH=1
+test-rest: $(if $(WARM),$(STAMP),warm-up)
+	@chosen=$$($(BIN)/python .ci/affected.py --packages $(if $(SINCE),--since $(SINCE))); \
+	  test -z "$$chosen" || $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -q $$chosen
 
 mutants: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'cosmic-ray==8.7.0' coverage

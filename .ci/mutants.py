@@ -75,7 +75,7 @@ def mutants_of(area: str, root: Path) -> Iterator[Mutant]:
 
 def run(root: Path, *arguments: str, seconds: float | None = None) -> bool:
     """Run Python in the copy, and return whether it ended well in time."""
-    environment = {**os.environ, "PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1", "SHOAL_THOROUGH": "1"}
     try:
         return not subprocess.run(
             [sys.executable, *arguments], cwd=root, env=environment, capture_output=True, timeout=seconds, check=False
