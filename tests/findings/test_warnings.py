@@ -21,8 +21,8 @@ from shoal._core.words import visible
 from shoal._messages import PYTHON, Suggestion
 from shoal.cli.main import app
 from shoal.cli.voice import Flags
-from shoal.errors import WarnedError
-from shoal.findings import WARNINGS, how_to_coarsen, identifying_warnings, published_warnings
+from shoal.errors import DataError, WarnedError
+from shoal.findings import WARNINGS, alike_warnings, how_to_coarsen, identifying_warnings, published_warnings
 from shoal.models.feasible import drop_columns
 from shoal.request.texts import columns_and_words, names_in
 from shoal.studio.audience import SCREENS
@@ -259,6 +259,26 @@ def test_pairs_and_records_are_counted() -> None:
     (remark,) = (one for one in released(table).warnings if one.code == "values_read_alike")
     assert remark.text.startswith("3 pair(s) of values of 'disease'")
     assert " and 25 records show one of them." in remark.text
+
+
+def test_published_sets_and_intervals_read_like_no_value() -> None:
+    for cells in (["{asian, white}", "asian, white"], ["[1, 2)", "(1, 2)"]):
+        assert not [*alike_warnings(pl.Series("x", cells))], cells
+        assert not [*alike_warnings(pl.Series("x", [*cells, "NA"]))], cells
+    for cells in (["(hiv)", "hiv"], ["asian, white", "asian white"], ["{a, b}", "flu", "Flu"]):
+        assert [one.code for one in alike_warnings(pl.Series("x", cells))] == ["values_read_alike"], cells
+
+
+def test_dates_that_cannot_be_read_are_counted_in_records_also_if_equal_rows_were_counted() -> None:
+    dates = ["01/02/2020", "05/02/2020"] * 20 + ["9999-99-99"] * 30
+    data = pl.DataFrame({"died": dates, "age": [1, 2, 1, 2, 1] * 14})
+    roles = {"quasi_identifiers": ["died", "age"], "k": 2, "seed": 1}
+    for engine, place in (("memory", ", the first in row 41"), ("stream", "")):
+        found = shoal.anonymize(data if engine == "memory" else data.lazy(), engine=engine, **roles).warnings
+        (remark,) = (one for one in found if "looks like dates" in one.text)
+        assert f"30 of its values are none{place}: it is taken" in remark.text
+    with pytest.raises(DataError, match=r"of the format '%d/%m/%Y'\."):
+        shoal.anonymize(data.lazy(), engine="stream", dates={"died": "%d/%m/%Y"}, **roles)
 
 
 def test_numbers_are_no_formulas_and_files_for_spreadsheets_have_none(tmp_path: Path) -> None:

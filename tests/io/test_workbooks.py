@@ -191,3 +191,20 @@ def test_empty_rows_at_the_end_are_no_people(tmp_path: Path, book) -> None:
     (tmp_path / "t.csv").write_text("a\n1\n")
     with pytest.raises(ParameterError, match="'sheet' parameter of read is for workbooks only"):
         read(tmp_path / "t.csv", sheet="one")
+
+
+def test_a_time_of_day_is_not_of_1899(tmp_path: Path) -> None:
+    path = tmp_path / "times.xlsx"
+    with xlsxwriter.Workbook(str(path)) as made:
+        sheet, clock = made.add_worksheet(), made.add_format({"num_format": "hh:mm"})
+        for row, cells in enumerate(
+            [["at", "mixed"], [dt.time(8, 30), dt.time(8)], [dt.time(0), dt.datetime(2020, 1, 1)]]
+        ):
+            for column, cell in enumerate(cells):
+                if row:
+                    sheet.write_datetime(row, column, cell, clock)
+                else:
+                    sheet.write(row, column, cell)
+    found = read(path)
+    assert found["at"].to_list() == [dt.time(8, 30), dt.time(0)]
+    assert found["mixed"].dtype != pl.Time

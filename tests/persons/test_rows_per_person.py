@@ -26,6 +26,19 @@ def visits(persons: int = 20, each: int = 4) -> pl.DataFrame:
     )
 
 
+def test_numbers_in_text_order_the_rows(tmp_path: Path) -> None:
+    """Files of text hold whole numbers as text, in which 10 is before 9."""
+    for visits_of in (("10", "9"), ("1.5", "-2"), ("90071992547409931", "90071992547409930"), ("010", "9")):
+        data = pl.DataFrame({"id": [1, 1, 2, 2], "visit": visits_of * 2, "age": [30] * 4, "disease": list("abab")})
+        roles = ASKED | {"insensitive": ["visit"]}
+        made = shoal.anonymize(data, **roles, k=2, rows_per_person=1, kept_rows="last", order="visit", seed=1)
+        assert made.data["disease"].to_list() == ["a", "a"], visits_of
+    for wrong in (["x", "1"], ["nan", "1"], ["inf", "1"]):
+        data = pl.DataFrame({"id": [1, 1], "visit": wrong, "age": [30] * 2, "disease": list("ab")})
+        with pytest.raises(DataError, match="gives rows no order"):
+            shoal.anonymize(data, **roles, k=1, rows_per_person=1, kept_rows="last", order="visit")
+
+
 @pytest.mark.parametrize("most", [1, 2])
 @pytest.mark.parametrize("engine", ["memory", "stream"])
 def test_at_most_so_many_of_each(tmp_path: Path, engine: str, most: int) -> None:

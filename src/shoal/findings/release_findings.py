@@ -45,6 +45,8 @@ __all__ = [
     "uncounted_persons",
 ]
 
+_FORM = r"(?s)^(?:\{.*,.*\}|[\[(].*,.*[\])])$"
+"""Published sets of values, and intervals."""
 _NUMBER = r"^[+-]?(\d[\d.,' ]*|[.,]\d+)([eE][+-]?\d+)?%?$"
 """A number with a sign, which is not a formula."""
 _AT_LIMIT, _FAR_FROM_LIMIT = 0.9, 0.5
@@ -159,7 +161,9 @@ def alike_warnings(
     """
     # Spelling variants are found among the distinct values.
     rows, values = (None, column) if separator is None else split_lists(column, separator)
-    pairs, alike = count_alike(values)
+    # Sets and intervals are no spellings of other values.
+    plain = values.dtype not in (pl.String, pl.Categorical, pl.Enum)
+    pairs, alike = count_alike(values if plain else values.filter(~values.cast(pl.String).str.contains(_FORM)))
     if pairs:
         shown = values.is_in(alike.implode())
         if rows is not None:  # a record shows one of them if its list does

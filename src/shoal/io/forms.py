@@ -21,7 +21,9 @@ from shoal.io.number_forms import SIGNS, NumberForm, number_forms
 from shoal.wording import Sentence
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
 __all__ = [
     "DateForm",
@@ -144,6 +146,7 @@ def understand(
     *,
     dates: Mapping[str, str] | None = None,
     decimal: str | None = None,
+    counts: NDArray[np.int64] | None = None,
 ) -> ParsedTable:
     """Parse columns of text that hold dates or numbers.
 
@@ -157,6 +160,8 @@ def understand(
         Date formats of columns ("%d.%m.%Y"); detected by default.
     decimal : {",", "."}, optional
         The decimal sign; detected by default.
+    counts : int64 array, optional
+        Number of rows of the input that each row represents, if equal rows were counted; messages then name no row.
 
     Raises
     ------
@@ -182,7 +187,7 @@ def understand(
     unread: dict[str, Fact] = {}
     for name, column in text.items():
         if name in asked:
-            forms[name], made[name] = DateForm(pattern=asked[name]), _read_as_asked(column, asked[name])
+            forms[name], made[name] = DateForm(pattern=asked[name]), _read_as_asked(column, asked[name], counts)
         elif looks_like_dates(column):
             found = date_formats(column)
             if len(found) == 1:
@@ -190,7 +195,7 @@ def understand(
             elif found:
                 ambiguous[name] = tuple(pattern for pattern, _ in found)
             else:
-                unread[name] = _why_unread(column)
+                unread[name] = _why_unread(column, counts)
     # The remaining columns may be numbers; all of them together decide on the decimal sign.
     rest = [column for name, column in text.items() if name not in {*forms, *ambiguous, *unread}]
     numbers, either = number_forms(rest, decimal)
@@ -240,7 +245,7 @@ def looks_like_dates(column: pl.Series) -> bool:
     return float(head.str.contains(LOOKS_LIKE_A_DATE).cast(int).sum()) >= _MOST * len(head)
 
 
-def _read_as_asked(column: pl.Series, pattern: str) -> pl.Series:
+def _read_as_asked(column: pl.Series, pattern: str, counts: NDArray[np.int64] | None) -> pl.Series:
     import polars as pl
 
     # An invalid format, or one without a complete date, is the caller's mistake.
@@ -262,25 +267,26 @@ def _read_as_asked(column: pl.Series, pattern: str) -> pl.Series:
     if read.null_count() > column.null_count() and wrong is not None:
         raise DataError(
             Text(
-                "The column '{column}' has other values than dates of the format {pattern}, the first in "
-                "row {row} (line {line} of a file with a header).",
+                "The column '{column}' has other values than dates of the format {pattern}{place}.",
                 column=column.name,
                 pattern=repr(pattern),
-                row=wrong + 1,
-                line=wrong + 2,
+                place=""
+                if counts is not None
+                else f", the first in row {wrong + 1} (line {wrong + 2} of a file with a header)",
             )
         )
     return read
 
 
-def _why_unread(column: pl.Series) -> Fact:
+def _why_unread(column: pl.Series, counts: NDArray[np.int64] | None) -> Fact:
     """Explain why a column that looks like dates was not parsed."""
     odd = ~column.str.contains(LOOKS_LIKE_A_DATE).fill_null(value=True)
-    others = int(odd.sum())
+    others = int(odd.sum() if counts is None else counts[odd.to_numpy()].sum())
     asked = format_of(column.name, "%d.%m.%Y" if column.str.contains("[0-9]{4}").any() else "%d.%m.%y")
     if not others:
         return Fact("unread_dates", column=column.name, asked=asked)
-    return Fact("odd_dates", column=column.name, count=others, row=(odd.arg_max() or 0) + 1, asked=asked)
+    place = "" if counts is not None else f", the first in row {(odd.arg_max() or 0) + 1}"
+    return Fact("odd_dates", column=column.name, count=others, place=place, asked=asked)
 
 
 def format_as_input(frame: pl.DataFrame, forms: Forms, *, star: str) -> pl.DataFrame:

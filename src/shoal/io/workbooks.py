@@ -41,6 +41,8 @@ _MOST_DIGITS = 15
 """Largest number of significant digits that spreadsheets keep."""
 _FIRST_DAY = dt.date(1900, 3, 1)
 """First date that spreadsheets count correctly: they treat 1900 as a leap year."""
+_DAY_ZERO = (dt.date(1899, 12, 30), dt.date(1899, 12, 31))
+"""The day of a time of day, by the two ways to count days."""
 _MADE = dt.datetime(1980, 1, 1)
 """Fixed time of creation, so that equal tables give equal files."""
 
@@ -96,6 +98,9 @@ def read_workbook(
             drop_empty_cols=False,
             raise_if_empty=False,
         )
+    # Spreadsheets store a time of day as a part of their day zero.
+    moments = [column for column in frame if column.dtype == pl.Datetime and column.dt.date().is_in(_DAY_ZERO).all()]
+    frame = frame.with_columns(column.dt.time() for column in moments if column.null_count() < len(column))
     # Empty rows at the end are formatting; others are errors, unless there is one column.
     filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series() if frame.width else pl.Series([])
     rows = filled.arg_true()

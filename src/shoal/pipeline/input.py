@@ -397,7 +397,9 @@ def convert_text(
     # A date format that is given for a column applies in any case.
     named = {**formats, **_as_mapping(dates)}
     names += [name for name in named if name not in names and name in schema.published]
-    converted = understand(_blank_other_rows(opened.frame, names, rows), names, dates=named, decimal=decimal)
+    counts = opened.counts if (opened.counts > 1).any() else None
+    frame = _blank_other_rows(opened.frame, names, rows)
+    converted = understand(frame, names, dates=named, decimal=decimal, counts=counts)
     converted.check()
     if not converted.forms:
         return replace(opened, unread=converted.unread)

@@ -129,11 +129,18 @@ def rank_rows(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
     DataError
         If the column is text that is neither numbers nor dates.
     """
+    import polars as pl
+
     assert request.order is not None
     column = frame.get_column(request.order)
     formats = {} if column.dtype.is_numeric() else request.dates or {}
     named = {name: form for name, form in formats.items() if name == column.name}
     parsed = understand(column.to_frame(), [column.name], dates=named, decimal=request.decimal).frame[column.name]
+    # Numbers in canonical notation stay text; whole numbers may be longer than a float is exact.
+    for kind in (pl.Int128, pl.Float64):
+        if parsed.dtype == pl.String:
+            numbers = parsed.cast(kind, strict=False)
+            parsed = numbers if numbers.is_finite().sum() == len(parsed.drop_nulls()) else parsed
     if not (parsed.dtype.is_numeric() or parsed.dtype.is_temporal()):
         raise DataError(
             Text(
@@ -143,8 +150,6 @@ def rank_rows(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
                 suggestion=Suggestion("order"),
             ),
         )
-    import polars as pl
-
     places = parsed.rank("dense").cast(pl.Int64)
     return places.fill_null(-1 if request.kept_rows == "last" else len(places) + 1).to_numpy()
 

@@ -380,12 +380,12 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
     ),
     "odd_dates": (
         marked(
-            "The column '{column}' looks like dates, but {count:,} of its values is none, the first in row {row}: it "
+            "The column '{column}' looks like dates, but {count:,} of its values is none{place}: it "
             "is taken as names without an order. Write its dates in one format and leave missing ones empty, or say "
             "the format, as in {asked}."
         ),
         marked(
-            "The column '{column}' looks like dates, but {count:,} of its values are none, the first in row {row}: it "
+            "The column '{column}' looks like dates, but {count:,} of its values are none{place}: it "
             "is taken as names without an order. Write its dates in one format and leave missing ones empty, or say "
             "the format, as in {asked}."
         ),

@@ -460,3 +460,10 @@ def test_nothing_to_inspect() -> None:
 def test_words_of_names() -> None:
     assert words_of("Straße_Nr2") == ("strasse", "nr")
     assert words_of("patientZIPCode") == ("patient", "zipcode")
+
+
+def test_a_table_of_many_columns_is_inspected_without_pairs() -> None:
+    data = pl.DataFrame({f"c{at}": [(row * row + at) % 5 for row in range(30)] for at in range(460)})
+    found = shoal.inspect(data)
+    assert len(found.columns) == 460
+    assert {len(one.columns) for one in found.combinations} == {1}

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 __all__ = ["inspect"]
 
+_MOST_IN_PAIRS = 400
+"""Largest number of columns that are combined in pairs."""
 _WORK = 5_000_000
 """Pairs of columns times rows to examine at most; above this size a sample ranks the pairs."""
 _SHOWN_VALUES = 5
@@ -286,7 +288,8 @@ def _combinations(
         for column, facts in zip(columns, inspected, strict=True)
         if facts.role in (QUASI, SENSITIVE) and len(column.counts) > 1
     ]
-    return rank_combinations(able, size=2, work=_WORK, progress=progress) if able else ()
+    size = 2 if len(able) <= _MOST_IN_PAIRS else 1
+    return rank_combinations(able, size=size, work=_WORK, progress=progress) if able else ()
 
 
 def _person_in(columns: Sequence[CountedColumn], inspected: Sequence[InspectedColumn]) -> CountedColumn | None:
