@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.every import every
 
+import shoal
 from shoal.errors import DataError, ParameterError
 from shoal.io import format_as_input, understand
 from shoal.io.forms import DateForm
@@ -198,3 +199,25 @@ def test_columns_without_a_value_and_of_other_types_stay():
     found = understand(frame, ["a", "b", "c"])
     assert found.frame.equals(frame)
     assert found.forms == {}
+
+
+def test_a_time_with_an_offset_is_of_the_written_day_and_comes_back() -> None:
+    days = [dt.datetime(2020, 1, 1, 0, 30), dt.datetime(2020, 6, 1, 23)]
+    for offsets in (("+02:00", "+02:00"), ("Z", "Z"), ("-0530", "-0530"), ("+01:00", "+02:00"), ("Z", "+02:00")):
+        cells = [f"{day:%Y-%m-%dT%H:%M:%S}{offset}" for day, offset in zip(days, offsets, strict=True)]
+        frame = pl.DataFrame({"t": cells})
+        for dates in ({}, {"t": "%Y-%m-%dT%H:%M:%S%z"}):
+            read = understand(frame, ["t"], dates=dates)
+            assert read.frame["t"].to_list() == days, (offsets, dates)
+            back = format_as_input(read.frame, read.forms, star="*")["t"].to_list()
+            assert back == (cells if len(set(offsets)) == 1 else [cell[:19] for cell in cells])
+        data = pl.DataFrame({"t": cells * 2, "age": [1, 2] * 2})
+        for dates in ({}, {"t": "%Y-%m-%dT%H:%M:%S%z"}):
+            roles = {"k": 2, "dates": dates, "seed": 1}
+            made = shoal.anonymize(data, quasi_identifiers=["age"], insensitive=["t"], **roles)
+            assert sorted(made.data["t"]) == sorted(cells * 2)
+            made = shoal.anonymize(
+                data, quasi_identifiers=["t", "age"], coarsen={"t": shoal.DatePart("month")}, **roles
+            )
+            assert set(made.data["t"]) == {"2020-01", "2020-06"}
+    assert not understand(pl.DataFrame({"t": ["2020-01-01T00:30:00Z", "2020-01-01T00:30:00"]}), ["t"]).forms

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -223,3 +224,15 @@ def test_files_of_different_tables_are_refused(tmp_path: Path) -> None:
     # A file of that very name is no pattern.
     SHOWN[:2].write_csv(tmp_path / "[ab].csv")
     assert read(tmp_path / "[ab].csv").height == 2
+
+
+def test_labels_of_missing_values_of_stata(tmp_path: Path) -> None:
+    """`.a` is missing, and its label is of no code."""
+    pyreadstat = pytest.importorskip("pyreadstat")
+    cells = pd.DataFrame({"age": [20, 30, 40], "ill": pd.Series([1, "a", 2], dtype=object)})
+    labels = {"ill": {1: "flu", 2: "cough", "a": "refused"}}
+    path = tmp_path / "labelled.dta"
+    pyreadstat.write_dta(cells, str(path), variable_value_labels=labels, missing_user_values={"ill": ["a"]})
+    assert read(path).rows() == [(20, "flu"), (30, None), (40, "cough")]
+    shoal.anonymize(path, quasi_identifiers=["age", "ill"], k=3, seed=1).save(tmp_path / "out", format="dta")
+    assert read(tmp_path / "out" / "release.dta").height == 3

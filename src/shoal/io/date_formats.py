@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["LOOKS_LIKE_A_DATE", "date_formats", "format_dates", "read_dates", "spelled_format"]
+__all__ = ["LOOKS_LIKE_A_DATE", "date_formats", "format_dates", "read_dates", "spelled_format", "with_offset"]
 
 _DAY = r"(?:0?[1-9]|[12][0-9]|3[01])"
 _MONTH_NAME = r"(?:[Jj]an|[Ff]eb|[Mm]ar|[Aa]pr|[Mm]ay|[Jj]un|[Jj]ul|[Aa]ug|[Ss]ep|[Oo]ct|[Nn]ov|[Dd]ec)[a-z]*\.?"
@@ -44,10 +44,12 @@ _DATE_PARTS = (
     (r"^[A-Za-z]+ [0-9]{1,2} ", ("%b %d %Y", "%B %d %Y")),
 )
 """Patterns of the first value, and the possible formats of dates for each."""
+_OFFSET = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
+_ZONE = re.compile(r" ?%[:#]?z$")
 # The end of the first value, and the possible formats of its time.
 _TIMES = (
+    (rf"[0-9]{_OFFSET}$", ("%H:%M%z", "%H:%M:%S%z", "%H:%M:%S%.f%z")),
     (r"[0-9]$", ("%H:%M", "%H:%M:%S", "%H:%M:%S%.f")),
-    (r"[0-9]Z$", ("%H:%MZ", "%H:%M:%SZ", "%H:%M:%S%.fZ")),
     (r"[0-9] [AaPp][Mm]$", ("%I:%M %p", "%I:%M:%S %p")),
     (r"[0-9][AaPp][Mm]$", ("%I:%M%p", "%I:%M:%S%p")),
 )
@@ -106,7 +108,16 @@ def _reading(text: pl.Series, pattern: str) -> _Reading | None:
     if midnight is not None and values.drop_nulls().dt.time().eq(dt.time()).all():
         # Dates with a constant time of midnight, as spreadsheets export them.
         pattern, values = f"{day}{blank[0]}{midnight}", values.dt.date()
-    return _Reading(pattern=spelled_format(text.unique(), pattern), values=values)
+    return _Reading(pattern=spelled_format(text.unique(), with_offset(text, pattern)), values=values)
+
+
+def with_offset(text: pl.Series, pattern: str) -> str:
+    """Replace the offset from UTC in a format by the one that all values have, or leave it out if they differ."""
+    zone = _ZONE.search(pattern)
+    if zone is None:
+        return pattern
+    offsets = text.str.extract(rf"( ?{_OFFSET})$").drop_nulls().unique()
+    return pattern[: zone.start()] + (offsets.item() if len(offsets) == 1 else "")
 
 
 def spelled_format(text: pl.Series, pattern: str) -> str:
@@ -126,11 +137,16 @@ def spelled_format(text: pl.Series, pattern: str) -> str:
 def read_dates(text: pl.Series, pattern: str) -> pl.Series:
     """Parse text to dates, or to times if the format has a time; values that do not fit are missing.
 
+    A time with an offset from UTC is the local one, as it is written, because it belongs to the written day.
+
     A year of two digits is the latest such year that is not in the future, because microdata describe past events.
     """
     import polars as pl
 
-    plain = pattern.replace("%-", "%")
+    name, plain = text.name, pattern.replace("%-", "%")
+    zone = _ZONE.search(plain)
+    if zone is not None:
+        plain, text = plain[: zone.start()], text.str.extract(rf"(?s)^(.*?) ?{_OFFSET}$")
     if _CLOCK.search(plain):
         read = text.str.to_datetime(plain, strict=False, time_unit="us", ambiguous="null")
     else:
@@ -139,7 +155,7 @@ def read_dates(text: pl.Series, pattern: str) -> pl.Series:
     if "%y" in plain:
         later = read.dt.year() > dt.date.today().year
         read = pl.select(pl.when(later).then(pl.lit(read).dt.offset_by("-100y")).otherwise(pl.lit(read))).to_series()
-    return read.alias(text.name)
+    return read.alias(name)
 
 
 def format_dates(values: pl.Series, pattern: str) -> pl.Series:

@@ -16,7 +16,7 @@ from shoal._core.facts import Fact
 from shoal._core.validation import format_value
 from shoal._messages import Phrase, Suggestion, Text
 from shoal.errors import DataError, ParameterError, near_matches
-from shoal.io.date_formats import LOOKS_LIKE_A_DATE, date_formats, format_dates, read_dates, spelled_format
+from shoal.io.date_formats import LOOKS_LIKE_A_DATE, date_formats, format_dates, read_dates, spelled_format, with_offset
 from shoal.io.number_forms import SIGNS, NumberForm, number_forms
 from shoal.wording import Sentence
 
@@ -187,7 +187,8 @@ def understand(
     unread: dict[str, Fact] = {}
     for name, column in text.items():
         if name in asked:
-            forms[name], made[name] = DateForm(pattern=asked[name]), _read_as_asked(column, asked[name], counts)
+            made[name] = _read_as_asked(column, asked[name], counts)
+            forms[name] = DateForm(pattern=with_offset(column, asked[name]))
         elif looks_like_dates(column):
             found = date_formats(column)
             if len(found) == 1:

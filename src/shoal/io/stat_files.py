@@ -77,7 +77,13 @@ def read_stat_file(path: Path) -> tuple[pl.DataFrame, Codebook]:
     else:
         columns, codebook = [], {}
         for column in frame:
-            labels = facts.variable_value_labels.get(column.name, {})
+            # Letters label kinds of missing values in columns of numbers (.a to .z of Stata).
+            of_text = column.dtype == pl.String
+            labels = {
+                code: label
+                for code, label in facts.variable_value_labels.get(column.name, {}).items()
+                if isinstance(code, str) == of_text
+            }
             shown = _are_own_labels(column, labels)
             columns.append(
                 column.replace_strict(labels, return_dtype=pl.String) if shown else _with_plain_values(column)

@@ -396,7 +396,9 @@ def convert_text(
         names += [name for name in schema.sensitive if name not in names]
     # A date format that is given for a column applies in any case.
     named = {**formats, **_as_mapping(dates)}
-    names += [name for name in named if name not in names and name in schema.published]
+    # Different offsets from UTC could not be written again, so columns that are published unchanged stay text.
+    unchanged = {name for name in schema.insensitive if "z" in named.get(name, "") and name not in read}
+    names += [name for name in named if name not in {*names, *unchanged} and name in schema.published]
     counts = opened.counts if (opened.counts > 1).any() else None
     frame = _blank_other_rows(opened.frame, names, rows)
     converted = understand(frame, names, dates=named, decimal=decimal, counts=counts)
