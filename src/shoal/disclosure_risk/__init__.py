@@ -24,6 +24,7 @@ from shoal.disclosure_risk.persons import (
     informative_columns,
     may_be_code,
     may_be_persons,
+    merge_evidence,
     person_candidates,
     repeated_combinations,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "marketer_risk",
     "may_be_code",
     "may_be_persons",
+    "merge_evidence",
     "find_minimal_uniques",
     "person_candidates",
     "population_uniques",

@@ -30,6 +30,7 @@ from shoal.table.names import (
     suggests_personal,
     suggests_place,
     suggests_thing,
+    words_of,
 )
 from shoal.wording import sentence
 
@@ -48,6 +49,7 @@ __all__ = [
     "informative_columns",
     "may_be_code",
     "may_be_persons",
+    "merge_evidence",
     "person_candidates",
     "repeated_combinations",
 ]
@@ -419,12 +421,35 @@ def evidence_by_name(column: pl.Series, *, parts: int = 1) -> PersonEvidence | N
     Returns
     -------
     PersonEvidence or None
-        None if no value repeats, or if values have more rows on average than there are values, as codes do.
+        None if no value repeats, or if values have more rows on average than there are values, as codes do, and the
+        name does not say that it numbers persons.
     """
     records, persons, most = _count_column(column)
-    if most < 2 or persons * persons * parts < records:
+    # A code has few values for many rows; few patients may have many rows each, if the name says that they are patients.
+    called = suggests_person_number(column.name) and persons >= _FEWEST_VALUES
+    if most < 2 or (persons * persons * parts < records and not called):
         return None
     return PersonEvidence(column=column.name, records=records, persons=persons, most=most, by="name", sampled=parts > 1)
+
+
+def merge_evidence(
+    by_values: Sequence[PersonEvidence], by_name: Iterable[PersonEvidence | None]
+) -> tuple[PersonEvidence, ...]:
+    """Merge the evidence of values and of names, the strongest first.
+
+    A column whose name says that it numbers persons, and which repeats, comes first. Values alone may show a code that
+    determines others, as that of a drug: beside such a column they count only if ages, genders or dates of birth are
+    the same within them.
+    """
+    named = [one for one in by_name if one is not None]
+    values = {one.column: one for one in by_values}
+    called = [values.get(one.column, one) for one in named if suggests_person_number(str(one.column))]
+    called.sort(key=lambda one: one.persons)
+    if not called:
+        return tuple(by_values) or tuple(named)
+    columns = {one.column for one in called}
+    others = (one for one in by_values if one.column not in columns)
+    return (*called, *(one for one in others if any(map(suggests_individual, one.constant))))
 
 
 def _measure_present(
@@ -471,14 +496,20 @@ def _find_evidence(rows: pl.DataFrame, name: str, *, sampled: bool) -> tuple[Per
         return None
     # An age that differs within values rules out persons; columns that are constant support them.
     constant: dict[str, float] = {}
+    differing: list[str] = []
     for other in rows.columns[1:]:
         agreement = _measure_present(persons, rows[other])
         if agreement is None:
             continue
         if suggests_individual(other) and _differs(agreement, persons, rows[other]):
-            return None  # these are the people of a place, a household, a product
+            differing.append(other)
         if agreement.constant and (suggests_individual(other) or _shows_something(persons, encode_values(rows[other]))):
             constant[other] = agreement.above_chance
+    # The people of a place, a household or a product differ. If another age is constant, it is that of somebody else,
+    # such as a partner.
+    own = {word for other in constant if suggests_individual(other) for word in words_of(other)}
+    if any(own.isdisjoint(words_of(other)) for other in differing):
+        return None
     if not _are_persons(name, constant, rows, persons):
         return None
     evidence = PersonEvidence(

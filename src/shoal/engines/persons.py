@@ -10,10 +10,12 @@ from shoal.disclosure_risk import (
     evidence_by_name,
     informative_columns,
     may_be_persons,
+    merge_evidence,
     person_candidates,
     repeated_combinations,
 )
 from shoal.findings import looks_one_each, unprotected_persons
+from shoal.table.names import suggests_person_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +53,7 @@ def persons_in_pieces(source: CountedTable, opened: OpenedData, schema: Schema) 
         name
         for name in peek.columns
         if name not in schema.quasi_identifiers
-        and may_be_persons(peek[name].n_unique(), peek.height)
+        and (suggests_person_number(name) or may_be_persons(peek[name].n_unique(), peek.height))
         and looks_one_each(peek[name])
     ]
     candidates = list(dict.fromkeys([*person_candidates(peek, rows), *named]))
@@ -63,10 +65,8 @@ def persons_in_pieces(source: CountedTable, opened: OpenedData, schema: Schema) 
         names = list(dict.fromkeys([*candidates, *informative_columns(peek), *schema.unit_columns]))
         most = _SKEWED * _SAMPLED_ROWS * len(candidates)
         rows_of = source.rows_of_values(candidates, names, parts=parts, most=most)
-        found = detect_persons_in_sample(rows_of, sampled=parts > 1)
-        if not found:
-            by_name = (evidence_by_name(rows_of[name][name], parts=parts) for name in named)
-            found = tuple(one for one in by_name if one is not None)
+        by_name = (evidence_by_name(rows_of[name][name], parts=parts) for name in named)
+        found = merge_evidence(detect_persons_in_sample(rows_of, sampled=parts > 1), by_name)
     # Without candidates, frequent combinations of quasi-identifiers are weaker evidence.
     if not found:
         repeated = repeated_combinations(opened.raw_frame[list(schema.quasi_identifiers)], opened.counts)

@@ -15,6 +15,7 @@ from shoal.disclosure_risk import (
     detect_identifiers,
     detect_persons,
     evidence_by_name,
+    merge_evidence,
     repeated_combinations,
 )
 from shoal.findings.finding_kinds import OWN_VALUE, Remark
@@ -272,9 +273,8 @@ def persons_of(
     counted : frame and int64 array, optional
         The distinct rows of the quasi-identifiers (and perhaps of other columns) with their numbers, if known.
     """
-    # Evidence in the data first, then names of columns, then repeated combinations.
     distinct = None if counted is None else counted[0]
-    found = detect_persons(frame, distinct=distinct) or _persons_by_name(frame, quasi_identifiers)
+    found = merge_evidence(detect_persons(frame, distinct=distinct), _persons_by_name(frame, quasi_identifiers))
     if not found:
         rows, times = (frame, None) if counted is None else counted
         repeated = repeated_combinations(rows[list(quasi_identifiers)], times)
@@ -295,7 +295,7 @@ def persons_beside(frame: pl.DataFrame, columns: Collection[str]) -> tuple[Perso
         The columns with a role.
     """
     found = tuple(one for one in detect_persons(frame) if one.column not in columns)
-    return found or _persons_by_name(frame, columns)
+    return merge_evidence(found, _persons_by_name(frame, columns))
 
 
 def _persons_by_name(frame: pl.DataFrame, without: Collection[str]) -> tuple[PersonEvidence, ...]:

@@ -24,6 +24,7 @@ from shoal.disclosure_risk import (
     detect_persons,
     evidence_by_name,
     may_be_code,
+    merge_evidence,
     prosecutor_risk,
     rank_combinations,
     repeated_combinations,
@@ -39,6 +40,7 @@ from shoal.io.forms import DateForm, format_of
 from shoal.io.number_forms import SIGNS, NumberForm
 from shoal.pipeline.input import open_data
 from shoal.request.texts import column_and_words, derivation_in, replacement_text, with_formats
+from shoal.table.names import suggests_person_number
 from shoal.table.text import dictionary_text
 from shoal.verbs.inspect.counting import CountedColumn, counted
 from shoal.verbs.inspect.inspected_column import InspectedColumn
@@ -201,7 +203,7 @@ def _looks_like(column: CountedColumn) -> PossibleIdentifier | None:
     except pl.exceptions.PolarsError:  # values of a type without text
         return None
     # Names such as "id" are misleading for columns with few values.
-    if may_be_code(column.distinct, column.rows):
+    if may_be_code(column.distinct, column.rows) and not suggests_person_number(column.name):
         found = tuple(one for one in found if one.by != "name" or not is_one_each(one.kind))
     naming = [one for one in found if one.kind not in ("address", "zip", "date", "age over 89")]
     return next(iter([*naming, *found]), None)
@@ -211,16 +213,12 @@ def _persons(
     frame: pl.DataFrame, columns: Sequence[CountedColumn], found: Mapping[str, PossibleIdentifier | None]
 ) -> tuple[PersonEvidence, ...]:
     """Return the columns that identify persons with several rows, judged by other columns, else by their names."""
-    # Agreement of other columns within a person's rows is the strongest evidence.
-    shown = detect_persons(frame)
-    if shown:
-        return shown
     named = (
         evidence_by_name(column.series)
         for column in columns
         if (looks := found[column.name]) is not None and is_one_each(looks.kind)
     )
-    return tuple(one for one in named if one is not None)
+    return merge_evidence(detect_persons(frame), named)
 
 
 def _inspected(
