@@ -230,14 +230,14 @@ def test_columns_of_all_types_that_have_an_order(tmp_path: Path) -> None:
         pl.Series("when", frame["visit"] * 1000).cast(pl.Datetime("us", "UTC")),
     )
     names = ["*", "cell", "rows", "0", "part", "sure", "when", *BESIDE]
-    made = streamed(frame, insensitive="rest", output=tmp_path / "out")
+    made = streamed(frame, insensitive="rest", output=tmp_path / "out", header_row=1)
     data = made.data.collect()
     assert data.columns == [*QUASI, "ill", *[name for name in frame.columns if name in names]]
     original = frame.sort("visit")[data["visit"]]
     text = [pl.col("cell", "rows").cast(pl.String)]
     assert rows_of(data[names].with_columns(text)) == rows_of(original[names].with_columns(text))
     assert rows_of(pl.read_parquet(tmp_path / "out/release.parquet/*.parquet")) == rows_of(data)
-    assert shoal.provenance(frame, made.certificate.to_dict(), salt=made.salt)
+    assert shoal.provenance(frame, made.certificate.to_dict(), salt=made.salt, header_row=1)
     listed = table(4).with_columns(note=pl.concat_list("visit"))
     with pytest.raises(DataError, match="'note' has the type List"):
         streamed(listed, insensitive="rest")

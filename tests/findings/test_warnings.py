@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import pickle
 import shlex
@@ -26,7 +27,7 @@ from shoal.findings import WARNINGS, alike_warnings, how_to_coarsen, identifying
 from shoal.models.feasible import drop_columns
 from shoal.request.texts import columns_and_words, names_in
 from shoal.studio.audience import SCREENS
-from shoal.table import Schema
+from shoal.table import Schema, find_separator
 from shoal.wording import sentence, sentences
 
 ROWS = 40
@@ -47,6 +48,7 @@ FLAGS = Flags(
         "spreadsheet_safe": "--spreadsheet-safe",
         "person": "--person",
         "rows_per_person": "--rows-per-person",
+        "lists": "--list",
     }
 )
 PLAIN = {"sex": ["f", "m"] * (ROWS // 2), "disease": [f"d{row // 2 % 4}" for row in range(ROWS)]}
@@ -65,6 +67,18 @@ def test_nothing_to_warn_of() -> None:
 
 STREETS = [f"{SECRET} {row:02}" for row in range(ROWS)]
 CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = [
+    (
+        *("published_names", "LAST"),
+        {"LAST": [f"{SECRET}{'abcdefgh'[row // 5]}" for row in range(ROWS)]},
+        {"quasi_identifiers": ["sex", "LAST"], "recoding": "generalization"},
+        *("direct_identifiers=['LAST']", "--id LAST"),
+    ),
+    (
+        *("lists_in_cells", "codes"),
+        {"codes": [("I10;E11", "E11;I10", "I10", "J45;I10")[row % 4] for row in range(ROWS)]},
+        {"sensitive": ["disease", "codes"]},
+        *("lists={'codes': ';'}", "--list 'codes=;'"),
+    ),
     # Code, column, table, request, and what is advised in Python and by flags.
     (
         *("near_unique_insensitive", "note"),
@@ -475,3 +489,57 @@ def test_advice_names_the_sensitive_column_that_alone_is_at_the_limit() -> None:
     assert "groups that are like the table" not in said[0], "it was requested"
     assert "because of" not in said[2]
     assert "groups that are like the table" in said[2]
+
+
+def list_checked() -> list[tuple[str, pl.DataFrame, dict[str, Any], str]]:
+    """Tables on which nobody asked for persons, names or lists: the code of the warning and a part of its text."""
+    days = pl.int_range(600, eager=True)
+    many = pl.DataFrame({"ward": days % 4, "shift": days % 3, "pulse": days % 7})
+    people = pl.DataFrame({"age": 20 + days % 50, "sex": days % 2})
+    of_row = [dt.date(2020, 1, 1) + dt.timedelta(days=at // 2) for at in range(600)]
+    two_dates = people.with_columns(diagnosed=pl.Series(of_row), operated=pl.Series(of_row[1:] + of_row[:1]))
+    names = people.with_columns(LAST=pl.Series([f"Name{'abcdefghij'[at % 10]}" for at in range(600)]))
+    lists = people.with_columns(codes=pl.Series([("I10;E11", "E11;J45", "J45;I10")[at % 3] for at in range(600)]))
+    return [
+        (
+            "repeated_person",
+            # Few persons with many rows, each of whom has one shift.
+            many.with_columns(patient_id=days // 24),
+            {"quasi_identifiers": ["ward", "shift"], "sensitive": "pulse", "direct_identifiers": ["patient_id"]},
+            "600 rows of 25 values of 'patient_id', at most 24 of one, and the group with the fewest of them has 25",
+        ),
+        (
+            "near_unique_insensitive",
+            two_dates,
+            {"quasi_identifiers": ["age", "sex"], "sensitive": ["diagnosed", "operated"]},
+            "600 records are unique by the columns that are published as they are, all together: 'diagnosed' and",
+        ),
+        (
+            "near_unique_insensitive",
+            two_dates,
+            {"quasi_identifiers": ["age", "sex"], "sensitive": "diagnosed", "insensitive": ["operated"]},
+            "600 records are unique by the columns that are published as they are, all together: ",
+        ),
+        ("published_names", names, {"quasi_identifiers": ["age", "sex", "LAST"]}, "'LAST' seems to hold names"),
+        ("published_names", names, {"quasi_identifiers": ["age", "sex"], "insensitive": ["LAST"]}, "'LAST'"),
+        ("lists_in_cells", lists, {"quasi_identifiers": ["age", "sex"], "sensitive": "codes"}, "values with ';'"),
+    ]
+
+
+def test_one_check_when_a_table_is_published_in_every_engine(tmp_path: Path) -> None:
+    for code, table, asked, text in list_checked():
+        for engine in ("memory", "stream"):
+            release = shoal.anonymize(table, **asked, k=5, seed=1, recoding="generalization", engine=engine)
+            (found,) = (one for one in release.warnings if one.code == code)
+            assert text in found.text, (engine, found.text)
+            assert code in [one["code"] for one in release.certificate.to_dict()["warnings"]]
+            with pytest.raises(WarnedError):
+                release.save(tmp_path / "out", strict=True)
+
+
+def test_lists_declared_and_names_of_towns_are_no_alarm() -> None:
+    table = pl.DataFrame({"age": [20, 30] * 30, "codes": ["I10;E11", "E11;I10", "J45"] * 20})
+    release = shoal.anonymize(table, quasi_identifiers=["age"], sensitive="codes", k=5, lists={"codes": ";"})
+    assert not release.warnings
+    for cells in (["Bonn, NRW", "Köln, NRW"], ["03/04/2020", "04/03/2020"], ["120/80", "80/120"], ["a", "b"]):
+        assert find_separator(pl.Series(cells * 10)) is None

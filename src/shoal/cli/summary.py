@@ -80,7 +80,8 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
         if code not in _SAID_WHEN_FOUND
     ]
     lines = lines_of([(name, text) for name, text in facts if text])
-    return ["", plain(about), lines, *folder_lines(folder), "", *warned, *([""] if warned else [])]
+    # What a publisher must not miss comes first.
+    return ["", plain(about), *(["", *warned, ""] if warned else []), lines, *folder_lines(folder), ""]
 
 
 def _extent(achieved: Mapping[str, Any]) -> str:

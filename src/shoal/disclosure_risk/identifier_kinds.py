@@ -27,6 +27,8 @@ class Kind:
     """Words of column names, in lower case and without accents; the words of a phrase must be consecutive."""
     excluded: frozenset[str] = frozenset()
     """Words that give a name another meaning."""
+    whole: frozenset[str] = frozenset()
+    """Whole names of columns, in lower case, if their texts look like names of persons."""
     form: str | None = None
     """Regular expression for the values, in the syntax of Polars (no look-around)."""
     check: Callable[[str], bool] | None = None
@@ -136,11 +138,18 @@ KINDS: tuple[Kind, ...] = (
         words=_split_list(
             "name, names, first name, last name, full name, family name, given name, surname, forename, maiden name, "
             "patient name, firstname, lastname, fullname, vorname, nachname, familienname, geburtsname, patientenname, "
-            "prenom, nom, nom de famille, nombre, apellido, apellidos, initials"
+            "prenom, nom, nom de famille, nombre, apellido, apellidos, initials, cognome, nome, nazwisko, imie, "
+            "achternaam, voornaam, sobrenome, efternamn, fornamn, etternavn, fornavn, sukunimi, etunimi, prijmeni"
         ),
         excluded=_split_list(
             "drug, product, file, column, variable, hospital, clinic, company, brand, test, item, site, study, "
             "medication, dataset, table, field, school, station, model, organisation, organization, user"
+        ),
+        whole=_split_list(
+            "first, last, middle, maiden, given, family, person, patient, doctor, physician, nurse, client, customer, "
+            "employee, student, teacher, author, owner, arzt, \u59d3, \u540d, \u59d3\u540d, \u6c0f\u540d, "
+            "\u540d\u524d, \uc774\ub984, \uc131\uba85, \u0438\u043c\u044f, "
+            "\u0444\u0430\u043c\u0438\u043b\u0438\u044f, \u0444\u0438\u043e"
         ),
     ),
     Kind(

@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["PossibleIdentifier", "detect_identifiers"]
+__all__ = ["PossibleIdentifier", "detect_identifiers", "holds_names"]
 
 _MAX_VALUES = 10_000
 """Distinct values of a column that are tested; of more values a sample of about this size."""
 _MIN_COMPOUND_LETTERS = 8
 """Length from which a word is also searched within compounds."""
+_FEWEST_NAMES = 5
+"""Smallest number of different names of people in a column; fewer texts are a code."""
+_NAME = r"^(?:\*|\p{L}[\p{L}'\u2019 .-]|\p{Lo})"
+"""The beginning of a name of a person, or a star; a code has one letter and digits."""
 _NEARLY_ALL = 0.95
 """Share of the distinct values that must have the form that every value should have."""
 _CUT_CODE = r"^([0-9]{1,4})\*+$"
@@ -78,7 +82,7 @@ def detect_identifiers(frame: pl.DataFrame) -> tuple[PossibleIdentifier, ...]:
         words, values = _split_words(column.name), _distinct_text(column)
         forms = dict(zip(_FORMS, _count_forms(values), strict=False))
         for kind in KINDS:
-            named = _is_named(words, kind)
+            named = _is_named(words, kind) or _is_whole_name(column.name, values, kind)
             if kind.above is not None and not named:
                 continue
             # The form of the values is evidence if enough of them have it.
@@ -90,6 +94,18 @@ def detect_identifiers(frame: pl.DataFrame) -> tuple[PossibleIdentifier, ...]:
                 if kind.name == "zip" and values is not None:
                     found[-1] = _explain_cut_codes(found[-1], values)
     return tuple(found)
+
+
+def holds_names(column: pl.Series) -> bool:
+    """Check whether a column of text is called as columns of names of persons are, and has several values."""
+    kind, values = next(kind for kind in KINDS if kind.name == "name"), _distinct_text(column)
+    if values is None:
+        return False
+    # A published set shows each of its members.
+    values = values.str.strip_chars("{}").str.split(", ").explode().unique()
+    if len(values) < _FEWEST_NAMES:
+        return False
+    return _is_named(_split_words(column.name), kind) or _is_whole_name(column.name, values, kind)
 
 
 def _make_finding(name: str, kind: Kind, *, named: bool, share: float | None) -> PossibleIdentifier:
@@ -152,6 +168,13 @@ def _is_named(words: tuple[str, ...], kind: Kind) -> bool:
         or (len(phrase) >= _MIN_COMPOUND_LETTERS and " " not in phrase and phrase in joined)
         for phrase in kind.words
     )
+
+
+def _is_whole_name(name: str, values: pl.Series | None, kind: Kind) -> bool:
+    """Check whether a column of several texts like names of persons has a whole name of a kind."""
+    if values is None or len(values) < _FEWEST_NAMES or name.strip().casefold() not in kind.whole:
+        return False
+    return int(values.str.contains(_NAME).sum()) >= _NEARLY_ALL * len(values)
 
 
 def _distinct_text(column: pl.Series) -> pl.Series | None:

@@ -113,6 +113,8 @@ class PersonEvidence(Figures):
     by: str
     """"values" (other columns are constant within its values), "name" (its name or the form of its values), or
     "combinations" (no column identifies persons)."""
+    fewest: int | None = None
+    """Number of persons in the group of a release with the fewest, at most; None if that was not counted."""
     sampled: bool = False
     """Whether the counts are of a sample of whole values, as for tables that are read in pieces."""
 
@@ -129,6 +131,8 @@ class PersonEvidence(Figures):
         if self.column is None:
             return Fact(f"rows_of_combinations{sample}", **counts)
         found = Fact(f"rows_of_persons{sample}", column=self.column, **counts)
+        if self.fewest is not None:
+            found = Fact("fewest_in_group", evidence=found, fewest=self.fewest)
         if not self.constant:
             return found
         others = "_with_others" if len(self.constant) > _SHOWN else ""
@@ -425,7 +429,7 @@ def evidence_by_name(column: pl.Series, *, parts: int = 1) -> PersonEvidence | N
         name does not say that it numbers persons.
     """
     records, persons, most = _count_column(column)
-    # A code has few values for many rows; few patients may have many rows each, if the name says that they are patients.
+    # A code has few values for many rows; few persons may have many rows each, if the name says that they are persons.
     called = suggests_person_number(column.name) and persons >= _FEWEST_VALUES
     if most < 2 or (persons * persons * parts < records and not called):
         return None

@@ -121,7 +121,11 @@ def with_values(
         # In the order of the in-memory engine: warnings based on the original table come last.
         private = [one for one in release.warnings if not one.kind.public]
         public = [one for one in release.warnings if one.kind.public]
-        remarks = (*public, *insensitive_warnings(shown), *private)
+        runs = np.repeat(np.arange(len(store.counts)), store.counts)
+        sensitive = [release.published[name].gather(runs) for name in schema.sensitive]
+        # All columns are judged together once, with the insensitive ones.
+        public = [one for one in public if one.found.code != "own_together"]
+        remarks = (*public, *insensitive_warnings(shown, sensitive), *private)
     said = {**release.certificate.input, "insensitive": list(names), "sha256": digest}
     certificate = replace(release.certificate, input=said, warnings=remarks, seconds=clock.seconds())
     store = replace(store, attached=AttachedColumns(values=values, places=places))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.engines.choice import streaming_obstacle
+from shoal.engines.persons import fewest_in_group
 from shoal.findings import columns_of_units, persons_of, unprotected_persons
 from shoal.io import collect_in_memory
 from shoal.pipeline.memory_budget import MemoryBudget
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from shoal.disclosure_risk import PersonEvidence
     from shoal.pipeline.input import OpenedData
     from shoal.pipeline.recoded import RecodedTable
+    from shoal.pipeline.source import PublishedRuns
     from shoal.release.release import Release
     from shoal.release.row_store import RowStore
     from shoal.request.request import Request
@@ -159,6 +161,11 @@ class InMemory:
         unprotected = unprotected_persons(found, lambda _: frame, schema)
         known = {one.column for one in unprotected}
         return (*unprotected, *(one for one in columns_of_units(frame, schema) if one.column not in known))
+
+    def count_persons(self, runs: PublishedRuns, column: str, schema: Schema) -> int | None:
+        """Count the persons of a column in the published group that has the fewest of them."""
+        rows = self.row_numbers(runs.cells, runs.cell_of_run, runs.times)
+        return fewest_in_group(np.repeat(runs.group_of_run, runs.times), self.opened.frame[column].gather(rows))
 
     def facts(self, cells: int, parts: int) -> dict[str, Any]:
         """Return the entry about the engine for the certificate."""

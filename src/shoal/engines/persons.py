@@ -14,25 +14,82 @@ from shoal.disclosure_risk import (
     person_candidates,
     repeated_combinations,
 )
+from shoal.errors import DataError
 from shoal.findings import looks_one_each, unprotected_persons
 from shoal.table.names import suggests_person_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
     from shoal.disclosure_risk import PersonEvidence
     from shoal.engines.sources import CountedTable
     from shoal.pipeline.input import OpenedData
+    from shoal.pipeline.memory_budget import MemoryBudget
+    from shoal.pipeline.source import PublishedRuns
     from shoal.table import Schema
 
-__all__ = ["persons_in_pieces"]
+__all__ = ["fewest_in_group", "fewest_in_pieces", "persons_in_pieces"]
 
 _SAMPLED_ROWS = 25_000
 """Number of rows to sample for each candidate column; all of them are in memory at the same time."""
+_TIMES = "times"
+"""Name of the column of counts, which is dropped."""
 _SKEWED = 2
 """Maximum number of sampled rows as a multiple of the target, which skewed columns exceed."""
+
+
+def fewest_in_group(groups: NDArray[np.integer] | pl.Series, persons: pl.Series) -> int:
+    """Count the different persons in the group that has the fewest; a row without a person is one of its own."""
+    import polars as pl
+
+    rows = pl.DataFrame([pl.Series("group", groups), persons.alias("person")])
+    person = pl.col("person")
+    counted = rows.group_by("group").agg(person.drop_nulls().n_unique() + person.null_count())["person"]
+    return int(counted.min())  # type: ignore[arg-type]
+
+
+def fewest_in_pieces(
+    source: CountedTable, runs: PublishedRuns, column: str, quasi_identifiers: Sequence[str], budget: MemoryBudget
+) -> int | None:
+    """Count the persons in the group that has the fewest of them, at most, by one more pass over the table.
+
+    The rows of equal quasi-identifiers may be in several groups: each then counts all persons of these rows.
+
+    Parameters
+    ----------
+    source : CountedTable
+    runs : PublishedRuns
+    column : str
+        The column of the persons.
+    quasi_identifiers : sequence of str
+    budget : MemoryBudget
+
+    Returns
+    -------
+    int or None
+        None if the combinations do not fit into the memory.
+    """
+    import polars as pl
+
+    try:
+        pairs = source.histogram([*quasi_identifiers, column], _TIMES, budget).drop(_TIMES)
+    except DataError:
+        return None
+    # By number, because Polars takes the name "*" for all columns.
+    keys = [str(at) for at in range(len(quasi_identifiers))]
+    pairs.columns = [*keys, "person"]
+    cells = runs.cells.raw_frame[list(quasi_identifiers)]
+    cells.columns = keys
+    groups = cells[runs.cell_of_run].with_columns(pl.Series("group", runs.group_of_run)).unique()
+    several = groups.join(pairs.group_by(keys).len("n"), on=keys, nulls_equal=True)
+    if int(several["n"].sum()) > budget.max_cells:
+        return None
+    joined = groups.join(pairs, on=keys, nulls_equal=True).select("group", "person").unique()
+    return fewest_in_group(joined["group"], joined["person"])
 
 
 def persons_in_pieces(source: CountedTable, opened: OpenedData, schema: Schema) -> tuple[PersonEvidence, ...]:

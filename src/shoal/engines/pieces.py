@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.engines.attaching import with_values
 from shoal.engines.histogram import count_cells
-from shoal.engines.persons import persons_in_pieces
+from shoal.engines.persons import fewest_in_pieces, persons_in_pieces
 from shoal.engines.sources import Streamed
 from shoal.release.streamed_rows import StreamedRows
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shoal.pipeline.input import OpenedData
     from shoal.pipeline.memory_budget import MemoryBudget
     from shoal.pipeline.recoded import RecodedTable
+    from shoal.pipeline.source import PublishedRuns
     from shoal.release.release import Release
     from shoal.release.row_store import RowStore
     from shoal.request.request import Request
@@ -78,6 +79,10 @@ class InPieces:
     def persons(self, cells: OpenedData, rows: NDArray[np.int32], schema: Schema) -> tuple[PersonEvidence, ...]:
         """Search all columns for evidence of persons with several rows."""
         return persons_in_pieces(self.table, cells, schema)
+
+    def count_persons(self, runs: PublishedRuns, column: str, schema: Schema) -> int | None:
+        """Count the persons of a column in the published group that has the fewest of them, at most."""
+        return fewest_in_pieces(self.table, runs, column, schema.quasi_identifiers, self.budget)
 
     def facts(self, cells: int, parts: int) -> dict[str, Any]:
         """Return the entry about the engine for the certificate."""

@@ -74,7 +74,8 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
         code="near_unique_insensitive",
         title="Columns that are published as they are find people",
         when=f"{percent(OWN_VALUE)} of the records or more have a value of an insensitive column that nobody shares, "
-        "or a pair of values of two of them; or all insensitive columns together make any record unique.",
+        "or a pair of values of two of them; or all insensitive columns together make any record unique; or these and "
+        f"the sensitive columns together make {percent(SHOWN_IN)} of the records unique.",
         why="Nothing hides the record of somebody whose values are known, whatever the groups look like.",
         by=("release", "audit"),
         public=True,
@@ -82,8 +83,25 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
     WarningKind(
         code="near_unique_sensitive",
         title="A sensitive column finds people",
-        when=f"{percent(OWN_VALUE)} of the records or more have a sensitive value that nobody shares.",
+        when=f"{percent(SHOWN_IN)} of the records or more have a sensitive value that nobody shares.",
         why="Sensitive values are published as they are: whoever knows somebody's finds the record.",
+        by=_BOTH,
+        public=True,
+    ),
+    WarningKind(
+        code="published_names",
+        title="Names of persons are published",
+        when="A published column is called as columns of names of persons are, and has texts.",
+        why="A name says who is in the table, whatever the groups hide.",
+        by=_RELEASE,
+        public=True,
+    ),
+    WarningKind(
+        code="lists_in_cells",
+        title="Cells may be lists of values",
+        when="A separator stands in most cells of a sensitive or insensitive column, and the same value before and "
+        "after it.",
+        why="Models count each list as one value: a value that is in all lists of a group is certain, and not counted.",
         by=_BOTH,
         public=True,
     ),

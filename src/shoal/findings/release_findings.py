@@ -12,7 +12,9 @@ import numpy as np
 import polars as pl
 
 from shoal._core.facts import Fact
+from shoal._core.quoting import assigned, quote_for_shell
 from shoal._messages import Suggestion
+from shoal.disclosure_risk.identifiers import holds_names
 from shoal.findings.finding_kinds import (
     DOMINANT,
     LEAST_GROUP,
@@ -26,7 +28,7 @@ from shoal.findings.finding_kinds import (
 from shoal.io import FORMULA
 from shoal.metrics import published_star_counts
 from shoal.models.feasible import SensitiveCounts, advise_diversity, drop_columns
-from shoal.table import count_alike, split_lists
+from shoal.table import count_alike, find_separator, split_lists
 from shoal.table.counts import multiplicities
 from shoal.verification.cell_syntax import SET, read_cell
 from shoal.verification.linked_rows import find_bundles
@@ -40,6 +42,7 @@ __all__ = [
     "alike_warnings",
     "identifying_warnings",
     "insensitive_warnings",
+    "list_warnings",
     "published_warnings",
     "sensitive_warnings",
     "uncounted_persons",
@@ -118,6 +121,12 @@ def published_warnings(
             )
         elif name not in coarse:
             yield from _large_sets(frame.get_column(name), coarser, each)
+    yield from _names_and_lists(
+        frame,
+        [name for name in schema.published if name not in coarse and name != schema.pseudonym],
+        exact=schema.sensitive + schema.insensitive,
+        lists=lists or (),
+    )
     like_table = any(model.get("model") == "t-closeness" for model in requested)
     yield from _dominant(frame, schema.sensitive, each, like_table=like_table)
     for name in dict.fromkeys(schema.quasi_identifiers + schema.sensitive):
@@ -275,7 +284,8 @@ def _as_they_came(
     # Sensitive columns together, insensitive columns one by one, because their remedies differ.
     yield from sensitive_warnings(frame, schema.sensitive, each, coarser)
     # Pseudonyms are random numbers.
-    yield from identifying_warnings(frame, [name for name in schema.insensitive if name != schema.pseudonym], each)
+    insensitive = [name for name in schema.insensitive if name != schema.pseudonym]
+    yield from identifying_warnings(frame, insensitive, each, sensitive=schema.sensitive)
 
 
 def sensitive_warnings(
@@ -299,7 +309,7 @@ def sensitive_warnings(
     """
     rows = max(int(times.sum()), 1)
     own = {name: _count_own(_plain(frame.get_column(name)).to_frame(), times)[0] / rows for name in names}
-    own = {name: share for name, share in own.items() if share >= OWN_VALUE}
+    own = {name: share for name, share in own.items() if share >= SHOWN_IN}
     if own:
         (name, share), *others = own.items()
         # The first column whose values some coarsening fits is the example; hierarchies are for quasi-identifiers.
@@ -315,7 +325,9 @@ def sensitive_warnings(
         )
 
 
-def identifying_warnings(frame: pl.DataFrame, names: Sequence[str], times: pl.Series | None = None) -> Iterator[Remark]:
+def identifying_warnings(
+    frame: pl.DataFrame, names: Sequence[str], times: pl.Series | None = None, *, sensitive: Sequence[str] = ()
+) -> Iterator[Remark]:
     """Yield the warnings about columns outside the protection that identify persons.
 
     Columns are judged one by one, in pairs, and all together.
@@ -328,6 +340,8 @@ def identifying_warnings(frame: pl.DataFrame, names: Sequence[str], times: pl.Se
         The columns outside the protection.
     times : polars.Series, optional
         Multiplicity of each row; 1 by default.
+    sensitive : sequence of str
+        The sensitive columns, which are published as they are, too: all together are judged with them.
     """
     rows = frame.height if times is None else int(times.sum())
 
@@ -362,34 +376,84 @@ def identifying_warnings(frame: pl.DataFrame, names: Sequence[str], times: pl.Se
             advice=Fact("quasi_or_drop"),
         )
     # All together, if they make more records unique than the warnings before state.
-    own = counted(*names)[0] if names else 0
+    own, together = counted(*names)[0] if names else 0, names
+    if sensitive and len(exact := [*names, *sensitive]) > 1 and (by_all := counted(*exact)[0]) >= SHOWN_IN * rows:
+        most = max(most, *(counted(name)[0] for name in sensitive))
+        own, together = (by_all, exact) if by_all > max(own, most) else (own, together)
     if own > most:
         yield Remark(
             code="near_unique_insensitive",
             column=None,
-            found=Fact("own_together", count=len(names), records=own),
+            found=Fact("own_together", records=own, columns=tuple(f"'{name}'" for name in together)),
             advice=Fact("quasi_or_drop"),
         )
 
 
-def insensitive_warnings(values: pl.DataFrame) -> Iterator[Remark]:
+def insensitive_warnings(values: pl.DataFrame, sensitive: Sequence[pl.Series]) -> Iterator[Remark]:
     """Yield the warnings about insensitive columns that are published with a table of many rows.
 
     Parameters
     ----------
     values : polars.DataFrame
         The columns, in any order of the rows.
+    sensitive : sequence of polars.Series
+        The sensitive columns, in the same order.
 
     Yields
     ------
     Remark
         The warnings that `published_warnings` raises for these columns.
     """
-    yield from identifying_warnings(values, values.columns)
+    names, frame = values.columns, values.hstack(list(sensitive))
+    yield from identifying_warnings(frame, names, sensitive=[one.name for one in sensitive])
+    yield from _names_and_lists(frame, names, exact=names, lists=())
     # Here every row is a record.
     each = pl.repeat(1, values.height, dtype=pl.Int64, eager=True)
-    for name in values.columns:
+    for name in names:
         yield from _formulas(values.get_column(name), each)
+
+
+def _names_and_lists(
+    frame: pl.DataFrame, names: Collection[str], *, exact: Collection[str], lists: Collection[str]
+) -> Iterator[Remark]:
+    """Yield the warnings about published names of persons, and about cells that seem to be lists.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The published table.
+    names : collection of str
+        The columns that may hold names.
+    exact : collection of str
+        Those that are published as they are, which may hold lists.
+    lists : collection of str
+        The columns whose cells are declared to be lists.
+    """
+    for name in names:
+        column = frame.get_column(name)
+        if holds_names(column):
+            yield Remark(
+                code="published_names",
+                column=name,
+                found=Fact("published_names", column=name),
+                advice=Fact("drop_names", drop=drop_columns([name])),
+            )
+        elif name in exact and name not in lists:
+            yield from list_warnings(column)
+
+
+def list_warnings(column: pl.Series) -> Iterator[Remark]:
+    """Yield the warning that the cells of a column seem to be lists of values, which count as one value each."""
+    separator = find_separator(column)
+    if separator is not None:
+        name = column.name
+        words = quote_for_shell(assigned([name], separator))
+        yield Remark(
+            code="lists_in_cells",
+            column=name,
+            found=Fact("lists_in_cells", column=name, separator=repr(separator)),
+            advice=Fact("declare_lists", asked=Suggestion("lists", words, python=f"lists={ {name: separator}!r}")),
+        )
 
 
 def _pairs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,11 +26,13 @@ from shoal.hierarchy import Level, as_hierarchy
 from shoal.io import format_as_input
 from shoal.metrics import Metrics
 from shoal.pipeline.input_hash import compute_input_hash, encode_raw
+from shoal.pipeline.source import PublishedRuns
 from shoal.recoding import count_singled_out
 from shoal.release.certificate import Certificate, Cost, coarsenings_for_readers
 from shoal.release.release import Release
 from shoal.table import KEYED
 from shoal.verification import scale_of_names
+from shoal.verification.linked_rows import number_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from shoal._core.facts import Fact
     from shoal._core.progress import Clock
     from shoal._messages import Suggestion
+    from shoal.disclosure_risk import PersonEvidence
     from shoal.findings import Remark
     from shoal.hierarchy import Hierarchy
     from shoal.pipeline.bound import ReleaseBounds
@@ -85,7 +89,7 @@ def certify_release(
         )
         risk = _measure_risk(prepared, achieved)
         # Evidence about persons with several rows.
-        persons = source.persons(whole.opened, whole.rows, request.schema)
+        persons = _count_in_groups(source, recoded, verified)
         figures = measure_persons(
             published,
             units,
@@ -139,6 +143,25 @@ def certify_release(
         fitting=prepared.make_people_counter(recoded.forms),
         units=units,
         meanings=prepared.meanings,
+    )
+
+
+def _count_in_groups(source: Source, recoded: RecodedTable, verified: VerifiedRows) -> tuple[PersonEvidence, ...]:
+    """Search for persons with several rows, and count those of each column in the published groups."""
+    whole, schema, (published, entries, *_) = recoded.whole, recoded.prepared.request.schema, verified
+    found = source.persons(whole.opened, whole.rows, schema)
+    counted = {one.column for one in found if one.column is not None} - {*schema.quasi_identifiers}
+    if not counted:
+        return found
+    runs = PublishedRuns(
+        cells=whole.opened,
+        cell_of_run=whole.rows[recoded.cells[entries]],
+        times=recoded.prepared.counts[entries],
+        group_of_run=number_rows(published, schema.quasi_identifiers).to_numpy(),
+    )
+    return tuple(
+        replace(one, fewest=source.count_persons(runs, str(one.column), schema)) if one.column in counted else one
+        for one in found
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -21,7 +22,21 @@ if TYPE_CHECKING:
     from shoal.request.request import Request
     from shoal.table import Schema
 
-__all__ = ["Source"]
+__all__ = ["PublishedRuns", "Source"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class PublishedRuns:
+    """The rows of a release as runs: some rows of a cell of the input in one published group."""
+
+    cells: OpenedData
+    """The result of `count`."""
+    cell_of_run: NDArray[np.integer]
+    """The cell of each run."""
+    times: NDArray[np.int64]
+    """Number of rows of each run."""
+    group_of_run: NDArray[np.integer]
+    """The published group of each run: rows that publish the same quasi-identifiers."""
 
 
 class Source(Protocol):
@@ -100,6 +115,15 @@ class Source(Protocol):
         rows : int32 array
             Numbers of the published cells.
         schema : Schema
+        """
+
+    def count_persons(self, runs: PublishedRuns, column: str, schema: Schema) -> int | None:
+        """Count the persons of a column in the published group that has the fewest of them, at most.
+
+        Returns
+        -------
+        int or None
+            None if that does not fit into the memory.
         """
 
     def facts(self, cells: int, parts: int) -> Mapping[str, Any]:

@@ -232,6 +232,8 @@ CONCERNS: tuple[tuple[str, tuple[str, ...]], ...] = (
                 "certain_match",
                 "repeated_person",
                 "published_person",
+                "published_names",
+                "lists_in_cells",
                 "uncounted_persons",
                 "sure_of_persons",
                 "small_k",

@@ -3,7 +3,7 @@
 from shoal.table.classes import EquivalenceClasses, mixed_radix_keys
 from shoal.table.encoding import Column, Table, encode
 from shoal.table.fingerprint import KEYED, fingerprint, new_salt
-from shoal.table.lists import split_lists
+from shoal.table.lists import find_separator, split_lists
 from shoal.table.reading_alike import ENDS, INVISIBLE, check_distinguishable, count_alike, normalize_columns
 from shoal.table.replacing import count_replaced, replace_values
 from shoal.table.schema import PSEUDONYM, Schema, roles
@@ -29,5 +29,6 @@ __all__ = [
     "normalize_columns",
     "replace_values",
     "roles",
+    "find_separator",
     "split_lists",
 ]

@@ -9,7 +9,47 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["split_lists"]
+__all__ = ["find_separator", "split_lists"]
+
+_SEPARATORS = (";", "|", ",", "/", "+")
+"""Characters that may separate the values of a list."""
+_LOOKED_AT = 10_000
+"""Number of different cells that are searched for a separator."""
+_NUMBERS = r"^[\d\s.:-]*$"
+"""Parts of dates, fractions and numbers with separators, which are no values of a list."""
+
+
+def find_separator(column: pl.Series) -> str | None:
+    """Find the separator that stands in most cells of a column whose cells seem to be lists; None if there is none.
+
+    The cells are lists if the same value stands first in some and last in others: a town is never in the place of its
+    state. Numbers are values of a list only if a semicolon or a bar separates them.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> find_separator(pl.Series(["I10;E11", "E11;J45", "J45", "J45;I10"])), find_separator(pl.Series(["Bonn, NRW"]))
+    (';', None)
+    """
+    import polars as pl
+
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return None
+    cells = column.alias("cell").cast(pl.String).drop_nulls().value_counts().head(_LOOKED_AT)
+    rows = int(cells["count"].sum())
+    for separator in _SEPARATORS:
+        lists = cells.filter(cells["cell"].str.contains(separator, literal=True))
+        if not rows or 2 * int(lists["count"].sum()) <= rows:
+            continue
+        parts = lists["cell"].str.split(separator)
+        first, last = (one.str.strip_chars() for one in (parts.list.first(), parts.list.last()))
+        both = first.filter(first.is_in(last.unique().to_list())).drop_nulls().unique()
+        both = both.filter(both != "")
+        if separator not in ";|":
+            both = both.filter(~both.str.contains(_NUMBERS))
+        if len(both) > 1:
+            return separator
+    return None
 
 
 def split_lists(column: pl.Series, separator: str) -> tuple[NDArray[np.integer], pl.Series]:

@@ -275,8 +275,8 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "published as they are: whoever knows them of a person finds the record."
     ),
     "own_together": marked(
-        "Columns that are published outside the protection: {count}. Records that these columns alone, all together, "
-        "make unique: {records:number}. Whoever knows them of a person finds the record."
+        "{records:number} records are unique by the columns that are published as they are, all together: "
+        "{columns:list}. Whoever knows them of a person finds the record."
     ),
     "quasi_or_drop": marked("Make one of them a quasi-identifier, or drop it."),
     "stars": marked("{share:percent} of the records show a star for '{column}'."),
@@ -360,6 +360,17 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
     "rows_of_persons_in_sample": marked(
         "{rows:number} rows of {persons:number} values of '{column}' in a sample, at most {most:number} of one"
     ),
+    "fewest_in_group": marked("{evidence}, and the group with the fewest of them has {fewest:number}"),
+    "published_names": marked(
+        "The column '{column}' seems to hold names of persons, and they are published: whoever reads them knows who is "
+        "in the table."
+    ),
+    "drop_names": marked("Drop it ({drop})."),
+    "lists_in_cells": marked(
+        "Most cells of '{column}' seem to hold several values with {separator} between them. Each list counts as one "
+        "value, so that a value that all records of a group share is not seen."
+    ),
+    "declare_lists": marked("If they are lists, name them: {asked}. Or publish one record of each value."),
     "same_within": marked("{evidence}; {columns:list} the same within nearly each"),
     "same_within_with_others": marked("{evidence}; {columns:list_and_others} the same within nearly each"),
     "rows_of_combinations": marked(

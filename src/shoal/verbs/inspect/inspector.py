@@ -33,7 +33,7 @@ from shoal.disclosure_risk import (
 )
 from shoal.disclosure_risk.person_rows import PersonRows
 from shoal.errors import DataError
-from shoal.findings import Remark, is_one_each, repeated_person, warn_of_derived
+from shoal.findings import Remark, is_one_each, list_warnings, repeated_person, warn_of_derived
 from shoal.findings.finding_kinds import MOST_QUASI, OWN_VALUE
 from shoal.io import ParsedTable, understand
 from shoal.io.forms import DateForm, format_of
@@ -374,6 +374,9 @@ def _warnings(
             found=Fact("cells_look_recoded", columns=recoded),
             advice=Fact("audit_or_go_back"),
         )
+    for one, facts in zip(columns, inspected, strict=True):
+        if facts.role in (QUASI, SENSITIVE):
+            yield from list_warnings(one.series)
     # Sensitive columns: nearly unique values, or none at all.
     for facts in inspected:
         if facts.role == SENSITIVE and facts.uniqueness >= OWN_VALUE:

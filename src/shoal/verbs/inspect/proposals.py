@@ -11,7 +11,13 @@ from shoal._core.language import gettext as _
 from shoal._core.language import marked, ngettext
 from shoal.hierarchy.fitting import NUMBER
 from shoal.report.sentences import number, percent
-from shoal.table.names import suggests_known, suggests_numbering, suggests_person_number, suggests_sensitive
+from shoal.table.names import (
+    suggests_known,
+    suggests_measured,
+    suggests_numbering,
+    suggests_person_number,
+    suggests_sensitive,
+)
 from shoal.verbs.inspect.kinds import NAMING
 from shoal.verbs.inspect.measured import may_be_shown
 
@@ -129,7 +135,8 @@ def _propose_role(
         return Proposal(role=DIRECT, why=why)
     # Then the name of the column decides, and at last the numbers and the uniqueness of its values.
     named = suggests_person_number(column.name) and suggests_numbering(column.name)
-    if suggests_sensitive(column.name) and not named:
+    # The date of something that is private may be known, and finds the record: it is made coarser.
+    if suggests_sensitive(column.name) and not named and kind.name != "date":
         return _propose_sensitive(column, kind, _("its name suggests something that people keep private"))
     return _by_what_it_tells(column, kind, found)
 
@@ -152,9 +159,9 @@ def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleId
         return Proposal(role=QUASI, why=f"{_(known)}; {told}", coarsen=kind.coarsen)
     if kind.name == "date":
         return Proposal(role=QUASI, why=f"{_(_DATES)}; {told}", coarsen=kind.coarsen)
-    # Remaining measurements are sensitive; everything else may be known to an adversary.
+    # What is called a measurement is sensitive; everything else may be known to an adversary.
     measured = kind.numbers and column.distinct >= _MEASURED and column.uniqueness < _MANY
-    if measured and kind.name == "number" and not suggests_known(column.name):
+    if measured and kind.name == "number" and suggests_measured(column.name) and not suggests_known(column.name):
         why = _("numbers that look measured: a quasi-identifier if others may know them")
         return _propose_sensitive(column, kind, why)
     return Proposal(role=QUASI, why=f"{_(_KNOWN)}; {told}", coarsen=kind.coarsen)
