@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel
 from shoal.algorithms.common.emd_kernel import within_equal, within_hierarchical, within_metric, within_ordered
-from shoal.algorithms.common.whole_kernel import NO, ONE, YES
+from shoal.algorithms.common.whole_kernel import NO, ONE, YES, ZERO
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +30,12 @@ CLOSE, CLOSE_ORDERED, CLOSE_HIERARCHICAL, CLOSE_METRIC = range(9, 13)
 
 SHARE_SCALE = 2**31
 """Bounds on shares count in units of 1 / SHARE_SCALE; products stay below 2**63 for groups under 2**31 rows."""
+
+LONG_BASE = 2**31
+"""Base of the digits of long numbers."""
+POWERS_UP_TO = 20_000
+"""Largest group, in units of the counts' common divisor, whose entropy is compared by integer powers: the same as of
+`shoal.models.diversity`."""
 
 _ERROR = 1e-15
 """Relative error per term of the float sums of `c * log(c)`: four units in the last place, above that of any libm."""
@@ -69,7 +75,48 @@ def _distinct(touched: Codes, distinct: int, first: int, last: int) -> int:
     return found
 
 
-@kernel_step
+@allocating_step
+def _multiply(number, length, factor, times):
+    """Multiply a long number, digits to the base 2^31 of which `length` are in use, by a power; return its length."""
+    for _ in range(times if factor > 1 else 0):
+        carry = ZERO
+        for i in range(length):
+            carry += number[i] * factor
+            number[i] = carry & (LONG_BASE - 1)
+            carry >>= 31
+        if carry:
+            number[length] = carry
+            length += 1
+    return length
+
+
+@allocating_step
+def _exact_entropy(size, touched, distinct, counts, first, last, a, b):
+    """Test whether (b |G|)^|G| >= a^|G| * product of c^c, for 31-bit numbers; very large groups are refused."""
+    # The entropy depends on the shares only: a common divisor cancels.
+    unit = ZERO
+    for i in range(distinct):
+        if first <= touched[i] < last:
+            unit = math.gcd(unit, counts[touched[i]])
+    rows = size // unit
+    if rows > POWERS_UP_TO:
+        return False
+    # Both sides have two factors below 2^31 for each row.
+    left, right = np.zeros(2 * rows + 1, np.int64), np.zeros(2 * rows + 1, np.int64)
+    left[0] = right[0] = 1
+    ends = _multiply(left, _multiply(left, ONE, rows, rows), b, rows)
+    others = _multiply(right, ONE, a, rows)
+    for i in range(distinct):
+        if first <= touched[i] < last:
+            others = _multiply(right, others, counts[touched[i]] // unit, counts[touched[i]] // unit)
+    if ends != others:
+        return ends > others
+    while ends > 1 and left[ends - 1] == right[ends - 1]:
+        ends -= 1
+    return left[ends - 1] >= right[ends - 1]
+
+
+@allocating_step
 def _entropy(size: int, touched: Codes, distinct: int, counts: Counts, first: int, last: int, a: int, b: int) -> bool:
     """Test whether |G| log |G| - sum c log c >= |G| log(a / b): the entropy times |G|."""
     # One pass: the number of values, the extreme counts, and the sum of c log c.
@@ -90,9 +137,12 @@ def _entropy(size: int, touched: Codes, distinct: int, counts: Counts, first: in
         return False
     if least == most:
         return True
-    # Floats decide with a margin for rounding, in favour of "not acceptable".
+    # Floats decide outside of a margin for rounding, integers within it.
     whole = size * math.log(size)
-    return whole - spread - size * math.log(a / b) >= (values + 8) * _ERROR * whole
+    surplus = whole - spread - size * math.log(a / b)
+    if abs(surplus) >= (values + 8) * _ERROR * whole:
+        return surplus > 0
+    return _exact_entropy(size, touched, distinct, counts, first, last, a, b)
 
 
 @allocating_step
