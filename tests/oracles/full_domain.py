@@ -58,12 +58,11 @@ def every_node(
     limit : Fraction
         Largest share of suppressed rows.
     satisfied : callable
-        Test if a release, given by the cells and the size of each group, satisfies the models of the whole release
-        that suppression of more rows can help.
+        Test if a release, given by the cells and the size of each group, satisfies the models of the whole release.
     fitting : callable
         Test if the matching people allow a group, given its cells and its size; used for groups that show a value.
     judged : callable
-        The same test for models that suppress no rows.
+        The same test for models that more suppressed rows may help or harm.
 
     Returns
     -------
@@ -91,7 +90,8 @@ def every_node(
         def publishable(groups: Sequence[Sequence[int]], suppressed: Sequence[int]) -> bool:
             if suppressed and not accepts(suppressed):
                 return False
-            return satisfied(shown_by(groups, suppressed))
+            shown = shown_by(groups, suppressed)
+            return satisfied(shown) and judged(shown)
 
         def acceptable(shown: Cells, members: Sequence[int]) -> bool:
             return accepts(members) and (shown == stars or fitting(shown, len(members)))
@@ -103,7 +103,7 @@ def every_node(
         able.sort(key=lambda members: (len(members), _place(cells[members[0]], cells, columns)))
         while len(refused) <= most and not publishable(able, refused) and able:
             refused += able.pop(0)
-        if max(len(refused), hidden) > most or not publishable(able, refused) or not judged(shown_by(able, refused)):
+        if max(len(refused), hidden) > most or not publishable(able, refused):
             continue
         gone = set(refused)
         heights = [len(next(iter(way.values()))) - 1 for way in ways]

@@ -95,10 +95,14 @@ _GUARANTEES: dict[str, str | tuple[str, str]] = {
         "none is better than {bound:value}."
     ),
     "weighted_metric": marked("{metric}, with weights of attributes"),
-    "full_domain": marked("full-domain generalizations of these hierarchies (any name of a root is a star)"),
+    "full_domain": marked(
+        "full-domain generalizations of these hierarchies (any name of a root is a star) that suppress the "
+        "unacceptable classes and, only as far as the request needs it, the smallest others, each as a whole"
+    ),
     "full_domain_within_limits": marked(
         "full-domain generalizations of these hierarchies (any name of a root is a star) within the limits of their "
-        "levels"
+        "levels that suppress the unacceptable classes and, only as far as the request needs it, the smallest others, "
+        "each as a whole"
     ),
     "local_recoding": marked(
         "Local recoding repeats the full-domain search on the suppressed rows: no optimum, and nothing is promised "

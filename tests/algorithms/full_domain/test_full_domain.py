@@ -550,11 +550,62 @@ def test_no_feasible_node_describes_the_nearest_without_a_cell():
             algorithm=FullDomain(suppression_limit=0.1),
         )
     assert str(error.value) == (
-        "No full-domain generalization suppresses at most 10.0000% of the rows. In the nearest one, with the levels "
-        "job 0, 3 of 20 rows (15.0000%) are in classes that are not acceptable. Allow more with the "
-        "'suppression_limit' parameter, ask for less, give hierarchies with more levels, or recode locally with "
-        "local=True."
+        "No full-domain generalization that suppresses at most 10.0000% of the rows, in whole classes and the smallest "
+        "first, meets the request. In the nearest one, with the levels job 0, 3 of 20 rows (15.0000%) must be "
+        "suppressed. Allow more with the 'suppression_limit' parameter, ask for less, give hierarchies with more "
+        "levels, or recode locally with local=True."
     )
+
+
+def test_entropy_at_its_exact_bound_needs_no_stars():
+    # Both groups have entropy log 5: counts 4, 2, 1, 1, 1, 1, and even ones.
+    ill = "a" * 4 + "b" * 2 + "cdef" + "aabbccddee"
+    frame = pl.DataFrame({"age": ["30"] * 10 + ["40"] * 10, "ill": list(ill)})
+    asked = {"quasi_identifiers": ["age"], "sensitive": "ill", "privacy": LDiversity(5, variant="entropy"), "seed": 1}
+    for algorithm in (FullDomain(suppression_limit=0), "mondrian", "hilbert", "cluster", "tds", "exact"):
+        assert shoal.anonymize(frame, **asked, algorithm=algorithm).metrics.stars == 0
+
+
+def test_population_uniqueness_suppresses_the_smallest_classes_only_as_far_as_needed():
+    # Forty people in two large classes, twenty alone: at least forty can stay.
+    ages = ["30"] * 20 + ["40"] * 20 + [str(age) for age in range(50, 70)]
+    frame = pl.DataFrame({"age": ages})
+    trees = {"age": Hierarchy.from_rows([(age, "*") for age in sorted(set(ages))])}
+    model = PopulationUniqueness(0.001, sampling_fraction=0.01)
+    asked = {"quasi_identifiers": ["age"], "privacy": model, "recoding": "generalization", "hierarchies": trees}
+    for limit in (Fraction(1, 3), 1):
+        made = shoal.anonymize(frame, **asked, algorithm=FullDomain(suppression_limit=limit), limits={"age": (0, 0)})
+        alone = made.certificate.details["suppressed_rows"]
+
+        def estimate(stars):
+            sizes = np.array([20, 20, *([1] * (20 - stars)), stars])
+            return population_uniques(SampleHistogram.of(sizes), Fraction(1, 100)).dankar
+
+        assert estimate(alone) <= 0.001 < estimate(alone - 1)
+    with pytest.raises(InfeasibleError) as error:
+        shoal.anonymize(frame, **asked, algorithm=FullDomain(suppression_limit=0.1), limits={"age": (0, 0)})
+    assert "do not make the release acceptable within the limit" in str(error.value)
+
+
+def test_the_promise_says_which_rows_are_suppressed():
+    # Two of three single records must become stars; the first two, in the order of values, lose more than others.
+    rows = [("0", f"p{i % 4 + 1}") for i in range(17)] + [("1", "q1"), ("2", "q2"), ("3", "p1")]
+    frame = pl.DataFrame(rows, schema=["a", "b"], orient="row")
+    trees = {
+        "a": Hierarchy.from_rows([(value, "*") for value in "0123"]),
+        "b": Hierarchy.from_rows([*((f"p{i}", "P", "*") for i in range(1, 5)), ("q1", "Q", "*"), ("q2", "Q", "*")]),
+    }
+    made = shoal.anonymize(
+        frame,
+        quasi_identifiers=["a", "b"],
+        privacy=SampleUniqueness(Fraction(1, 20)),
+        recoding="generalization",
+        hierarchies=trees,
+        algorithm=FullDomain(suppression_limit=Fraction(1, 10)),
+        limits={"a": (0, 0), "b": (1, 1)},
+    )
+    assert made.certificate.details["value"] == pytest.approx(0.37)  # .36 with others
+    assert "the smallest others, each as a whole" in sentence(made.certificate.guarantee.promise)
 
 
 def test_m_uniqueness_is_not_served():

@@ -111,8 +111,10 @@ class FullDomain(Algorithm):
     * the suppressed rows are a group like every other, and must satisfy the requirement. If they do not, acceptable
       classes join them, smallest first (ties in the order of their values), until they do; a node where more rows than
       the limit are suppressed then is infeasible;
-    * the same holds if a model of the whole release requires fewer groups: acceptable classes join the suppressed rows,
-      smallest first, until the number is low enough;
+    * the same holds for models of the whole release: acceptable classes join the suppressed rows, smallest first, until
+      the release is acceptable. If its sizes are judged by an estimate, numbers of joining classes above 16 are skipped
+      and bisected;
+    * classes are suppressed as a whole, and no other choice of them is tried: the optimum is one of these releases;
     * rows of stars only count as suppressed, for any reason: the node of stars everywhere is feasible only
       if all rows may be suppressed;
     * levels that publish the same as the one below do not count, nor do names of the root below the last level;
@@ -364,13 +366,18 @@ def _infeasible(task: Task, best: Best, asked: FullDomain) -> InfeasibleError:
     share = Fraction(rows, total)
     levels = ", ".join(f"{name} {level}" for name, level in task.levels_of(node).items())
     whole = task.problem.requirement.table_models
-    many = ", or of which there are more than the release may have" if whole else ""
     locally = () if whole else (", or recode locally with ", Suggestion("local", True))
     searched = "" if best.proven else f" of {best.evaluated:,} nodes out of {task.lattice.size:,}"
+    # The limit may be met by the unacceptable classes alone.
+    joined = (
+        " The smallest other classes that join them do not make the release acceptable within the limit."
+        if share <= exact_fraction(asked.suppression_limit)
+        else ""
+    )
     return InfeasibleError(
-        f"No full-domain generalization suppresses at most {float(asked.suppression_limit):.4%} of the rows. In the "
-        f"nearest one{searched}, with the levels {levels}, {rows:,} of {total:,} rows ({float(share):.4%}) are in "
-        f"classes that are not acceptable{many}. Allow more with ",
+        f"No full-domain generalization that suppresses at most {float(asked.suppression_limit):.4%} of the rows, in "
+        f"whole classes and the smallest first, meets the request. In the nearest one{searched}, with the levels "
+        f"{levels}, {rows:,} of {total:,} rows ({float(share):.4%}) must be suppressed.{joined} Allow more with ",
         Suggestion("suppression_limit"),
         ", ask for less, give hierarchies with more levels"
         if locally

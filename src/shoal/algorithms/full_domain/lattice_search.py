@@ -168,7 +168,7 @@ class Search:
         """Compute the classes at a feasible node with their verdicts, and the class of each distinct row."""
         classes, number = self.at.numbered(node)
         found = self._judged(node, classes)
-        self._complete(found, self._whole.joining(found))
+        self._complete(found, self._whole.joining(found, self._most))
         return found, number
 
     def _judged(self, node: Node, classes: Classes) -> Evaluation:
@@ -207,11 +207,11 @@ class Search:
 
     def _complete(self, found: Evaluation, joining: Joining) -> bool:
         """Make the suppressed rows an acceptable group, and the release acceptable; return whether that succeeded."""
-        if found.complete and joining.least == 0:
-            return self._whole.accepts_sizes(found)
         if found.refused[0] > self._most:
             return False
-        order, done, need = joining.order, 0, joining.least
+        order, done, need = joining.order, 0, joining.next_from(0)
+        if found.complete and need == 0:
+            return True
         # Classes join until both conditions hold.
         while need is not None and done < len(order):
             if not self._judge_classes(found, order[done:], need - done):
@@ -219,7 +219,7 @@ class Search:
             done = int(np.count_nonzero(found.verdict == JOINED))
             need = joining.next_from(done)
             if need == done:
-                return self._whole.accepts_sizes(found)
+                return True
         return False
 
     def evaluate(self, node: Node) -> tuple[int, int] | None:
@@ -230,7 +230,7 @@ class Search:
         refused = int(found.refused[0])
         second = self._second
         added = (self.cost.added(found), second.added(found))
-        joining = self._whole.joining(found)
+        joining = self._whole.joining(found, self._most)
         # Nothing below is feasible if too many rows are suppressed in vain.
         if found.in_vain[0] > self._most or (self._most == 0 and (refused or joining.least != 0)):
             added = _NEVER

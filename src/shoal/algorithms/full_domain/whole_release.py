@@ -27,6 +27,8 @@ __all__ = ["Joining", "WholeRelease"]
 
 _DENSE = 1 << 22
 """Largest number of combinations of nodes for which people are counted in a dense table."""
+_CAREFUL = 16
+"""Numbers of joining classes that are tried one by one; then every step is this part of the number."""
 _NOTHING = np.empty(0, dtype=np.int8)
 
 
@@ -83,19 +85,9 @@ class WholeRelease:
                 found[people < rule.min_people] = IN_VAIN
         return found
 
-    def joining(self, found: Evaluation) -> Joining:
-        """Create the search for the classes at a node that join the suppressed rows."""
-        return Joining(whole=self, found=found)
-
-    def accepts_sizes(self, found: Evaluation) -> bool:
-        """Test whether the groups of a node have acceptable sizes, by the rules that do not count groups."""
-        asked = [rule.sizes for rule in self.rules if rule.sizes is not None]
-        if not asked:
-            return True
-        accepted = found.verdict == ACCEPTED
-        sizes, rest = found.classes.sizes[accepted], int(found.classes.sizes[~accepted].sum())
-        sizes = np.append(sizes, rest) if rest else sizes
-        return all(accepts(sizes) for accepts in asked)
+    def joining(self, found: Evaluation, most: int) -> Joining:
+        """Create the search for the classes at a node that join the suppressed rows, which are at most `most` then."""
+        return Joining(whole=self, found=found, most=most)
 
     def __repr__(self) -> str:
         return f"WholeRelease(rules={len(self.rules)}, people={self.people!r})"
@@ -104,8 +96,8 @@ class WholeRelease:
 class Joining:
     """Number of acceptable classes that join the suppressed rows, smallest first, for the release to be acceptable."""
 
-    def __init__(self, *, whole: WholeRelease, found: Evaluation) -> None:
-        self._whole, self._found = whole, found
+    def __init__(self, *, whole: WholeRelease, found: Evaluation, most: int) -> None:
+        self._whole, self._found, self._most = whole, found, most
         self._able = found.verdict == ACCEPTED  # before any class joins
         self._refused = int(found.refused[0])
 
@@ -118,8 +110,8 @@ class Joining:
 
     @cached_property
     def least(self) -> int | None:
-        """The fewest classes that have to join; None if no number suffices."""
-        return 0 if self._acceptable_at_once() else self.next_from(0)
+        """The fewest classes that have to join by the rules that joining can only help; None if no number suffices."""
+        return 0 if self._acceptable_at_once() else next(iter(np.flatnonzero(self._acceptable).tolist()), None)
 
     @property
     def rows(self) -> int:
@@ -127,9 +119,33 @@ class Joining:
         return 0 if self.least == 0 else int(self._found.classes.sizes[self.order[: self.least]].sum())
 
     def next_from(self, done: int) -> int | None:
-        """Find the smallest sufficient number of joining classes from `done` on; None if there is none."""
-        acceptable = np.flatnonzero(self._acceptable[done:])
-        return done + int(acceptable[0]) if len(acceptable) else None
+        """Find the smallest sufficient number of joining classes from `done` on, by all rules; None if there is none.
+
+        A rule on the sizes of all groups takes time and may change in either direction: after the first numbers,
+        numbers are skipped, and then bisected.
+        """
+        accepts = [rule.sizes for rule in self._whole.rules if rule.sizes is not None]
+        if done == 0 and not accepts and self.least == 0:
+            return 0
+        left = done + np.flatnonzero((self._acceptable & (self._rows <= self._most))[done:])
+        if not accepts or not len(left):
+            return int(left[0]) if len(left) else None
+        sizes, rows = self._found.classes.sizes[self.order], self._rows
+
+        def fits(number: int) -> bool:
+            groups = np.append(sizes[number:], rows[number : number + 1][rows[number : number + 1] > 0])
+            return all(accept(groups) for accept in accepts)
+
+        # Skip ahead until a number is accepted.
+        refused, place = -1, 0
+        while not fits(int(left[place])):
+            if place == len(left) - 1:
+                return None
+            refused, place = place, min(place + 1 + place // _CAREFUL, len(left) - 1)
+        while place - refused > 1:
+            middle = (refused + place) // 2
+            refused, place = (refused, middle) if fits(int(left[middle])) else (middle, place)
+        return int(left[place])
 
     def _acceptable_at_once(self) -> bool:
         """Test whether the release is acceptable without joining classes."""
@@ -150,12 +166,16 @@ class Joining:
         return bool(self._rest_fits(np.array([self._refused]), np.array([rest]))[0])
 
     @cached_property
+    def _rows(self) -> NDArray[np.int64]:
+        """The suppressed rows after each number of joining classes."""
+        return self._refused + np.concatenate(([0], np.cumsum(self._found.classes.sizes[self.order])))
+
+    @cached_property
     def _acceptable(self) -> NDArray[np.bool_]:
         """Whether the release is acceptable after each number of joining classes: from none to all of them."""
-        sizes, people = self._found.classes.sizes[self.order], self._found.people
+        sizes, people, rows = self._found.classes.sizes[self.order], self._found.people, self._rows
         m = len(sizes)
         # Cumulated counts, for all numbers of joining classes at once.
-        rows = self._refused + np.concatenate(([0], np.cumsum(sizes)))
         groups = m - np.arange(m + 1) + (rows > 0)
         alone = np.count_nonzero(sizes == 1) - np.concatenate(([0], np.cumsum(sizes == 1))) + (rows == 1)
         found = np.ones(m + 1, dtype=np.bool_)
