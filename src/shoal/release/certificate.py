@@ -68,8 +68,11 @@ class Cost:
     rows: int
     """Rows of the release."""
     least: LossBound | None = None
-    """Lower bound of the loss over all releases with the same requirement and recoding; None if unknown, which is the
-    case after coarsening and for a release that was recoded in parts."""
+    """Lower bound of the loss over all releases with the same requirement and recoding whose cells are of the same kind
+    in every column, see `nodes`; None if unknown, which is the case after coarsening and for a release that was recoded
+    in parts."""
+    nodes: tuple[str, ...] = ()
+    """The columns whose cells are nodes of a hierarchy; other cells are values, intervals, sets or stars."""
 
     @classmethod
     def of(cls, recoding: Recoding, bound: LowerBound, *, gcp: float, least: LossBound | None = None) -> Cost:
@@ -93,6 +96,7 @@ class Cost:
             gcp=gcp,
             rows=recoding.rows,
             least=least,
+            nodes=tuple(column.name for column in recoding.columns if column.levels is not None),
         )
 
     @classmethod
@@ -154,7 +158,13 @@ class Cost:
         # Rounding may put the loss slightly below the bound.
         gap = max(self.gcp - self.least.gcp, 0.0) / self.gcp if self.gcp > 0 else 0.0
         why = self.least.why
-        return {"gcp": self.least.gcp, "gcp_gap": gap, "gcp_why": sentence(why), "gcp_why_fact": why.to_dict()}
+        return {
+            "gcp": self.least.gcp,
+            "gcp_gap": gap,
+            "gcp_nodes": list(self.nodes),
+            "gcp_why": sentence(why),
+            "gcp_why_fact": why.to_dict(),
+        }
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -71,6 +71,7 @@ class LeastKeys(TypedDict, total=False):
 
     gcp: float
     gcp_gap: float
+    gcp_nodes: list[str]
     gcp_why: str
     gcp_why_fact: Facts
 

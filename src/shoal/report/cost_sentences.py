@@ -86,10 +86,14 @@ def _loss_sentence(cost: Mapping[str, Any]) -> str:
     hundredths = floor(10_000 * least)
     if hundredths == 0:
         return ""
-    return " " + _(
-        "On average a cell of any such release loses at least {least} of its precision (GCP); of this one it loses "
-        "{lost}."
-    ).format(least=percentage(f"{hundredths / 100:.2f}"), lost=percentage(f"{ceil(10_000 * cost['gcp']) / 100:.2f}"))
+    # By other cells, the same groups lose less or more, so the bound is not theirs.
+    nodes = cost["lower_bound"].get("gcp_nodes", ())
+    cells = f"with nodes of these hierarchies in {', '.join(nodes)}" if nodes else "with intervals and sets"
+    bound, lost = f"{hundredths / 100:.2f}", f"{ceil(10_000 * cost['gcp']) / 100:.2f}"
+    return (
+        f" On average a cell of any such release {cells} loses at least {percentage(bound)} of its precision (GCP); of "
+        f"this one it loses {percentage(lost)}."
+    )
 
 
 def counted(cost: Mapping[str, Any]) -> tuple[str, int | None, int | None, int | None]:

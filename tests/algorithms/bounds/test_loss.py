@@ -4,6 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import polars as pl
 import pytest
 from tests.algorithms.conftest import make_problem
 from tests.oracles.hierarchies import STAR, common_ancestor, leaves_below
@@ -12,6 +13,7 @@ from tests.oracles.oracles import optimal_partition, penalty_of_group, predicate
 import shoal
 from shoal.algorithms import Cluster, loss_bound, lower_bound
 from shoal.algorithms.bounds import loss
+from shoal.errors import InfeasibleError
 from shoal.hierarchy import Hierarchy
 from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, TCloseness
 from shoal.wording import sentence
@@ -129,7 +131,40 @@ def test_the_certificate_has_it_for_the_publisher_alone():
         assert 0 < bound["gcp"] <= release.metrics.gcp
         assert bound["gcp_gap"] == pytest.approx(1 - bound["gcp"] / release.metrics.gcp)
         assert bound["gcp_why"]
+        assert bound["gcp_nodes"] == []
     proof = release.certificate.public(text="", reservations=(), proof=True).to_dict()
     assert not [name for name in proof["cost"]["lower_bound"] if name.startswith("gcp")]
     coarser = shoal.anonymize(frame, **asked, coarsen={names[0]: shoal.Bins(10)})
     assert "gcp" not in coarser.certificate.to_dict()["cost"]["lower_bound"]
+
+
+def test_a_bound_is_at_most_the_loss_of_every_algorithm_with_such_cells():
+    # Hierarchies that tds and full-domain build cost other losses than intervals and sets.
+    others = 0
+    for seed in range(12):
+        chance = np.random.default_rng(seed)
+        rows = int(chance.integers(4, 9))
+        frame = pl.DataFrame(
+            {
+                "age": chance.choice([1, 2, 3, 50, 100], rows),
+                "town": chance.choice(["x", "y", "z"], rows),
+                "ill": chance.choice(["1", "2"], rows),
+            }
+        )
+        model = [shoal.KAnonymity(2), shoal.LDiversity(2), shoal.LDiversity(2, variant="distinct")][seed % 3]
+        asked = {"quasi_identifiers": ["age", "town"], "sensitive": "ill", "privacy": model, "exact_ends": True}
+        made = []
+        for algorithm in ("tds", "full-domain", "cluster", "mondrian", "hilbert"):
+            try:
+                release = shoal.anonymize(frame, **asked, algorithm=algorithm, recoding="generalization", seed=1)
+            except InfeasibleError:
+                continue
+            made.append((release.certificate.to_dict()["cost"]["lower_bound"], release.metrics))
+        for bound, _ in made:
+            for other, metrics in made:
+                assert bound["recoded_cells"] <= metrics.recoded_cells
+                if bound["gcp_nodes"] == other["gcp_nodes"]:
+                    assert bound["gcp"] <= metrics.gcp + 1e-9
+                else:
+                    others += bound["gcp"] > metrics.gcp
+    assert others, "no bound by nodes that another algorithm undercuts: the test shows nothing"
