@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import chain, repeat
 
 import numpy as np
 import pytest
@@ -224,6 +225,26 @@ def one_of_two(*costs):
         costs=np.array(costs), integer=np.ones(2, dtype=bool), lower=np.zeros(2), upper=np.ones(2),
         rows=Rows.of([([0, 1], 1.0, 1, 2)]),
     )  # fmt: skip
+
+
+def test_an_error_of_the_solver_is_no_internal_error(monkeypatch):
+    program = Program(
+        costs=np.array([1.0, 2.0]),
+        integer=np.ones(2, dtype=bool),
+        lower=np.zeros(2),
+        upper=np.full(2, 2.0),
+        rows=Rows.of([([0, 1], 1.0, 3, np.inf)]),
+    )
+    for failures in (1, 2):
+        live = LiveProgram(program)
+        answers = chain([live._highspy.HighsModelStatus.kSolveError] * failures, repeat(None))
+        status = live._solver.getModelStatus
+        monkeypatch.setattr(
+            live._solver, "getModelStatus", lambda answers=answers, status=status: next(answers) or status()
+        )
+        found = live.solve()
+        assert (found.status, found.objective) == (("optimal", 4.0) if failures == 1 else ("work-limit", 4.0))
+        assert found.bound == (4 if failures == 1 else -math.inf)
 
 
 def test_a_start_that_the_solver_takes_for_the_optimum_is_searched_further(monkeypatch):

@@ -395,6 +395,13 @@ class LiveProgram:
             given = np.flatnonzero(np.isfinite(start)).astype(np.int32)
             self._solver.setSolution(len(given), given, np.asarray(start, dtype=np.float64)[given])
         interrupted = self._run(time_limit, keep_interrupted, step, progress)
+        if self._solver.getModelStatus() == self._highspy.HighsModelStatus.kSolveError:
+            # Presolve, or a start, may lead HiGHS into numbers that it cannot handle: solve once more without both.
+            left = None if time_limit is None else max(time_limit - (time.perf_counter() - began), 0.0)
+            self._solver.clearSolver()
+            self._set({"presolve": "off", "time_limit": math.inf if left is None else left})
+            interrupted = self._run(left, keep_interrupted, step, progress)
+            self._set({"presolve": "choose"})
         found = self._read_solution(interrupted, gap, time.perf_counter() - began)
         if start is not None and found.status == "within-gap" and (gap == 0 or not math.isfinite(found.bound)):
             # HiGHS may report a start as optimal without a bound if presolve removes the whole problem, and since 1.16
@@ -494,6 +501,7 @@ class LiveProgram:
             kinds.kTimeLimit: "time-limit",
             kinds.kSolutionLimit: "work-limit",
             kinds.kIterationLimit: "work-limit",
+            kinds.kSolveError: "work-limit",
             kinds.kInterrupt: "interrupted",
         }
         if ended not in {kinds.kOptimal, *stopped}:
@@ -501,7 +509,9 @@ class LiveProgram:
         whole = bool(self._program.integer.any())
         values, objective = self._read_values(whole, int(info.primal_solution_status), ended == kinds.kOptimal)
         # Lower bound: the dual bound of the search tree, or the optimum of a linear program.
-        if whole:
+        if ended == kinds.kSolveError:  # nothing that it says is a proof
+            bound = -math.inf
+        elif whole:
             bound = float(info.mip_dual_bound)
         else:
             bound = float(info.objective_function_value) if ended == kinds.kOptimal else -math.inf

@@ -289,7 +289,9 @@ def _to_partition(
         promise = Fact("proven_optimal")
     else:
         assert solution is not None
-        ended = {"time-limit": "milp_time_limit", "interrupted": "milp_interrupted"}.get(solution.status, "milp_gap")
+        # An error of the solver counts as a limit of its work.
+        ends = {"time-limit": "milp_time_limit", "interrupted": "milp_interrupted", "work-limit": "milp_interrupted"}
+        ended = ends.get(solution.status, "milp_gap")
         most = math.ceil(1000 * (release.stars - proven) / release.stars) / 10
         promise = Fact(ended, least=proven, gap=most)
     return Partition(
