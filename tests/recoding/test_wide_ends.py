@@ -303,6 +303,15 @@ def test_a_set_with_a_rare_member_becomes_a_star() -> None:
         assert column.labels.to_list() == [label for label in labels if label != "a"]
 
 
+def test_intervals_that_cannot_end_anywhere_are_refused_before_the_search() -> None:
+    for values in ([1, 2], [1, 2, None, None]):
+        table = pl.DataFrame({"age": values})
+        asked: dict[str, Any] = {"quasi_identifiers": ["age"], "k": 2, "coarsen": {"age": shoal.Ordered(k=2)}}
+        with pytest.raises(InfeasibleError, match="would end at values that fewer than 3 records have"):
+            shoal.anonymize(table, **asked)
+        assert shoal.anonymize(table, **asked, exact_ends=True).data["age"][0] is not None
+
+
 def test_a_release_that_shows_the_value_of_few_is_not_written() -> None:
     born = [dt.date(1990, 1, 1) + dt.timedelta(days=37 * place) for place in range(12)]
     table = pl.DataFrame({"born": born, "town": list("aaaabbbbcccd")})

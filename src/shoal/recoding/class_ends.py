@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from shoal._messages import Suggestion
+from shoal.errors import InfeasibleError
 from shoal.hierarchy.distinct_values import encode_values
 from shoal.recoding.interval_ends import interval_ends
 from shoal.recoding.wide_ends import wide_ends
@@ -65,6 +67,15 @@ def widen_classes(
     begins = np.where(ends.lost[0, low], ends.places[low], ends.low[low])
     stops = np.where(ends.lost[1, high], ends.places[high], ends.high[high])
     alone = (low == high) & (begins == ends.places[low]) & (stops == ends.places[low])
+    if (~alone & (ends.lost[0, low] | ends.lost[1, high])).any():
+        raise InfeasibleError(
+            f"Intervals of '{after.name}' would end at values that fewer than {least} records have, and no wider end "
+            "has enough. Coarsen it in another way with ",
+            Suggestion("coarsen"),
+            ", or publish the values at the ends with ",
+            Suggestion("exact_ends", True),
+            ".",
+        )
     # Classes of a single value keep its text.
     plain = dictionary_text(column.dictionary).gather(low)
     texts = [
