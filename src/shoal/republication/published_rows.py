@@ -111,6 +111,6 @@ def _restore_type(texts: pl.Series, kind: pl.DataType) -> pl.Series:
     if not (kind.is_numeric() or kind in (pl.Date, pl.Datetime, pl.Time)):
         return texts
     try:
-        return texts.cast(kind)
+        return texts.str.to_date("%Y-%m-%d") if kind == pl.Date else texts.cast(kind)
     except pl.exceptions.PolarsError:
         return texts

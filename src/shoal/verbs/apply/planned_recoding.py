@@ -102,9 +102,12 @@ def _column(
     shows_sets = meaning.kind == "values" and meaning.tree is None and not column.ordered
     climbs = meaning.tree is not None
     penalty = sub_domain_penalty(column, domains, tree=climbs, largest_set=largest if shows_sets else None)
+    if typed:
+        kind = _TYPES.get(plan.types[column.name], pl.String)
+        labels = labels.str.to_date("%Y-%m-%d") if kind == pl.Date else labels.cast(kind)
     return RecodedColumn(
         name=column.name,
-        labels=labels.cast(_TYPES.get(plan.types[column.name], pl.String)) if typed else labels,
+        labels=labels,
         group_codes=codes.astype(np.int32),
         kept=kept,
         stars=stars,
