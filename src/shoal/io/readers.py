@@ -55,6 +55,10 @@ _SERVED = {
 """The kinds of sources that each option is for."""
 _MARKS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 """The first bytes of compressed files."""
+_MOST_UNPACKED, _LARGEST_RATIO = 1 << 26, 100
+"""Bytes that a compressed file may hold, and multiple of its own size that it may hold if this is more: tables compress
+to a tenth."""
+_PIECE = 1 << 24
 _TAB_NAMES = ("tab", "\\t")
 _MAX_SOURCE_LENGTH = 4096
 
@@ -379,7 +383,7 @@ def _unpack(content: bytes, name: str) -> bytes:
     Raises
     ------
     DataError
-        If it cannot be _unpacked.
+        If it cannot be unpacked, or if its content is suspiciously large.
     """
     # The first bytes are more reliable than the name.
     kind = next((kind for kind, mark in _MARKS.items() if content.startswith(mark)), None)
@@ -390,8 +394,20 @@ def _unpack(content: bytes, name: str) -> bytes:
 
     try:
         with pa.CompressedInputStream(pa.BufferReader(content), kind) as stream:
-            read: bytes = stream.read()
-            return read
+            most = max(_MOST_UNPACKED, _LARGEST_RATIO * len(content))
+            pieces: list[bytes] = []
+            unpacked = 0
+            # In pieces, because a small file may hold more than fits into memory.
+            while unpacked <= most and (piece := stream.read(_PIECE)):
+                pieces.append(piece)
+                unpacked += len(piece)
+            if unpacked <= most:
+                return b"".join(pieces)
+            pieces.clear()
+        raise DataError(
+            f"'{name}' has {len(content):,} bytes and unpacks to more than {most:,}, which tables do not. Unpack it "
+            "yourself if this is right."
+        )
     except (OSError, EOFError, pa.ArrowInvalid):
         pass
     raise DataError(
