@@ -109,6 +109,11 @@ def test_lists_of_linked_rows() -> None:
     assert within_limits(shares_within(values, bundles), 2)
     # An audit that took whole lists for values would state a larger l.
     assert shoal.audit(release).achieved.to_dict()["linked"] == release.certificate.achieved["linked"]
+    # With k alone, too: everybody has a value that occurs in different lists.
+    table = pl.DataFrame({"id": range(6), "age": [1] * 6, "codes": ["a;b", "a;c", "a"] * 2})
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["codes"], "person": "id", "link": True}
+    achieved = shoal.anonymize(table, **asked, lists={"codes": ";"}, k=3, seed=1).certificate.achieved
+    assert achieved["linked"]["l"] == {"codes": 1.0}
 
 
 def test_lists_of_one_record_of_each_person() -> None:

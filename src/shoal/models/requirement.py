@@ -156,8 +156,8 @@ class Requirement:
             _check_harmless(listed)
         if sets:
             _check_sets(listed, linked=linked, lists=bool(lists))
-        # Lists are of no concern if no model reads them.
-        separators = (lists or {}) if any(model.needs_sensitive for model in listed) else {}
+        # Lists are of no concern if no model reads them, but the values of linked persons are measured in any case.
+        separators = (lists or {}) if linked or any(model.needs_sensitive for model in listed) else {}
         return cls(
             models=listed,
             sensitive=tuple(sensitive),
@@ -172,7 +172,8 @@ class Requirement:
     def of_set(self, known: ColumnSet) -> Requirement:
         """Return the requirement of the groups of one set of quasi-identifiers."""
         if known.k is None:
-            return replace(self, sets=(), knows=None)
+            own = (KAnonymity(1),) if self._counts_in_sets else ()
+            return replace(self, sets=(), knows=None, models=(*own, *self.models))
         others = (model for model in self.models if not isinstance(model, KAnonymity))
         return replace(self, sets=(), knows=None, models=(KAnonymity(known.k), *others))
 
@@ -198,6 +199,8 @@ class Requirement:
         """
         if self.units:
             parts = tuple(part for model in self.models for part in models_of_units(model))
+            if self._counts_in_sets:
+                parts = (*models_of_units(KAnonymity(1)), *parts)
         else:
             # User-defined objects that are not checked yet may lack `parts`.
             parts = tuple(part for model in self.models for part in getattr(model, "parts", (model,)))
@@ -205,6 +208,11 @@ class Requirement:
             return parts
         implied = (part for part in parts if isinstance(part, GroupModel) and part.frequency_form() is not None)
         return tuple(implied) or (models_of_units(KAnonymity(1)) if self.units else (KAnonymity(1),))
+
+    @property
+    def _counts_in_sets(self) -> bool:
+        """Whether the groups of some set have a k of units; k = 1 makes the units known for the others, too."""
+        return bool(self.units) and any(known.k is not None for known in self.sets)
 
     @cached_property
     def counts_units(self) -> bool:
@@ -312,13 +320,14 @@ class Requirement:
 
     def _list_sets(self) -> list[dict[str, Any]]:
         """Serialize the models of each named set, then those of all sets of a number of columns."""
+        plain = replace(self, sets=(), knows=None)
         scopes: list[tuple[Requirement, dict[str, Any]]] = [
-            (self.of_set(one), {"columns": list(one.columns)})
+            (plain if one.k is None else self.of_set(one), {"columns": list(one.columns)})
             for one in self.sets
             if self.knows is None or one.k is not None or len(one.columns) != self.knows
         ]
         if self.knows is not None:
-            scopes.append((replace(self, sets=(), knows=None), {"knows": self.knows}))
+            scopes.append((plain, {"knows": self.knows}))
         return [{**model, **scope} for held, scope in scopes for model in held.to_list()]
 
     def frequency_form(self) -> FrequencyForm | None:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 from random import Random
+from typing import Any
 
 import polars as pl
 import pytest
@@ -107,6 +108,17 @@ def test_persons_are_counted_in_every_set() -> None:
         for _, group in shown.group_by(known):
             most = max(Counter(group["who"].to_list()).values())
             assert 4 * most <= group.height
+    # With l alone, and a k of persons for one set.
+    table = pl.DataFrame({"id": [1, 2, 3, 4], "a": list("xxyy"), "b": list("uuvv"), "ill": ["flu", "hiv"] * 2})
+    sets: dict[str, Any] = {"qi_sets": ["a", "a,b:2"], "person": "id", "sensitive": ["ill"], "l": 2}
+    release = shoal.anonymize(table, **sets, seed=1)
+    asked = [{**one, "columns": tuple(one["columns"])} for one in release.certificate.requested]
+    assert [(one["model"], one["columns"]) for one in asked] == [
+        ("l-diversity", ("a",)),
+        ("k-anonymity", ("a", "b")),
+        ("l-diversity", ("a", "b")),
+    ]
+    assert release.metrics.stars == 0
 
 
 TABLE = pl.DataFrame({"a": [1, 1, 2, 2], "b": [1, 1, 2, 2], "c": [1, 1, 2, 2]})
