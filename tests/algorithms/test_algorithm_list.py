@@ -1,6 +1,7 @@
 """The algorithms by name, and what `auto` chooses."""
 
 import dataclasses
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -20,11 +21,13 @@ from shoal.algorithms import (
     ThreePhase,
     choose,
 )
+from shoal.algorithms.preferences import Preferences
 from shoal.errors import ParameterError, UnsupportedError
 from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
     DeltaDisclosure,
+    DifferentialPrivacy,
     KAnonymity,
     LDiversity,
     MUniqueness,
@@ -121,6 +124,12 @@ def test_auto(requirement, recoding, name):
 def test_auto_where_nobody_can():
     with pytest.raises(UnsupportedError, match=r"No algorithm can serve this request\. None can: .* Use audit"):
         choose("auto", asked(MUniqueness(3)), "suppression")
+
+
+def test_auto_serves_the_preferences_or_refuses():
+    private = Requirement.of(DifferentialPrivacy(1, Fraction(1, 100)), ())
+    with pytest.raises(UnsupportedError, match=r"'safepub' cannot serve .*: it has no limit of suppressed rows"):
+        choose("auto", private, "generalization", Preferences.of((), suppression_limit=0.1))
 
 
 def test_a_name_or_an_object():

@@ -242,12 +242,11 @@ def choose(
         )
     if resist is not None and algorithm == "auto":
         algorithm = "transparent"
-    # The automatic choice always supports the request.
+    reason = None
+    # A name stands for the algorithm with default parameters.
     if algorithm == "auto":
         chosen, reason = _choose_automatically(requirement, recoding, preferences)
-        return preferences.apply_to(chosen), reason
-    # A name stands for the algorithm with default parameters.
-    if isinstance(algorithm, str):
+    elif isinstance(algorithm, str):
         if algorithm not in ALGORITHMS:
             known = ["auto", *ALGORITHMS]
             names = ", ".join(known)
@@ -264,7 +263,7 @@ def choose(
             "a name or an algorithm object such as shoal.ThreePhase()",
             got=type(algorithm).__name__,
         )
-    # A requested algorithm must support the requirement and the preferences.
+    # The algorithm must support the requirement and the preferences.
     why_not = unsupported(chosen, requirement, preferences)
     if why_not is not None:
         raise UnsupportedError(
@@ -279,7 +278,7 @@ def choose(
         raise UnsupportedError(
             f"The algorithm '{chosen.name}' does not resist {resist}. Leave ", Suggestion("algorithm"), " out."
         )
-    return preferences.apply_to(chosen), Fact(chosen.capabilities.reason)
+    return preferences.apply_to(chosen), reason or Fact(chosen.capabilities.reason)
 
 
 def _choose_for_sets(algorithm: str | Algorithm, recoding: str, preferences: Preferences) -> tuple[Algorithm, Fact]:
