@@ -19,15 +19,13 @@ class Standing(str):
     Parameters
     ----------
     text : str
-    changed : bool
-        Whether the call has made its change.
+    changed : bool or None
+        Whether the call has made its change; None if that is open until the next call.
     """
 
-    __slots__ = ("changed",)
+    changed: bool | None
 
-    changed: bool
-
-    def __new__(cls, text: str, *, changed: bool = False) -> Standing:
+    def __new__(cls, text: str, *, changed: bool | None = False) -> Standing:
         """Create the sentence."""
         made = super().__new__(cls, text)
         made.changed = changed
@@ -73,10 +71,10 @@ def watch(look: Callable[[], Standing]) -> None:
 def describe_outcome() -> Standing:
     """Look at everything that was about to be changed, and describe what is there now."""
     found = dict.fromkeys(look() for look in _LOOKS.get() or ())
-    changed = any(one.changed for one in found)
     # What is there is more important than what is not.
-    told = [one for one in found if one.changed or not changed] or ["Nothing was published."]
-    return Standing(" ".join(told), changed=changed)
+    told = [one for one in found if one.changed is not False] or [*found] or ["Nothing was published."]
+    done, unsettled = (any(one.changed is kind for one in found) for kind in (True, None))
+    return Standing(" ".join(told), changed=None if unsettled else done)
 
 
 def reason_of(error: OSError) -> str:

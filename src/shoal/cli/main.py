@@ -123,7 +123,7 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
     except ShoalError as error:
         message, outcome = error.render(Flags(flags())), describe_outcome()
         # Errors do not know what is in place, unless they are about it.
-        if outcome.changed and outcome not in message:
+        if outcome.changed is not False and outcome not in message:
             message = f"{message.rstrip()} {outcome}"
         return terminal.fail(message, error.exit_code)
     except click.ClickException as fault:

@@ -183,10 +183,10 @@ class Ledger(Unpicklable):
             releases=(),
         )
         store = self._store
-        keys = store.derive_keys(series)
-        series = series.with_releases((), keys)
         # Write the series and the list of series, and let the anchor expect it before the commit.
         with store.lock_for_publishing():
+            keys = store.derive_keys(series)
+            series = series.with_releases((), keys)
             with store.database.open_for_writing() as connection:
                 others = list_series(connection)
                 if name in others:
@@ -222,9 +222,9 @@ class Ledger(Unpicklable):
             If the ledger has no series of that name.
         """
         _check_name(name)
-        with self._store.database.open_for_reading() as connection:
-            held = self._store.read_series(connection, name)
-            known = list_series(connection)
+        held, known = self._store.read(
+            lambda connection: (self._store.read_series(connection, name), list_series(connection))
+        )
         # An unknown name may be a typing error, or a sign of an old backup.
         if held is None:
             others = near_matches(name, known) if known else "The ledger has no series yet."

@@ -277,8 +277,7 @@ class Series(Unpicklable):
         LedgerError
             If a record was changed by other software than shoal.
         """
-        with self._store.database.open_for_reading() as connection:
-            return self._read_series(connection).releases
+        return self._store.read(self._read_series).releases
 
     def verify(self, folders: Sequence[str | os.PathLike[str]] | None = None) -> SeriesAudit:
         """Verify the whole series: the seals of the ledger, the hashes of the files, and the published cells.
@@ -305,10 +304,10 @@ class Series(Unpicklable):
         """
         if isinstance(folders, str | os.PathLike):
             folders = [folders]
-        with self._store.database.open_for_reading() as connection:
-            series, memory = self._read_memory(connection)
-            # An outdated ledger is a problem of the audit, not an error.
-            forgot = self._store.explain_if_outdated(connection)
+        # An outdated ledger is a problem of the audit, not an error.
+        (series, memory), forgot = self._store.read(
+            lambda connection: (self._read_memory(connection), self._store.explain_if_outdated(connection))
+        )
         return audit_series(
             series,
             memory,
@@ -323,9 +322,7 @@ class Series(Unpicklable):
         Releases that were taken back are omitted; only their numbers are missing. The hash of a table that readers do
         not have would let them test guesses about its content.
         """
-        with self._store.database.open_for_reading() as connection:
-            series = self._read_series(connection)
-            self._store.check(connection)
+        series = self._store.read(lambda connection: (self._read_series(connection), self._store.check(connection))[0])
         # Only what readers may know: no private files, no options, dates without the time of day.
         fields = ("number", "state", "version", "rows", "counterfeits")
         return {
@@ -419,10 +416,9 @@ class Series(Unpicklable):
             with store.database.open_for_writing() as connection:
                 series = self._read_series(connection)
                 after = erase_people(connection, series, texts, store.derive_keys(series))
+                _, memory = self._read_memory(connection)
                 store.expect(after)
             store.confirm()
-            with store.database.open_for_reading() as connection:
-                _, memory = self._read_memory(connection)
         return len(memory.erased)
 
     def add_files(

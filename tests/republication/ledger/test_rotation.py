@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -94,6 +96,65 @@ def test_a_key_in_no_file(tmp_path: Path, patients: Any) -> None:
         ledger.rotate_key()
     ledger.rotate_key(tmp_path / "new.key")
     assert Ledger(tmp_path / "l.db", key=tmp_path / "new.key").series("s").publish(patients(range(60))).number == 2
+
+
+def test_a_ledger_that_is_open_meanwhile_goes_on(place: Any, patients: Any, tmp_path: Path) -> None:
+    """It was called tampered with: its secrets were those of the old key."""
+    series = place.series()
+    series.publish(patients(range(60)), tmp_path / "q1")
+    for use in (
+        lambda: [one.number for one in series.history()] == [1],
+        lambda: series.verify().problems == (),
+        lambda: len(series.certificate()["releases"]) == 1,
+        lambda: place.open().series("admissions").m == series.m,
+        lambda: series.publish(patients(range(60)), tmp_path / "q2").number == 2,
+        lambda: series.erase([patients([7])["patient_id"][0]]) == 1,
+    ):
+        place.open().rotate_key()
+        assert use()
+    place.open().rotate_key()
+    assert series.rollback(unpublished=True).number == 2
+    assert series.verify().problems == ()
+
+
+def test_readers_do_not_notice_rotations(place: Any, patients: Any, tmp_path: Path) -> None:
+    series = place.series()
+    series.publish(patients(range(60)), tmp_path / "q1")
+    rotating = Thread(target=lambda: [place.open().rotate_key() for _ in range(6)])
+    rotating.start()
+    reads = 0
+    while rotating.is_alive() or not reads:
+        assert series.verify().problems == ()
+        assert len(place.open().series("admissions").history()) == 1
+        reads += 1
+    rotating.join()
+
+
+def test_a_key_that_is_half_written_stops_nobody(place: Any, patients: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk or a kill left a part of the new key, and no command opened the ledger."""
+    place.series().publish(patients(range(60)))
+    pending = place.key.with_name(place.key.name + ".new")
+    for length in (0, 1, 63, 64):
+        pending.write_text(("0" * 64)[:length])
+        pending.chmod(0o600)
+        assert len(place.series().history()) == 1
+    pending.unlink()
+    pending.symlink_to("nowhere")
+    assert len(place.series().history()) == 1
+    ledger = place.open()
+    for name in ("fsync", "fdopen"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"shoal.republication.ledger.keys.os.{name}", full_disk)
+            with pytest.raises(LedgerError, match="No space left on device"):
+                ledger.rotate_key()
+        assert not pending.exists()
+        assert len(place.series().history()) == 1
+    ledger.rotate_key()
+    assert ledger.series("admissions").verify().problems == ()
+
+
+def full_disk(*_: Any, **__: Any) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.mark.parametrize(

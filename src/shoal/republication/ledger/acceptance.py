@@ -48,6 +48,7 @@ def accept(store: Store, last: Mapping[str, int]) -> list[str]:
         What was accepted, as sentences; empty if the ledger was current.
     """
     with store.database.lock_publishers():
+        store.watch()
         with store.database.open_for_reading() as connection:
             check_facts(connection, store.secrets)
             # Nothing to accept if the ledger agrees with its anchor.

@@ -23,6 +23,7 @@ import sqlalchemy as sa
 
 from shoal._messages import Text
 from shoal.errors import LedgerError
+from shoal.io import to_disk
 from shoal.republication.ledger.advice import ACCEPT, ANCHOR
 from shoal.republication.ledger.keys import check_mode, get_pending_path
 from shoal.republication.ledger.records import to_canonical_json
@@ -316,7 +317,7 @@ class Anchor:
                     file.flush()
                     os.fsync(file.fileno())
                 made.replace(self.path)
-                _sync_folder(self.path.parent)
+                to_disk(self.path.parent)
             finally:
                 made.unlink(missing_ok=True)
         except OSError as error:
@@ -334,14 +335,3 @@ class Anchor:
 
     def __repr__(self) -> str:
         return f"Anchor({str(self.path)!r})"
-
-
-def _sync_folder(folder: Path) -> None:
-    """Flush a folder to disk, so that a renamed file survives a loss of power."""
-    if os.name == "nt":  # pragma: no cover
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -23,6 +23,7 @@ import numpy as np
 
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import LedgerError, ParameterError
+from shoal.io import to_disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -120,12 +121,17 @@ class LedgerKey(Unpicklable):
         return cls.parse(text, source=f"The key file '{path}'")
 
     def write(self, path: Path) -> None:
-        """Write the key to a new file that only its owner can read."""
+        """Write the key to a new file that only its owner can read, whole or not at all."""
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(self.secret.hex() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                file.write(self.secret.hex() + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            to_disk(path.parent)  # a key that a loss of power takes is lost for good
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
 
     @property
     def fingerprint(self) -> str:

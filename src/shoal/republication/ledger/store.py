@@ -11,10 +11,11 @@ import secrets as randomness
 from contextlib import contextmanager, suppress
 from hmac import compare_digest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import sqlalchemy as sa
 
+from shoal._core.outcome import Standing, watch
 from shoal._messages import Text, current_audience, phrase
 from shoal.errors import LedgerError
 from shoal.republication.ledger import journal, records
@@ -30,16 +31,17 @@ from shoal.republication.ledger.keys import (
 )
 from shoal.republication.ledger.records import EDITED, to_canonical_json
 from shoal.republication.ledger.storage import Address, Database, get_reason, now
-from shoal.republication.ledger.tables import FORMAT, LEDGER, METADATA, SERIES
+from shoal.republication.ledger.tables import FORMAT, LEDGER, METADATA, RELEASES, SERIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from shoal.republication.ledger.keys import SeriesKeys
     from shoal.republication.ledger.records import RecordedSeries
 
 __all__ = ["LOG", "Store", "write_facts"]
 
+_Read = TypeVar("_Read")
 LOG = logging.getLogger("shoal.republication")
 ANCHOR_ENVIRONMENT = "SHOAL_LEDGER_ANCHOR"
 """Environment variable that may hold the path of the anchor."""
@@ -157,9 +159,79 @@ class Store:
             If the ledger disagrees with its anchor.
         """
         with self.database.lock_publishers():
+            self._follow_rotation()
+            # Nobody rotates the key now, so that a pending key or anchor is one of a rotation that failed.
+            for path in (self.key_path, self.anchor.path):
+                with suppress(OSError):
+                    if path is not None:
+                        get_pending_path(path).unlink()
             with self.database.open_for_reading() as connection:
                 self.check(connection)
-            yield self.recover_interrupted()
+            recovered = self.recover_interrupted()
+            self.watch()
+            yield recovered
+
+    def read(self, work: Callable[[sa.Connection], _Read]) -> _Read:
+        """Do some work in a reading transaction, and again if another process gave the ledger a new key meanwhile."""
+        while True:
+            try:
+                with self.database.open_for_reading() as connection:
+                    return work(connection)
+            except LedgerError:
+                if not self._follow_rotation():
+                    raise
+
+    def _follow_rotation(self) -> bool:
+        """Open the ledger again if another process has given it a new key, and report whether one has."""
+        if self.key.fits(self._read_facts().get("key_fingerprint", "")):
+            return False
+        self.key, self.secrets, self.uid = self._open(self.key_path or self.key)
+        self.anchor = Anchor(self.anchor.path, self.uid, self.secrets)
+        self.anchor.settle()
+        return True
+
+    def watch(self) -> None:
+        """Read the state of the ledger now, so that it can be described when the call ends (`describe_outcome`)."""
+        before = self._read_state()
+
+        def look() -> Standing:
+            try:
+                after = self._read_state()
+            except LedgerError:
+                return Standing(
+                    f"The ledger '{self.address.shown}' cannot be read now. The next command with it completes or "
+                    "takes back what was begun.",
+                    changed=None,
+                )
+            if after == before:
+                return Standing("The ledger is as it was.")
+            told, unsettled = [], False
+            for name, (number, state, seal) in after[1].items():
+                if before[1].get(name, (0, "", ""))[2] != seal:
+                    unsettled |= state == "staged"
+                    latest = f"whose latest release is {number} ({state})" if number else "which has no release"
+                    told.append(f"The ledger has a change of the series '{name}', {latest}.")
+            # The seals of all series change with the key.
+            told = told if after[0] == before[0] else ["The ledger has its new key."]
+            if unsettled:
+                told.append("The next command that publishes with it completes the release or takes it back.")
+            return Standing(" ".join(told) or "The ledger was changed.", changed=None if unsettled else True)
+
+        watch(look)
+
+    def _read_state(self) -> tuple[str, dict[str, tuple[int, str, str]]]:
+        """Read the fingerprint of the key, and the latest release of each series with its state and the seal."""
+        with self.database.open_for_reading() as connection:
+            states = {
+                (row.series, row.number): row.state
+                for row in connection.execute(sa.select(RELEASES.c.series, RELEASES.c.number, RELEASES.c.state))
+            }
+            ids = {row.uid: row.id for row in connection.execute(sa.select(SERIES.c.uid, SERIES.c.id))}
+            heads = read_heads(connection)
+            known = {
+                one.name: (one.number, states.get((ids[uid], one.number), ""), one.seal) for uid, one in heads.items()
+            }
+            return read_facts(connection).get("key_fingerprint", ""), known
 
     def recover_interrupted(self) -> list[str]:
         """Complete or take back interrupted releases, and log the outcome. The caller holds the publishers' lock."""
@@ -223,6 +295,8 @@ class Store:
         try:
             self.anchor.check(heads, token)
         except LedgerError as error:
+            if not self.key.fits(self._read_facts().get("key_fingerprint", "")):
+                raise  # the anchor is that of a new key, and so is the ledger: see `read`
             return error.render(current_audience())
         return None
 
@@ -334,7 +408,17 @@ class Store:
 
     def _open(self, key_source: LedgerKey | Path) -> tuple[LedgerKey, Secrets, str]:
         """Check the format of the ledger and its key, and decrypt its secrets."""
-        facts = self._read_facts()
+        while True:
+            facts = self._read_facts()
+            try:
+                return self._unlock(facts, key_source)
+            except LedgerError:
+                # Another process may have replaced the key after the facts were read.
+                if self._read_facts().get("key_fingerprint") == facts.get("key_fingerprint"):
+                    raise
+
+    def _unlock(self, facts: Mapping[str, str], key_source: LedgerKey | Path) -> tuple[LedgerKey, Secrets, str]:
+        """Check the format of the ledger and its key by its metadata, and decrypt its secrets."""
         version = facts.get("format", "")
         if not version.isdecimal() or "key_fingerprint" not in facts:
             raise LedgerError(
@@ -369,12 +453,12 @@ class Store:
 
     def _read_key(self, path: Path, fingerprint: str) -> LedgerKey:
         """Read the key, and complete a rotation that a crash interrupted after its commit."""
-        # A pending key that fits belongs to a committed rotation.
+        # A pending key that fits belongs to a committed rotation; any other, even half of one, to none.
         pending = get_pending_path(path)
-        if pending.exists():
+        with suppress(LedgerError):
             key = LedgerKey.read(pending)
             if key.fits(fingerprint):
-                with suppress(FileNotFoundError):  # another process was faster
+                with suppress(OSError):  # another process was faster, or the folder is read-only
                     pending.replace(path)
                 return key
         if not path.exists():
