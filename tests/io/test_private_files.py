@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 
 import shoal
 from shoal._core.private_files import open_private, write_private_text
+from shoal.errors import OutputError
 from shoal.grouping.folder import save_grouping
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
@@ -41,6 +43,28 @@ def test_only_the_owner_can_read(name: str, tmp_path: Path) -> None:
         write(path / file)
         assert stat.S_IMODE((path / file).stat().st_mode) == 0o600
     assert (tmp_path / "old" / file).stat().st_size < 500_000, "what was there is gone"
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_that_cannot_be_written_whole_keeps_the_old_one(name: str, tmp_path: Path) -> None:
+    """They were opened for writing in place: 0 bytes after a kill or on a full disk."""
+    file, write = WRITERS[name]
+    (tmp_path / file).write_text("old")
+    os.symlink(tmp_path / file, tmp_path / f"link-{file}")
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for path in (tmp_path / file, tmp_path / f"link-{file}"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            with pytest.raises((OSError, OutputError)):
+                write(path)
+        assert (tmp_path / file).read_text() == "old"
+    write(tmp_path / f"link-{file}")
+    assert (tmp_path / f"link-{file}").is_symlink()
+    assert (tmp_path / file).read_bytes() != b"old"
+    assert sorted(os.listdir(tmp_path)) == sorted([file, f"link-{file}"])
 
 
 def test_a_saved_grouping_is_for_its_owner(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from shoal._core.optional import require
-from shoal._core.private_files import open_private, write_private_text
+from shoal._core.private_files import open_beside, write_private_text
 from shoal.errors import OutputError
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def write_picture(ax: Axes, path: str | PathLike[str]) -> None:
         if path.suffix.lower() == ".svg":
             write_private_text(path, svg_file(ax))
         else:
-            with open_private(path, "wb") as file:
+            with open_beside(path, "wb") as file:
                 _figure_of(ax).savefig(file, format="png", dpi=160, bbox_inches="tight")
     except OSError as error:
         raise OutputError(f"The picture cannot be written to '{path}': {error.strerror}.") from error

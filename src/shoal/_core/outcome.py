@@ -72,7 +72,7 @@ def describe_outcome() -> Standing:
     """Look at everything that was about to be changed, and describe what is there now."""
     found = dict.fromkeys(look() for look in _LOOKS.get() or ())
     # What is there is more important than what is not.
-    told = [one for one in found if one.changed is not False] or [*found] or ["Nothing was published."]
+    told = [one for one in found if one.changed is not False] or [*found] or [Standing("Nothing was published.")]
     done, unsettled = (any(one.changed is kind for one in found) for kind in (True, None))
     return Standing(" ".join(told), changed=None if unsettled else done)
 

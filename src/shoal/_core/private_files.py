@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["make_private_writer", "open_private", "write_private_text"]
+__all__ = ["beside", "make_private_writer", "open_beside", "open_private", "write_private_text"]
 
 
 def open_private(path: str | os.PathLike[str], mode: str = "w", *, new: bool = False) -> IO[Any]:
@@ -42,9 +43,40 @@ def open_private(path: str | os.PathLike[str], mode: str = "w", *, new: bool = F
     return os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8")
 
 
+@contextmanager
+def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield the path of a draft, which replaces a file when it is on the disk, so that a crash keeps the old one.
+
+    A device such as /dev/stdout is written itself.
+    """
+    place = Path(os.path.realpath(path))
+    if place.exists() and not place.is_file():
+        yield place
+        return
+    draft = place.with_name(f".{place.name}.shoal-new")
+    try:
+        yield draft
+        with draft.open("rb+") as file:
+            os.fsync(file.fileno())
+        draft.replace(place)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def open_beside(path: str | os.PathLike[str], mode: str = "w", *, private: bool = True) -> Iterator[IO[Any]]:
+    """Open the draft of a file (`beside`), which only its owner can read if it is private; modes as `open_private`."""
+    with (
+        beside(path) as draft,
+        open_private(draft, mode) if private else draft.open(mode, encoding=None if "b" in mode else "utf-8") as file,
+    ):
+        yield file
+
+
 def write_private_text(path: str | os.PathLike[str], text: str, *, new: bool = False) -> None:
-    """Write text to a file that only its owner can read; see `open_private` for parameters and errors."""
-    with open_private(path, new=new) as file:
+    """Write text to a file that only its owner can read, at once; see `open_private` for parameters and errors."""
+    with open_private(path, new=True) if new else open_beside(path) as file:
         file.write(text)
 
 

@@ -65,7 +65,7 @@ def hierarchy(
     try:
         tree.to_csv(output)
     except OSError as error:
-        raise OutputError(f"'{error.filename}' cannot be written: {error.strerror}.") from error
+        raise OutputError(f"'{output}' cannot be written: {error.strerror}.") from error
     if terminal.json:
         terminal.result({"values": len(tree.rows()), "height": tree.height, "file": str(output)})
     else:

@@ -85,5 +85,5 @@ def write_page(path: Path, name: str, page: str, facts: str, *, force: bool) -> 
         made = {file: partial(write_private_text, text=text) for file, text in texts.items()}
         folder = write_folder(path, made, force=force)
     except OSError as error:
-        raise OutputError(f"'{error.filename}' cannot be written: {error.strerror}.") from error
+        raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
     return [folder / file for file in made]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from shoal._core.private_files import write_private_text
+from shoal._core.private_files import open_beside, write_private_text
 from shoal.cli import options
 from shoal.cli.command import Group, argument, option
 from shoal.cli.console import PathLine, Terminal, folder_lines, lines_of, path_line, plain
@@ -593,6 +593,7 @@ def _line(release: RecordedRelease, used: set[str | None]) -> tuple[str, str]:
 
 def _write(path: Path, facts: Mapping[str, Any]) -> None:
     try:
-        path.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        with open_beside(path, private=False) as file:
+            file.write(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
         raise OutputError(f"The certificate cannot be written to '{path}': {error.strerror}.") from error

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._core.private_files import make_private_writer
+from shoal._core.private_files import beside, make_private_writer
 from shoal.errors import DataError
 from shoal.io import read_lines, write_lines
 
@@ -126,7 +126,8 @@ class Hierarchy:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the hierarchy in the format of ARX, readable by its owner only; `from_csv` reads it back."""
-        make_private_writer(partial(write_lines, rows=self.rows()))(Path(path))
+        with beside(path) as draft:
+            make_private_writer(partial(write_lines, rows=self.rows()))(draft)
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return one row per value, from the value to the root."""

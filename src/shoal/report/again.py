@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import DataError, OutputError
+from shoal.errors import DataError
 from shoal.io import private_folder
 from shoal.report.facts import PublicFacts, ReportFacts, facts_in
 from shoal.report.page import render, render_public, write_report
@@ -139,11 +139,5 @@ def _write_page(folder: Path, facts: ReportFacts | PublicFacts) -> Path:
     """Write the page and the facts of one folder; each file appears completely or not at all."""
     page = render(facts) if isinstance(facts, ReportFacts) else render_public(facts)
     for name, text in ((_PAGE, page), (_FACTS, facts.to_json())):
-        # Written under a hidden name first, so that a crash leaves the old page.
-        hidden = folder / f".{name}.shoal-new"
-        write_report(text + "\n", hidden, private=facts.private)
-        try:
-            os.replace(hidden, folder / name)
-        except OSError as error:
-            raise OutputError(f"The report cannot be written to '{folder / name}': {error.strerror}.") from error
+        write_report(text + "\n", folder / name, private=facts.private)
     return folder / _PAGE

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.language import gettext as _
 from shoal._core.language import marked
-from shoal._core.private_files import write_private_text
+from shoal._core.private_files import open_beside
 from shoal._core.words import quote
 from shoal.disclosure_risk import MEASURES
 from shoal.errors import OutputError
@@ -204,11 +203,8 @@ def write_report(page: str, path: str | PathLike[str], *, private: bool) -> None
         If the file cannot be written.
     """
     try:
-        # The public page may be read by everyone.
-        if not private:
-            Path(path).write_text(page, encoding="utf-8")
-            return
-        write_private_text(path, page)
+        with open_beside(path, private=private) as file:
+            file.write(page)
     except OSError as error:
         raise OutputError(f"The report cannot be written to '{path}': {error.strerror}.") from error
 

@@ -114,13 +114,7 @@ def write_project(path: Path, text: str) -> None:
     OSError
         If it cannot be written.
     """
-    # A second file replaces the first one at once, so that a crash leaves one of them.
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        write_private_text(draft, text)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_private_text(path, text)
 
 
 def find_projects(home: Path, *, ending: str = PROJECT) -> list[Path]:

@@ -489,7 +489,7 @@ def test_a_name_that_is_taken_in_the_meantime(
         publish(staged)
 
     monkeypatch.setattr(StagedFolder, "publish", too_late)
-    with pytest.raises(OutputError, match="something of that name came up"):
+    with pytest.raises(OutputError, match="exists already and is kept"):
         series.publish(patients(range(60)), tmp_path / "q0")
     assert series.history() == ()
     assert [path.name for path in (tmp_path / "q0").iterdir()] == ["other"]
