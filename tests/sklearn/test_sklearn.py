@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import shoal
@@ -16,12 +18,14 @@ from shoal.errors import DataError, InfeasibleError, ParameterError
 
 pytest.importorskip("sklearn")
 
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 
@@ -139,3 +143,40 @@ def test_without_scikit_learn_all_else_is_there() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'shoal-privacy[learn]'" in found.stdout
+
+
+def test_held_out_rows_that_no_form_covers_are_scored() -> None:
+    frame = pd.DataFrame({"age": [20 + at * at % 61 for at in range(200)], "town": ["a", "b"] * 100})
+    names = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(handle_unknown="ignore"), ["town"]))
+    steps = make_pipeline(anonymizer(form="midpoints"), names, LogisticRegression())
+    assert cross_val_score(steps, frame, frame["age"] > 45, cv=3).min() > 0.7
+    for convert in (lambda one: one, pl.from_pandas, lambda one: pa.Table.from_pandas(one, preserve_index=False)):
+        one = anonymizer(form="midpoints").fit(convert(frame))
+        mean = np.mean(np.array(one.release_.midpoints()["age"], dtype=float))
+        ages = np.array(one.transform(convert(pd.DataFrame({"age": [900.0, None], "town": "a"})))["age"], dtype=float)
+        assert ages[0] == pytest.approx(mean)
+        assert np.isnan(ages[1])
+
+
+def test_what_is_not_a_table_is_refused_in_words() -> None:
+    rows = [[20, 1], [20, 1], [30, 2], [30, 2]]
+    one = shoal.sklearn.Anonymizer(k=2, form="midpoints", options={"recoding": "generalization", "seed": 1})
+    assert one.fit_transform(rows).shape == (4, 2)
+    with pytest.raises(DataError, match="X has 1 features, but Anonymizer is expecting 2 features as input"):
+        one.transform(np.ones((3, 1)))
+    for wrong in ({"a": [1]}, pd.Series([1, 2]), pl.Series([1, 2]), csr_matrix(np.eye(3)), [1, 2], "ab", None):
+        for call in (one.fit, one.fit_transform, clone(one).fit(rows).transform):
+            with pytest.raises(DataError, match=r"not a table|rows and columns|sparse matrix"):
+                call(wrong)
+    assert one.__sklearn_tags__().input_tags.allow_nan
+
+
+def test_a_fitted_transformer_is_pickled_without_its_release() -> None:
+    for form in ("bounds", "midpoints", "cells"):
+        one = anonymizer(form=form).fit(people())
+        other = pickle.loads(pickle.dumps(one))
+        assert not hasattr(other, "release_")
+        assert other.get_feature_names_out().tolist() == one.get_feature_names_out().tolist()
+        later = people(400)[200:]
+        assert other.transform(later).equals(one.transform(later))
+    assert pickle.loads(pickle.dumps(anonymizer())).get_params() == anonymizer().get_params()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from shoal.models import PrivacyModel
     from shoal.release.certificate import Certificate
 
-__all__ = ["PLAN", "PlanFile", "ReleasePlan", "categories_of"]
+__all__ = ["PLAN", "PlanFile", "ReleasePlan", "categories_of", "plan_in"]
 
 PLAN = "plan.json"
 """File name of the plan in the private folder of a release."""
@@ -281,7 +281,7 @@ class ReleasePlan(Unpicklable):
         except (OSError, ValueError, RecursionError) as error:
             raise DataError(f"The plan '{path}' cannot be read: it is no JSON text.") from error
         try:
-            return _plan_in(facts)
+            return plan_in(facts)
         except (KeyError, TypeError, ValueError, IndexError, ShoalError) as error:
             raise DataError(f"The file '{path}' is not a plan that this version of shoal can read.") from error
 
@@ -289,7 +289,8 @@ class ReleasePlan(Unpicklable):
         return f"ReleasePlan(classes={self.values.height}, forms={len(self.rows)})"
 
 
-def _plan_in(facts: Mapping[str, Any]) -> ReleasePlan:
+def plan_in(facts: Mapping[str, Any]) -> ReleasePlan:
+    """Read a plan from its entries, which may have been edited."""
     if facts["format"] != FORMAT:
         raise ValueError("another format")
     # Plans without units of protection have no such key.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import narwhals as nw
 import numpy as np
 
 from shoal._core.optional import require
 from shoal._core.validation import Boolean, Instance, OneOf, Optional, validate
 from shoal.errors import DataError
 from shoal.models import KAnonymity
+from shoal.release.plan import plan_in
 from shoal.verbs.anonymize import anonymize
 from shoal.verbs.apply import apply
 
@@ -52,7 +54,8 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
     insensitive : sequence of str or "rest"
         As for `shoal.anonymize`; "rest" (the default) is useful if quasi-identifiers are given.
     form : {"bounds", "midpoints", "cells"}
-        The output for later steps: `Release.as_bounds`, `Release.midpoints` or `Release.data`.
+        The output for later steps: `Release.as_bounds`, `Release.midpoints` or `Release.data`. With "midpoints", a
+        number that is suppressed becomes the mean of its column in the release, because later steps need numbers.
     misfits : {"suppress", "refuse"}
         The treatment of rows that no form covers in `transform`; see `shoal.apply`.
     protect_transformed : bool
@@ -66,6 +69,9 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
     ----------
     release_ : Release
         The release of the fitted rows. Private.
+    plan_ : ReleasePlan
+        Its forms, with which `transform` recodes. Private. A pickle of a fitted transformer holds the plan, which has
+        values of the table, and no release: keep it as private as the table.
     n_features_in_ : int
         Number of fitted columns.
     feature_names_in_ : object array of str
@@ -143,8 +149,8 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
             },
         )
         # By default, all columns without another role are quasi-identifiers.
-        frame = _framed(X)
-        names = [str(name) for name in (frame.column_names if hasattr(frame, "column_names") else frame.columns)]
+        frame = _framed(_table(X))
+        names = _names_of(frame)
         known = self.quasi_identifiers
         if known is None:
             sensitive = [self.sensitive] if isinstance(self.sensitive, str) else list(self.sensitive or ())
@@ -167,11 +173,15 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
         # Attributes that scikit-learn defines for every fitted estimator.
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
+        self.plan_ = self.release_.plan
+        shown = _FORMS[self.form](self.release_)
+        self._names_out = _names_of(shown)
+        self._means = _means_of(shown) if self.form == "midpoints" else {}
         return self
 
     def fit_transform(self, X: Any, y: object = None, **fit_params: object) -> Any:
         """Make a release of a table, and return its rows in their order: a frame, or an array if `X` is one."""
-        return self.fit(X, y)._formed(self.release_, X)
+        return self.fit(X, y)._formed(self.release_, _table(X))
 
     def transform(self, X: Any) -> Any:
         """Recode other rows with the forms of the release, in their order.
@@ -182,15 +192,31 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
             If no form covers some rows, or the rows fail the models while `protect_transformed` is set.
         """
         _validation.check_is_fitted(self)
+        X = _table(X)
+        if isinstance(X, np.ndarray) and X.shape[1] != self.n_features_in_:
+            raise DataError(
+                f"X has {X.shape[1]} features, but Anonymizer is expecting {self.n_features_in_} features as input."
+            )
         privacy = None if self.protect_transformed else KAnonymity(1)
-        made = apply(self.release_.plan, _framed(X), misfits=self.misfits, privacy=privacy, keep_order=True)
+        made = apply(self.plan_, _framed(X), misfits=self.misfits, privacy=privacy, keep_order=True)
         return self._formed(made, X)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """Return the names of the output columns."""
         _validation.check_is_fitted(self)
-        shown = _FORMS[self.form](self.release_)
-        return np.array(list(shown.column_names if hasattr(shown, "column_names") else shown.columns), dtype=object)
+        return np.array(self._names_out, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in super().__getstate__().items() if name != "release_"}
+        return state | ({"plan_": self.plan_.to_dict()} if "plan_" in state else {})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state | ({"plan_": plan_in(state["plan_"])} if "plan_" in state else {}))
 
     def _formed(self, release: Release, given: Any) -> Any:
         """Convert a release to the requested output, aligned with the input rows."""
@@ -201,6 +227,8 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
                 f"{len(given) - len(shown)} row(s) are not published, but later steps need all rows: leave out "
                 "missing_sensitive='drop' and rows_per_person, and drop rows before the pipeline."
             )
+        for name, mean in self._means.items():
+            shown = _filled(shown, name, mean, _framed(given))
         # The output has the type and the index of the input.
         if isinstance(given, np.ndarray):
             return shown.to_numpy()
@@ -209,11 +237,45 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
         return shown
 
 
+def _table(X: Any) -> Any:
+    """Check that an input is a frame, or an array of rows and columns, which lists become."""
+    if isinstance(X, list | tuple):
+        X = np.array(X, dtype=object)
+    if hasattr(X, "toarray"):
+        raise DataError("A sparse matrix has no columns to anonymize. Give a frame, or X.toarray().")
+    if isinstance(X, np.ndarray) and X.ndim != 2:
+        raise DataError("An array must have rows and columns.")
+    if not (isinstance(X, np.ndarray) or hasattr(X, "columns") or hasattr(X, "column_names")):
+        raise DataError(f"A {type(X).__name__} is not a table. Give a frame, or an array of rows and columns.")
+    return X
+
+
 def _framed(X: Any) -> Any:
     if not isinstance(X, np.ndarray):
         return X
-    if X.ndim != 2:
-        raise DataError("An array must have rows and columns.")
     import polars as pl
 
     return pl.DataFrame({f"x{at}": X[:, at].tolist() for at in range(X.shape[1])})
+
+
+def _names_of(frame: Any) -> list[str]:
+    return [str(name) for name in (frame.column_names if hasattr(frame, "column_names") else frame.columns)]
+
+
+def _means_of(shown: Any) -> dict[str, float]:
+    """Return the means of the columns of numbers that have some."""
+    columns = nw.from_native(shown, eager_only=True).iter_columns()
+    means = {one.name: one.mean() for one in columns if one.dtype.is_numeric()}
+    return {name: float(mean) for name, mean in means.items() if mean is not None and np.isfinite(mean)}
+
+
+def _filled(shown: Any, name: str, mean: float, given: Any) -> Any:
+    """Replace the numbers of a column that are suppressed by a mean; those that the input lacks stay missing."""
+    frame, came = nw.from_native(shown, eager_only=True), nw.from_native(given, eager_only=True)
+    column = frame[name]
+    holes = (column.is_null() | column.is_nan()).fill_null(value=True).to_numpy().astype(bool)
+    if name in came.columns:
+        holes &= ~came[name].is_null().to_numpy().astype(bool)
+    if not holes.any():
+        return shown
+    return frame.with_columns(column.cast(nw.Float64).scatter(np.flatnonzero(holes).tolist(), mean)).to_native()
