@@ -469,3 +469,69 @@ def test_a_table_of_many_columns_is_inspected_without_pairs() -> None:
     found = shoal.inspect(data)
     assert len(found.columns) == 460
     assert {len(one.columns) for one in found.combinations} == {1}
+
+
+def test_numbers_of_persons_are_found_beside_codes_and_partners() -> None:
+    rows = range(1200)
+    # Few persons with many rows each, and a code of a drug that determines three descriptive columns.
+    code = [at * 7 % 60 for at in rows]
+    orders = pl.DataFrame(
+        {
+            "patient_id": [f"P{at % 40:04}" for at in rows],
+            "gsn": [100_000 + one for one in code],
+            "drug": [f"Drug{one % 30}" for one in code],
+            "route": [("IV", "PO", "SC")[one // 3 % 3] for one in code],
+            "unit": [("mg", "tab")[one // 7 % 2] for one in code],
+        }
+    )
+    assert shoal.inspect(orders).person == "patient_id"
+    # The age of the partner in the row is no evidence against the number of the person, nor the other way round.
+    pairs = [(one, 30 + (one + shift) % 30) for one in range(30) for shift in range(20)]
+    dates = pl.DataFrame(
+        {
+            "iid": [one for one, _ in pairs],
+            "pid": [other for _, other in pairs],
+            "gender": [0 for _ in pairs],
+            "age": [20 + one * 7 % 19 for one, _ in pairs],
+            "age_o": [20 + other * 5 % 17 for _, other in pairs],
+        }
+    )
+    assert {one.column for one in shoal.inspect(dates).persons} == {"iid", "pid"}
+
+
+def test_dates_ages_and_names_are_never_published_as_they_are() -> None:
+    table = pl.DataFrame(
+        {
+            "leeftijd": np.random.default_rng(1).normal(50, 15, 600).round().clip(0, 99).astype(int),
+            "surgery_date": pl.Series([dt.date(2022, 1, 1) + dt.timedelta(days=day * 7 % 400) for day in range(600)]),
+            "diagnose": pl.Series([("flu", "hiv")[one % 2] for one in range(600)]),
+        }
+    )
+    found = by_name(shoal.inspect(table))
+    assert (found["leeftijd"].role, found["leeftijd"].coarsen) == ("quasi_identifier", "bins:10")
+    assert (found["surgery_date"].role, found["diagnose"].role) == ("quasi_identifier", "sensitive")
+    assert found["surgery_date"].coarsen.startswith("date:")
+    texts = [f"Name{'abcdefghijkl'[one % 12]}" for one in range(600)]
+    for name in (
+        "FIRST",
+        "LAST",
+        "MAIDEN",
+        "cognome",
+        "nazwisko",
+        "achternaam",
+        "nome",
+        "imi\u0119",
+        "doctor",
+        "patient",
+    ):
+        found = by_name(shoal.inspect(table.with_columns(pl.Series(name, texts))))
+        assert found[name].role == "direct_identifier", name
+    for name in ("\u59d3", "\u6c0f\u540d"):
+        found = by_name(shoal.inspect(table.with_columns(pl.Series(name, [f"\u738b{one}" for one in texts]))))
+        assert found[name].role == "direct_identifier", name
+    # The first of two visits is no name.
+    for name, values in (("first", ["yes", "no"]), ("last_visit", ["a", "b", "c", "d", "e", "f"])):
+        found = by_name(shoal.inspect(table.with_columns(pl.Series(name, (values * 600)[:600]))))
+        assert found[name].looks_like is None, name
+    lists = table.with_columns(pl.Series("codes", ["I10;E11", "E11;J45", "J45;I10"] * 200))
+    assert "lists_in_cells" in [one.code for one in shoal.inspect(lists).warnings]
