@@ -185,6 +185,7 @@ def _catalogues() -> dict[str, str]:
     from shoal.disclosure_risk import MEASURES
     from shoal.metrics import METRICS
     from shoal.models import MODELS
+    from shoal.models.promises import FEATURES, PROMISES
 
     def declared(owner: Any) -> str:
         return " ".join(f"`{one.flag or name}`: {_cell(one.help)}" for name, one in parameters_of(owner).items())
@@ -197,6 +198,25 @@ def _catalogues() -> dict[str, str]:
         "table-algorithms.txt": table(
             "name", "what it does", "its parameters",
             rows=((f"`{one.algorithm.name}`", _cell(one.help), declared(one.algorithm)) for one in CATALOGUE),
+        ),
+        "table-promises.txt": table(
+            "promise", "why it holds", *("proven", "measured, not claimed", "refused"),
+            rows=(
+                (
+                    f"{_cell(one.title)} (`{name}`)",
+                    _cell(one.proof),
+                    *(
+                        "; ".join(
+                            _cell(FEATURES[feature] + (f" ({why})" if why else ""))
+                            for feature in FEATURES
+                            for found, why in [one.judge(feature)]
+                            if found == judged
+                        )
+                        for judged in ("proven", "measured", "refused")
+                    ),
+                )
+                for name, one in PROMISES.items()
+            ),
         ),
         "table-models.txt": table(
             "model", "what it asks of every group", "its parameters",

@@ -13,7 +13,7 @@ from tests.oracles.safepub import power_of_e as power
 
 import shoal
 from shoal.cli.main import app
-from shoal.errors import InfeasibleError, ParameterError, UnsupportedError
+from shoal.errors import InfeasibleError, ParameterError, UnsupportedError, UsageError
 from shoal.models.sampling import SAMPLING_SCALE, least_class, sampling_threshold
 from shoal.pipeline import sampling
 from shoal.pipeline.memory_budget import MemoryBudget
@@ -138,7 +138,7 @@ def test_no_class_is_large_enough():
     [
         ({"quasi_identifiers": ["age"], "sensitive": "ill"}, "name all that are published"),
         ({"quasi_identifiers": ["age"], "insensitive": "ill"}, "name all that are published"),
-        ({"seed": 1}, "leave out the 'seed'"),
+        ({"seed": 1}, "Leave out the 'seed'"),
         ({"keep_order": True}, "order of the input"),
         ({"coarsen": {"age": shoal.Bins(quantiles=4)}}, "depends on the records"),
         ({"person": "who"}, "rows_per_person"),
@@ -156,7 +156,7 @@ def test_no_class_is_large_enough():
 )  # fmt: skip
 def test_requests_for_which_the_proof_does_not_hold(more, message):
     data = BIG.with_row_index("who") if "person" in more else BIG
-    with pytest.raises(ParameterError, match=message):
+    with pytest.raises(UsageError, match=message):
         shoal.anonymize(data, **{**DRAWN, **more})
 
 
@@ -169,7 +169,7 @@ def test_other_algorithms_are_refused():
 
 @pytest.mark.parametrize("verb", [shoal.compare, shoal.tradeoff])
 def test_verbs_that_make_many_releases_refuse(verb):
-    with pytest.raises(ParameterError, match="covers one release"):
+    with pytest.raises(UnsupportedError, match="covers one release"):
         verb(BIG, **DRAWN)
 
 

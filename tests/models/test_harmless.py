@@ -7,7 +7,7 @@ from tests.every import every
 from tests.oracles import oracles
 
 import shoal
-from shoal.errors import InfeasibleError, ParameterError, UnsupportedError
+from shoal.errors import InfeasibleError, UnsupportedError, UsageError
 from shoal.models import Domain, GroupCounts, LDiversity, Population
 from shoal.report.sentences import achieved_for, model_title, promise
 from shoal.request.request import Request
@@ -150,7 +150,7 @@ def test_invalid_requests_are_refused_without_naming_a_value(options, problem):
         made = {name: one() if callable(one) else one for name, one in options.items()}
         return shoal.anonymize(draw(30, 1), **ROLES, **made)
 
-    with pytest.raises(ParameterError, match=problem) as caught:
+    with pytest.raises(UsageError, match=problem) as caught:
         run()
     assert "healthy" not in str(caught.value)
     assert "helthy" not in str(caught.value)

@@ -276,7 +276,7 @@ def test_certificates_promise_bundles_of_persons(tmp_path: Path) -> None:
 @pytest.mark.parametrize("verb", [shoal.tune, shoal.tradeoff])
 def test_verbs_that_do_not_link_rows_refuse_with_a_reason(verb: Any) -> None:
     data = pl.DataFrame({"id": [0, 0, 1, 1], "age": [1, 2, 1, 2], "value": list("abab")})
-    with pytest.raises(ParameterError, match="does not link rows"):
+    with pytest.raises(UnsupportedError, match="does not link rows"):
         verb(data, quasi_identifiers=["age"], sensitive="value", person="id", link=True, k=2)
 
 
@@ -309,8 +309,9 @@ def test_values_that_linked_persons_do_not_share_raise_nothing() -> None:
 
 
 def test_linked_rows_with_a_number_of_rows_are_refused() -> None:
-    with pytest.raises(ParameterError, match="Leave out link=True or rows_per_person=2"):
-        shoal.Request(quasi_identifiers=["age"], person="id", link=True, rows_per_person=2, k=2)
+    request = shoal.Request(quasi_identifiers=["age"], person="id", link=True, rows_per_person=2, k=2)
+    with pytest.raises(UnsupportedError, match="Leave out the 'rows_per_person' parameter or link=True"):
+        request.resolve(["id", "age"])
 
 
 @pytest.mark.parametrize("algorithm", ["tds", "full-domain"])

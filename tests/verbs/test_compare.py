@@ -12,7 +12,7 @@ from tests.every import every
 import shoal
 from shoal.algorithms import Algorithm
 from shoal.attacks import ATTACKS
-from shoal.errors import ColumnError, InfeasibleError, OutputError, ParameterError
+from shoal.errors import ColumnError, InfeasibleError, OutputError, ParameterError, UnsupportedError
 from shoal.metrics import METRICS
 from shoal.verbs.compare import fitting_algorithms
 
@@ -170,7 +170,7 @@ def test_differential_privacy_draws_levels_of_the_hierarchies_of_a_comparison() 
 
 def test_differential_privacy_alone_is_not_compared() -> None:
     model = shoal.models.DifferentialPrivacy(epsilon=1, delta=1e-4)
-    with pytest.raises(ParameterError, match="covers one release"):
+    with pytest.raises(UnsupportedError, match="covers one release"):
         shoal.compare(TABLE, quasi_identifiers=["age", "town"], privacy=model)
     both = shoal.Request(quasi_identifiers="age", sensitive="disease", privacy=model, l=3)
     assert "safepub" not in fitting_algorithms(both)

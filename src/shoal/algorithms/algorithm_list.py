@@ -233,13 +233,6 @@ def choose(
     """
     if requirement.sets:
         return _choose_for_sets(algorithm, recoding, preferences)
-    if preferences and (requirement.linked or requirement.lists):
-        raise UnsupportedError(
-            "Groups of linked records and of lists have neither weights nor limits. Make columns less precise "
-            "beforehand with ",
-            Suggestion("coarsen"),
-            ".",
-        )
     if resist is not None and algorithm == "auto":
         algorithm = "transparent"
     reason = None
@@ -293,13 +286,6 @@ def _choose_for_sets(algorithm: str | Algorithm, recoding: str, preferences: Pre
         raise UnsupportedError(
             "Algorithms by name protect all quasi-identifiers together. Sets of them need ",
             Suggestion("algorithm", "auto"),
-            ".",
-        )
-    if preferences.suppression_limit is not None:
-        raise UnsupportedError(
-            "Sets of quasi-identifiers are protected by stars in single cells, without a limit of suppressed rows. "
-            "Make columns less precise beforehand with ",
-            Suggestion("coarsen"),
             ".",
         )
     chosen = SetSuppression() if recoding == "suppression" else SetGeneralization()

@@ -21,6 +21,7 @@ from shoal.models.differential_privacy import DifferentialPrivacy
 from shoal.models.diversity import LDiversity
 from shoal.models.feasible import SensitiveCounts
 from shoal.models.presence import DeltaPresence
+from shoal.models.promises import check_together
 from shoal.models.rationals import neighbours
 from shoal.models.release_counts import ReleaseCounts
 from shoal.models.units import counts_units, models_of_units
@@ -152,12 +153,21 @@ class Requirement:
             raise ParameterError("All models that refer to a population must be given the same population table.")
         if units and not linked:
             _check_populations(listed, len(units))
-        if sets or linked or lists:
-            _check_harmless(listed)
-        if sets:
-            _check_sets(listed, linked=linked, lists=bool(lists))
         # Lists are of no concern if no model reads them, but the values of linked persons are measured in any case.
         separators = (lists or {}) if linked or any(model.needs_sensitive for model in listed) else {}
+        asked = {
+            "knows" if sets and knows is not None else "qi_sets": sets,
+            "link": linked,
+            "lists": separators,
+            "harmless": any(isinstance(model, LDiversity) and model.harmless for model in listed),
+            "of_release": any(isinstance(model, TableModel) for model in listed),
+            "epsilon": (sampling := [model for model in listed if isinstance(model, DifferentialPrivacy)]),
+            "second_epsilon": len(sampling) > 1,
+        }
+        check_together([name for name, there in asked.items() if there])
+        for model in listed:
+            if sets and not model.monotone:
+                raise ParameterError(model, " cannot hold for sets of quasi-identifiers: it is not monotone.")
         return cls(
             models=listed,
             sensitive=tuple(sensitive),
@@ -490,44 +500,6 @@ def _check_populations(models: Sequence[PrivacyModel], kinds: int) -> None:
                 Suggestion("rows_per_person", 1),
                 ".",
             )
-
-
-def _check_harmless(models: Sequence[PrivacyModel]) -> None:
-    """Check that no model has harmless values, which sets, linked rows and lists do not support.
-
-    Raises
-    ------
-    ParameterError
-        If one has.
-    """
-    if any(isinstance(model, LDiversity) and model.harmless for model in models):
-        raise ParameterError(
-            "Harmless values need records that are neither linked nor lists, and all quasi-identifiers in one set. "
-            "Leave out ",
-            Suggestion("harmless"),
-            ", or the others.",
-        )
-
-
-def _check_sets(models: Sequence[PrivacyModel], *, linked: bool, lists: bool) -> None:
-    """Check that models can hold for each of several sets of quasi-identifiers.
-
-    Raises
-    ------
-    ParameterError
-        If a model is one of the whole release or not monotone, or if rows are linked or lists split.
-    """
-    for model in models:
-        if isinstance(model, TableModel):
-            raise ParameterError(model, " is asked of the release as a whole, not of sets of quasi-identifiers.")
-        if not model.monotone:
-            raise ParameterError(model, " cannot hold for sets of quasi-identifiers: it is not monotone.")
-    if linked or lists:
-        raise ParameterError(
-            "Sets of quasi-identifiers need records that are neither linked nor lists. Leave out ",
-            Suggestion("link" if linked else "lists"),
-            ", or the sets.",
-        )
 
 
 def _reads_attribute(model: PrivacyModel) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.validation import validate_declared
 from shoal._core.words import ALL_COLUMNS
 from shoal._messages import Suggestion, Text
-from shoal.algorithms import PREFERENCES, Preferences, choose
+from shoal.algorithms import ALGORITHMS, PREFERENCES, Preferences, choose
 from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
-from shoal.models import Requirement, collect_models
+from shoal.models import DifferentialPrivacy, Requirement, collect_models
 from shoal.models.column_sets import all_sets
+from shoal.models.promises import FEATURES, check_together
 from shoal.request.hierarchies import trees_of
 from shoal.request.notation import python_call
 from shoal.request.request_fields import RequestFields, fields_in
-from shoal.request.sampling import check_sampling, samples
+from shoal.request.sampling import check_sampling
 from shoal.request.texts import derivation_in, read_set, set_texts, with_formats
 from shoal.request.words import Words
 from shoal.table import PSEUDONYM, roles
@@ -58,14 +59,6 @@ class Request(RequestFields):
         validate_declared("Request", self)
         if (self.rows_per_person is not None or self.since_first) and self.person is None:
             raise ParameterError("Name the column that identifies persons with ", Suggestion("person"), ".")
-        if self.rows_per_person is not None and self.link:
-            raise ParameterError(
-                "Linked rows choose how many rows each person has. Leave out ",
-                Suggestion("link", True),
-                " or ",
-                Suggestion("rows_per_person", self.rows_per_person),
-                ".",
-            )
         if self.kept_rows != "random" and self.order is None:
             raise ParameterError("Name the column that orders the rows of a person with ", Suggestion("order"), ".")
         for name in (*_LISTS, "privacy", "harmless"):
@@ -83,25 +76,25 @@ class Request(RequestFields):
         named = self.quasi_identifiers, self.sensitive, self.direct_identifiers, self.insensitive
         return replace(roles(*named, self.person, self.units), linked=self.link)
 
-    def check_unlinked(self, verb: str) -> None:
-        """Refuse what only `anonymize` does: pseudonyms, for example, belong to one release.
-
-        Raises
-        ------
-        ParameterError
-            If rows are to be linked, lists to be split, or days to be counted.
-        """
-        # One algorithm serves sets, so there is nothing to compare.
-        sets = [(name, name, "protect sets of quasi-identifiers") for name in ("qi_sets", "knows") if verb == "compare"]
-        days = ("since_first", "coarsen", "count days since first dates")
-        for field, name, task in (("link", "link", "link rows"), ("lists", "lists", "split lists"), days, *sets):
-            if getattr(self, field):
-                raise ParameterError(f"{verb} does not {task}. Leave out ", Suggestion(name), ", or use anonymize.")
-        if samples(self.privacy):
-            raise ParameterError(
-                f"{verb} looks at the records again and again, but differential privacy covers one release. Use "
-                "anonymize."
-            )
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """The promises and the features that are asked for, by the names of `shoal.models.promises`."""
+        given = {one.name for one in fields(self) if one.name in FEATURES and getattr(self, one.name) != one.default}
+        algorithm = ALGORITHMS.get(self.algorithm) if isinstance(self.algorithm, str) else self.algorithm
+        listed = self.privacy if isinstance(self.privacy, Iterable) else (self.privacy,)
+        found = {
+            **{name: bool(getattr(self, name)) or getattr(self, name) == 0 for name in given},
+            "person": self.schema.units[self.rows_per_person == 1 or self.link :],
+            "harmless": any(getattr(model, "harmless", None) for model in (self, *listed)),
+            "coarsen": self.coarsenings,
+            "coarse_attributes": self.attribute_coarsenings,
+            "since_first": self.since_first,
+            "resist": self.resist or getattr(getattr(algorithm, "capabilities", None), "resists_minimality", False),
+            "epsilon": any(isinstance(model, DifferentialPrivacy) for model in listed),
+            "groups": True,
+            "equal_forms": True,
+        }
+        return frozenset(name for name, there in found.items() if there)
 
     @cached_property
     def models(self) -> PrivacyModel | Sequence[PrivacyModel]:
@@ -349,7 +342,7 @@ class Request(RequestFields):
         """
         # Each property validates a part of the request when it is first computed.
         resolved = self.resolve_columns(columns)
-        _ = resolved.requirement
+        check_together(resolved.asked)
         if resolved.requirement.sampling is not None:
             check_sampling(resolved, resolved.schema, resolved.requirement.sampling)
         resolved = replace(resolved, hierarchies=resolved.trees)
@@ -394,14 +387,6 @@ class Request(RequestFields):
         for name in self.lists or ():
             if name not in schema.sensitive:
                 raise ColumnError(f"The column '{name}' is not sensitive: only sensitive columns may hold lists.")
-        if self.lists and self.requirement.lists and self.requirement.units and not self.link:
-            raise ParameterError(
-                "Lists of values need one record for each person. Publish the records of a person together with ",
-                Suggestion("link", True),
-                ", or choose one of them with ",
-                Suggestion("rows_per_person", 1),
-                ".",
-            )
         # Linked rows have a column of pseudonyms, which is made when they are linked.
         return replace(self, insensitive=(*schema.insensitive, *((PSEUDONYM,) * self.link)))
 

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shoal._core.quoting import listed_names
 from shoal._core.validation import exact_fraction
 from shoal._messages import Suggestion
 from shoal.errors import ParameterError
-from shoal.models import DifferentialPrivacy
 from shoal.models.rationals import json_number
 
 if TYPE_CHECKING:
-    from shoal.models import PrivacyModel
+    from shoal.models import DifferentialPrivacy
     from shoal.request.request_fields import RequestFields
     from shoal.table import Schema
 
-__all__ = ["check_sampling", "samples"]
+__all__ = ["check_sampling"]
 
 _NAME = "Differential privacy"
-
-
-def samples(privacy: PrivacyModel | Sequence[PrivacyModel] | None) -> bool:
-    """Check whether differential privacy is among some models."""
-    listed = privacy if isinstance(privacy, Sequence) else (privacy,)
-    return any(isinstance(model, DifferentialPrivacy) for model in listed)
 
 
 def check_sampling(request: RequestFields, schema: Schema, model: DifferentialPrivacy) -> None:
@@ -51,20 +43,6 @@ def check_sampling(request: RequestFields, schema: Schema, model: DifferentialPr
             Suggestion("quasi_identifiers"),
             ".",
         )
-    # The draw protects one record.
-    if schema.units and (request.rows_per_person != 1 or len(schema.units) > 1):
-        raise ParameterError(
-            f"{_NAME} needs one record for each person: ", Suggestion("rows_per_person", 1), " chooses it."
-        )
-    # Nothing may repeat the draw, or show the place of a record.
-    if request.seed is not None:
-        raise ParameterError(
-            f"{_NAME} needs draws that cannot be repeated, from the operating system: leave out ",
-            Suggestion("seed"),
-            ".",
-        )
-    if request.keep_order:
-        raise ParameterError("The order of the input reveals records: leave out ", Suggestion("keep_order"), ".")
     # The published values must not depend on the table.
     for key, coarsening in (request.coarsen or {}).items():
         if not coarsening.streams:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._messages import Text
 from shoal.errors import ShoalError, UsageError
+from shoal.models.promises import find_refusal
 from shoal.studio import equivalents, jobs
 from shoal.studio.explanations import COMPARED
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError
-from shoal.studio.requests import arguments_in
+from shoal.studio.requests import arguments_in, request_in
 from shoal.studio.screen_inputs import collect_results, inspect_with_roles, select_rows, show_rows
 from shoal.studio.state import Studio, Waiting
 
@@ -154,11 +155,9 @@ def _parse_levels(name: str, text: str) -> list[int]:
 
 def set_levels(studio: Studio, form: Mapping[str, str]) -> str:
     """Request a comparison of the levels in a form."""
-    if "epsilon" in studio.plan.privacy:
-        raise FieldError(
-            "A comparison looks at the records again and again, but differential privacy covers one release.",
-            field="k",
-        )
+    refused = find_refusal(request_in(studio.plan.work).asked | {"tradeoff"})
+    if refused is not None:
+        raise FieldError(refused[2], field="k")
     levels = {"k": form.get("k", ""), "l": form.get("l", "") if studio.plan.names_of("sensitive") else ""}
     if not _parse_levels("k", levels["k"]):
         raise FieldError("Name levels of k to compare: 5, 10, 20.", field="k")

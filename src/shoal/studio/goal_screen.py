@@ -10,6 +10,7 @@ from shoal._core.quoting import listed_names
 from shoal._core.validation import number_in
 from shoal._messages import Text
 from shoal.errors import UnsupportedError, UsageError, near_matches
+from shoal.models.promises import check_together, find_refusal
 from shoal.request.texts import names_in, read_set
 from shoal.studio import jobs
 from shoal.studio.pages import page
@@ -66,9 +67,18 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         missing=missing,
         uniform=[name for name, most in diversity.items() if most < _LEAST_DIVERSITY],
         diversity=min(diversity.values(), default=None),
+        refused=_find_refusals(plan),
         sentences=explain_models(plan),
         equivalents=build_equivalents(studio, plan),
     )
+
+
+def _find_refusals(plan: Plan) -> dict[str, str]:
+    """Return why some wishes are not offered: a promise that is asked for already does not go together with them."""
+    wishes = ("resist", "harmless", "knows")
+    asked = request_in(plan.work).asked
+    found = {wish: find_refusal(asked | {wish}) for wish in wishes}
+    return {wish: refused[2] for wish, refused in found.items() if refused is not None}
 
 
 def _find_diversity(studio: Studio) -> Any:
@@ -135,6 +145,7 @@ def _check(plan: Plan) -> None:
     from shoal.request.sampling import check_sampling
 
     request = request_in(plan.work)
+    check_together(request.asked)
     sampling = request.requirement.sampling
     if sampling is not None:
         check_sampling(request, request.schema, sampling)

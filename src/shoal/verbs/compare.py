@@ -15,6 +15,7 @@ from shoal._core.words import number, percent
 from shoal.algorithms import ALGORITHMS, PROVING, unsupported
 from shoal.errors import InfeasibleError, MissingExtraError, ShoalError, UnsupportedError
 from shoal.metrics import METRICS
+from shoal.models.promises import check_together
 from shoal.pipeline.input import convert_text, open_data
 from shoal.pipeline.prepare import select_publishable_rows
 from shoal.report.notebook import PRIVATE, card
@@ -227,7 +228,7 @@ def compare(
     """
     request = request_of(compare, request, options)
     request, sampled = _split_sampling(request)
-    request.check_unlinked("compare")
+    check_together(request.asked | {"compare"})
     _ = request.models  # reject invalid models before the table is read
     validate("compare", {"loss": loss}, {"loss": OneOf(tuple(METRICS))})
     # Read and parse the table once; every algorithm gets the same rows.

@@ -17,8 +17,9 @@ from shoal._core.words import number
 from shoal._messages import Suggestion
 from shoal.algorithms import Algorithm, Capabilities, Guarantee, Partition
 from shoal.engines import InMemory
-from shoal.errors import InfeasibleError, ParameterError, UnsupportedError, UsageError
+from shoal.errors import InfeasibleError, ParameterError, UsageError
 from shoal.models import Requirement
+from shoal.models.promises import FEATURES, check_together
 from shoal.pipeline.encoded import EncodedTable
 from shoal.pipeline.input import convert_text, open_data
 from shoal.pipeline.prepare import PreparedTable, assign_persons, select_publishable_rows, shuffle_rows
@@ -133,12 +134,10 @@ def apply(
     # Read the table with the formats of the plan's table.
     with clock.step("read"):
         plan = _opened_plan(plan)
-        attributes = set(plan.schema.sensitive + plan.schema.insensitive) & set(plan.for_readers["coarsen"])
-        if attributes or any(plan.parameters.get(name) for name in ("link", "lists", "since_first")):
-            raise UnsupportedError(
-                "A plan of linked rows, of lists of values, of days since a first date or of coarser columns that are "
-                "not quasi-identifiers cannot be applied. Publish the table with anonymize."
-            )
+        asked = {name for name in FEATURES if plan.parameters.get(name)}
+        if set(plan.schema.sensitive + plan.schema.insensitive) & set(plan.for_readers["coarsen"]):
+            asked.add("coarse_attributes")
+        check_together({*asked, "apply"})
         reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "derive": derive}
         opened = open_data(data, **reading, header_row=header_row, replace_values=replace_values)
         present = tuple(name for name in plan.schema.direct_identifiers if name in opened.frame.columns)
@@ -185,12 +184,10 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
             ".",
         )
     parameters = plan.parameters
-    if parameters.get("qi_sets") or parameters.get("knows"):
-        raise UnsupportedError(
-            "The forms of a plan are those of groups, and this release protects sets of columns cell by cell. "
-            "Make a new release of the table."
-        )
-    if Requirement.of(models, schema.sensitive, schema.units).population is not None:
+    requirement = Requirement.of(models, schema.sensitive, schema.units)
+    if requirement.sampling is not None:
+        check_together(["apply", "epsilon"])
+    if requirement.population is not None:
         raise ParameterError(
             "A plan does not support models that need a population: its people are compared with the forms of a "
             "release, and the forms of a plan do not depend on them. Use anonymize, or name other models: ",

@@ -29,6 +29,7 @@ from shoal.disclosure_risk.reidentification import reidentification_of_persons
 from shoal.engines import InMemory
 from shoal.errors import ColumnError, InfeasibleError, MissingExtraError, ParameterError, ShoalError, UnsupportedError
 from shoal.models import KAnonymity, LDiversity, Requirement
+from shoal.models.promises import check_together
 from shoal.pipeline.encoded import encode_table
 from shoal.pipeline.input import open_data
 from shoal.pipeline.prepare import interpret, select_publishable_rows, validate_and_shuffle
@@ -117,7 +118,7 @@ def tradeoff(
     """
     options.setdefault("privacy", () if request is None else request.privacy or ())
     request = request_of(tradeoff, request, options)
-    request.check_unlinked("tradeoff")
+    check_together(request.asked | {"tradeoff"})
     # Collect the models, and combine the levels of k with those of l.
     models: tuple[Any, ...] = tuple(request.privacy) if isinstance(request.privacy, Iterable) else (request.privacy,)
     if models:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from shoal._core.progress import Progress, interruptible, silent
 from shoal._core.validation import RationalIn, validate
 from shoal.errors import InfeasibleError, ParameterError
+from shoal.models.promises import check_together
 from shoal.pipeline.input import open_data
 from shoal.pipeline.prepare import interpret, select_publishable_rows
 from shoal.request.keywords import OF_STREAMS, request_of, takes_request
@@ -127,7 +128,7 @@ def tune(
     True
     """
     request = request_of(tune, request, options)
-    request.check_unlinked("tune")
+    check_together(request.asked | {"tune"})
     validate("tune", {"seconds": seconds}, {"seconds": _SECONDS})
     loss = check_loss("tune", loss)
     start = time.perf_counter()
