@@ -235,7 +235,7 @@ def choose(
         return _choose_for_sets(algorithm, recoding, preferences)
     if resist is not None and algorithm == "auto":
         algorithm = "transparent"
-    reason = None
+    reason: Fact | None = None
     # A name stands for the algorithm with default parameters.
     if algorithm == "auto":
         chosen, reason = _choose_automatically(requirement, recoding, preferences)

@@ -142,7 +142,7 @@ def _entropy(size: int, touched: Codes, distinct: int, counts: Counts, first: in
     surplus = whole - spread - size * math.log(a / b)
     if abs(surplus) >= (values + 8) * _ERROR * whole:
         return surplus > 0
-    return _exact_entropy(size, touched, distinct, counts, first, last, a, b)
+    return bool(_exact_entropy(size, touched, distinct, counts, first, last, a, b))
 
 
 @allocating_step
