@@ -50,6 +50,10 @@ def coarser(coarsening, values, dtype=None):
         (Bins(cuts=[18]), [1, 18], ["<18", ">=18"]),
         (Bins(quantiles=2), [5, 1, 4, 2], [">=4", "<4", ">=4", "<4"]),
         (Bins(quantiles=4), [1, 1, 1, 1], ["any"] * 4),
+        (Bins(quantiles=4), ["1", "1.0", "1.00", None], ["any", "any", "any", None]),
+        (Bins(quantiles=2), ["1", "1.0", "2", "3"], ["<2", "<2", ">=2", ">=2"]),
+        (Round(5), ["1", "1.0"], [0, 0]),
+        (TopCode(1), ["1", "1.0", "0", "0.0"], ["1+", "1+", "0", "0.0"]),
         (Bins(5), [Decimal("2.5"), Decimal("7.5")], ["[0, 5)", "[5, 10)"]),
         (Round(5), [71, 73, None, -3], [70, 75, None, -5]),
         (Round(0.1), [0.25, 0.29, 1.0], [0.2, 0.3, 1.0]),
@@ -173,7 +177,10 @@ def test_bins_of_cuts_by_their_definition(values, cuts):
 
 @given(values=st.lists(st.integers(0, 12), min_size=1, max_size=40), bins=st.integers(1, 6))
 def test_quantiles_hold_about_equally_many(values, bins):
-    made = coarser(Bins(quantiles=bins), values)
+    # Every other value is written with a decimal place: the same number all the same.
+    written = [f"{value}.0" if place % 2 else str(value) for place, value in enumerate(values)]
+    made = coarser(Bins(quantiles=bins), written)
+    assert made.to_list() == coarser(Bins(quantiles=bins), values).to_list()
     of_value = {}
     for value, label in zip(values, made, strict=True):
         assert of_value.setdefault(value, label) == label

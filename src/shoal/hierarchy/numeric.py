@@ -162,13 +162,15 @@ def quantile_cuts(column: Column, numbers: Sequence[Fraction], bins: int) -> lis
     """Compute cuts for bins with about equally many rows.
 
     Each cut is the roundest number above one bin and at most the smallest value of the next bin, so that cuts rarely
-    equal exact values of records. A value belongs to the bin of its first row, so that bins which would start within a
-    run of equal values are dropped.
+    equal exact values of records. A number belongs to the bin of its first row, so that bins which would start within a
+    run of equal numbers are dropped.
     """
     # The last code belongs to missing values, which are not binned.
     counts = np.bincount(column.codes, minlength=column.size)[: len(numbers)].astype(np.int64)
-    # Bin of the first row of each value.
+    # Bin of the first row of each number, which several values may spell: 1 and 1.0.
     before = np.cumsum(counts) - counts
+    new = [True, *(low != high for low, high in pairwise(numbers))]
+    before = np.maximum.accumulate(np.where(new, before, 0))
     bin_of = before * bins // int(counts.sum())
     first = np.flatnonzero(np.diff(bin_of)) + 1
     return [_roundest(numbers[code - 1], numbers[code]) for code in first.tolist()]

@@ -50,6 +50,7 @@ def words(ladder: Ladder) -> list[str | None]:
         ([f"E{1 + row % 8}" for row in range(40)], ["labels:6", "labels:12", "any"]),
         ([True, False], ["any"]),
         (["one", "one", "one"], []),
+        (["1", "1.0"], ["any"]),
         ([None, None], []),
         ([], []),
         ([None, 5, None], []),

@@ -198,6 +198,10 @@ def _is_date_text(column: Column) -> bool:
 
 def _bins(numbers: Sequence[Fraction]) -> Iterator[Coarsening]:
     """Yield bins of round width (1, 2 and 5 times powers of ten), from the smallest gap to the range of the values."""
+    # Values that spell the same number, such as 1 and 1.0, are no gap.
+    numbers = list(dict.fromkeys(numbers))
+    if len(numbers) < 2:
+        return
     # Start with the power of ten at or below the smallest useful width.
     span, gap = numbers[-1] - numbers[0], min(b - a for a, b in pairwise(numbers))
     power = 0
