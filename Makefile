@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 # Tests start processes by the dozen: modules are compiled once, whatever the environment says of it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo warm-up test test-all test-affected test-rest check lint types imports docs pictures package bench bench-quick mutants clean help
+.PHONY: demo warm-up test test-all test-affected test-rest test-bounds check lint types imports docs pictures package bench bench-quick mutants clean help
 
 help:
 	@echo "make demo     anonymize a real table, print what was achieved, write a report to open"
@@ -15,6 +15,7 @@ help:
 	@echo "make test-affected  those of them that concern what you changed, by the imports"
 	@echo "make test-all every seed, combination, example, page, walk and crash"
 	@echo "make test-rest  the same for the packages that you changed"
+	@echo "make test-bounds  the tests of algorithms with loops that check every index: for changes of loops"
 	@echo "make check    lint, types, import rules, then the tests"
 	@echo "make docs     build the documentation: docs/_build/html/index.html"
 	@echo "make pictures take the pictures of the studio for the documentation again, in a browser"
@@ -59,6 +60,11 @@ test-rest: export SHOAL_THOROUGH=1
 test-rest: $(if $(WARM),$(STAMP),warm-up)
 	@chosen=$$($(BIN)/python .ci/affected.py --packages $(if $(SINCE),--since $(SINCE))); \
 	  test -z "$$chosen" || $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -q $$chosen
+
+# Compiled with checks of all indices, which takes minutes, and kept apart from the loops of all other runs.
+test-bounds: $(STAMP)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$${TMPDIR:-/tmp}/shoal-checked-loops \
+	  $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -q tests/algorithms tests/grouping tests/pipeline tests/engines
 
 mutants: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'cosmic-ray==8.7.0' coverage

@@ -203,7 +203,7 @@ def judge(classes, predicate, lasting, surcharges, places, most, order, forced, 
     Returns whether at most `most` rows are suppressed, and these are an acceptable group or none.
     """
     codes, sizes, starts, values, counts = classes
-    numbers = np.zeros(max(predicate.starts[-1], 1), dtype=np.int64)
+    numbers = np.zeros(max(predicate.starts[predicate.starts.size - 1], 1), dtype=np.int64)
     touched = np.empty(numbers.size, dtype=np.int32)
     # Without classes to join this is the first call for the node: judge each class.
     if order.size == 0:

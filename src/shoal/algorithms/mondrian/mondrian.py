@@ -125,7 +125,8 @@ class Mondrian(Algorithm):
         parts.stack[0, 1] = rows
         parts.state[OPEN] = 1
         if trees is not None:
-            scratch = np.full((SCRATCH, rows), -1, dtype=np.int32)
+            # A block of a table has all nodes of the table, perhaps more than rows.
+            scratch = np.full((SCRATCH, max(rows, int(trees.sizes.max(initial=0)))), -1, dtype=np.int32)
         # The kernel returns after each stretch, so that progress can be reported and the run interrupted.
         while parts.state[OPEN]:
             problem.progress(self.name, int(parts.state[ROWS_DONE]), rows)

@@ -47,7 +47,8 @@ REST = 0
 CHILD, BEST, SEQUENCE, SIZE, SIDE, LOW, HIGH, SLOT, MARK, SCRATCH = range(10)
 """Rows of the scratch: for each record its child or side, its side in the best cut so far, and the records in this
 order; for each child or side its number of records; for each child its side; for each side its smallest and largest
-place; for each node the number of the child, and the mark of its last use. The last number is that of the rows."""
+place; for each node of the whole attribute the number of the child, and the mark of its last use. The last number is
+that of the rows."""
 
 TIE = 1e-9
 """Share by which an attribute must save more to be better than another: the last bits of a float decide nothing."""
@@ -383,8 +384,8 @@ def cut_along_trees(records, spare, domains, trees, scratch, predicate, relaxed,
         See `shoal.algorithms.mondrian.cuts_kernel.cut_records`. Codes of an attribute with a hierarchy are places.
     trees : Trees
         The hierarchies.
-    scratch : int32[SCRATCH, n]
-        Scratch; -1 at first. No attribute has more than n places.
+    scratch : int32[SCRATCH, m]
+        Scratch; -1 at first. m is at least n, and at least the number of places of each attribute.
     parts : Parts
         Waiting ranges, with room for `n // predicate.smallest + 2` of them, and finished groups; changed.
     """
