@@ -72,6 +72,8 @@ _REACH = 10
 """Partners of a row are searched up to 2**10 places away in an order."""
 _POOL = 512
 """Largest number of classes that a growing group considers."""
+_WORK_PER_CALL = 1 << 28
+"""Number of codes and rows that a kernel scans before it returns to Python: a second or less."""
 _MULTIPLIER = 0x9E3779B97F4A7C15
 """2**64 over the golden ratio: spreads keys over all bits."""
 _UNLIMITED = 1 << 62
@@ -264,16 +266,20 @@ class WorkingPartition:
         if not self.table.width or self.count < 2:
             return 0
         self.loss(power)
-        made = exchange_rows(
-            self.table.losses,
-            self._predicate,
-            self._state,
-            self._partners(self.near),
-            self.smallest,
-            temperature,
-            moves,
-            self._random,
-        )
+        # The kernel returns after each stretch; a move scans the rows of two groups at most a few times.
+        stretch = max(_WORK_PER_CALL // (16 * self.table.width * int(self._state.groups[:, SIZE].max())), 1)
+        made = 0
+        for begin in range(0, moves, stretch):
+            made += exchange_rows(
+                self.table.losses,
+                self._predicate,
+                self._state,
+                self._partners(self.near),
+                self.smallest,
+                temperature,
+                min(stretch, moves - begin),
+                self._random,
+            )
         return int(made)
 
     def _partners(self, near: NDArray[np.int32]) -> Partners:
@@ -330,8 +336,9 @@ class WorkingPartition:
 
     def grow(self, seeds: NDArray[np.int32], near: NDArray[np.int32], labels: NDArray[np.int32], count: int) -> int:
         """Grow groups of free rows, see `grow_groups`; return the new number of groups."""
-        return int(
-            grow_groups(
+        # The kernel returns after each stretch, so that the run can be interrupted.
+        while len(seeds) and not self.spent:
+            count, done = grow_groups(
                 seeds,
                 self.smallest,
                 4 * self.smallest + 16,
@@ -342,8 +349,10 @@ class WorkingPartition:
                 self._predicate,
                 self._partners(near),
                 self._work,
+                _WORK_PER_CALL,
             )
-        )
+            seeds = seeds[done:]
+        return int(count)
 
     def found(self, seeds: NDArray[np.int32], broken: int) -> int:
         """Open new groups around rows if that pays, dissolving up to `broken` groups for each; return their number."""

@@ -3,13 +3,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
 from shoal.algorithms.common.histogram_kernel import clear, count_row
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.losses_kernel import MISSING, MODE, SET, STAR, span
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Codes = NDArray[np.int32]
 
 __all__ = ["grow_groups", "keep_acceptable"]
 
@@ -36,8 +43,10 @@ def keep_acceptable(begins, smallest, predicate, labels):
     int
         Number of groups.
     """
-    counts = np.zeros(predicate.starts[-1], dtype=np.int64)
+    counts = np.zeros(predicate.starts[predicate.starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
+    # For each code the first row of the class that may still give it away.
+    first = np.empty(counts.size, dtype=np.int64)
     count = 0
     # Each class starts as one group of all its rows.
     for c in range(begins.size - 1):
@@ -46,12 +55,14 @@ def keep_acceptable(begins, smallest, predicate, labels):
         for row in range(begins[c], begins[c + 1]):
             distinct = count_row(np.int64(row), predicate.sensitive, touched, distinct, counts)
             labels[row] = count
+        for i in range(distinct):
+            first[touched[i]] = begins[c]
         kept = False
         # Remove rows of the most frequent value, as TP's first phase does, until the rest is acceptable or too small.
         while size >= smallest and not kept:
             kept = acceptable(size, touched, distinct, counts, predicate.starts, predicate.rules, predicate.bounds)
             if not kept:
-                distinct = _give_away(begins[c], begins[c + 1], predicate.sensitive, touched, distinct, counts, labels)
+                distinct = _give_away(first, begins[c + 1], predicate.sensitive, touched, distinct, counts, labels)
                 size -= 1
         distinct = clear(touched, distinct, counts)
         if kept:
@@ -64,20 +75,21 @@ def keep_acceptable(begins, smallest, predicate, labels):
 
 
 @kernel_step
-def _give_away(begin, end, sensitive, touched, distinct, counts, labels):
+def _give_away(first, end, sensitive, touched, distinct, counts, labels):
     """Free a row of a class with its most frequent sensitive value; return the number of distinct codes left."""
     # Ties go to the smaller code, so that the result is unique.
     most = touched[0]
     for i in range(distinct):
         if counts[touched[i]] > counts[most] or (counts[touched[i]] == counts[most] and touched[i] < most):
             most = touched[i]
-    # Free the first row that has the value in any of its sensitive attributes.
-    for row in range(begin, end):
+    # Free the first row that has the value in any of its sensitive attributes: no row before the last one has it.
+    for row in range(first[most], end):
         has = False
         for j in range(sensitive.shape[1]):
             has = has or sensitive[row, j] == most
         if has and labels[row] != FREE:
             labels[row] = FREE
+            first[most] = row + 1
             for j in range(sensitive.shape[1]):
                 counts[sensitive[row, j]] -= 1
             break
@@ -131,8 +143,59 @@ def _new_value(row, sensitive, counts):
     return False
 
 
+class Runs(NamedTuple):
+    """Neighbouring rows of a class with the same sensitive values."""
+
+    of_rows: Codes
+    """Run of each row."""
+    of_classes: Codes
+    """First run of each class; one more than there are classes."""
+    ends: Codes
+    """End of each run."""
+    fronts: Codes
+    """A row of each run before which none is free."""
+
+
+@allocating_step
+def _find_runs(begins, sensitive):
+    """Divide the rows of each class into runs."""
+    n = sensitive.shape[0]
+    runs = Runs(
+        np.empty(n, dtype=np.int32),
+        np.empty(begins.size, dtype=np.int32),
+        np.empty(n, dtype=np.int32),
+        np.empty(n, dtype=np.int32),
+    )
+    number = -1
+    for c in range(begins.size - 1):
+        runs.of_classes[c] = number + 1
+        for row in range(begins[c], begins[c + 1]):
+            same = row > begins[c]
+            for j in range(sensitive.shape[1]):
+                same = same and sensitive[row, j] == sensitive[row - 1, j]
+            if not same:
+                number += 1
+                runs.fronts[number] = row
+            runs.of_rows[row] = number
+            runs.ends[number] = row + 1
+    runs.of_classes[begins.size - 1] = number + 1
+    return runs
+
+
+@inlined
+def _first_free(run, runs, labels, work):
+    """Find the first free row of a run; return its end if there is none."""
+    # The front moves on for good, but for the rows of a group that is given up.
+    row = runs.fronts[run]
+    while row < runs.ends[run] and labels[row] != FREE:
+        row += 1
+    work[0] -= 1 + row - runs.fronts[run]
+    runs.fronts[run] = row
+    return row
+
+
 @kernel_step
-def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, predicate, counts, partners, extents, work):
+def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, predicate, counts, runs, extents, work):
     """Find the free row with the smallest loss by joining; prefer rows with a value that the group lacks if `wanted`.
 
     Returns
@@ -150,8 +213,9 @@ def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, predicate
         free = np.int64(-1)
         # Prefer a free row of the class that adds a sensitive value.
         helps = False
-        for candidate in range(partners.begins[pool[i]], partners.begins[pool[i] + 1]):
-            if labels[candidate] == FREE:
+        for run in range(runs.of_classes[pool[i]], runs.of_classes[pool[i] + 1]):
+            candidate = _first_free(run, runs, labels, work)
+            if candidate < runs.ends[run]:
                 fresh = _new_value(candidate, predicate.sensitive, counts)
                 if free < 0 or fresh:
                     free = np.int64(candidate)
@@ -191,7 +255,7 @@ def _extend(row, members, size, losses, extents):
 
 
 @kernel
-def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, predicate, partners, work):
+def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, predicate, partners, work, pause):
     """Grow a group from each seed that is still free: add the free row with the smallest loss until it is acceptable.
 
     Candidates are the rows of the classes near to those of the group's rows. A group that finds too few rows is given
@@ -212,24 +276,30 @@ def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, pred
     losses, predicate, partners : Losses, Predicate, Partners
         See `shoal.algorithms.local_search.exchange_kernel.exchange_rows`.
     work : int64[1]
-        Number of codes that may still be scanned; lowered in place. No group is started if it is used up.
+        Number of codes and rows that may still be scanned; lowered in place. No group is started if it is used up.
+    pause : int
+        Number of them after which to return, so that a run can be interrupted.
 
     Returns
     -------
-    int
+    count : int
         New number of groups.
+    done : int
+        Number of seeds that had their turn.
     """
-    counts = np.zeros(predicate.starts[-1], dtype=np.int64)
+    counts = np.zeros(predicate.starts[predicate.starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     members = np.empty(largest, dtype=np.int32)
     pool = np.empty(pool_room, dtype=np.int32)
     pooled_in = np.full(partners.begins.size - 1, -1, dtype=np.int64)
     extents = np.zeros((3, losses.codes.shape[1]), dtype=np.int32)
+    runs = _find_runs(partners.begins, predicate.sensitive)
+    stop = max(work[0] - pause, 0)
     # Seeds take turns; a seed that joined an earlier group is skipped.
     for turn in range(seeds.size):
         row = np.int64(seeds[turn])
-        if work[0] <= 0:
-            break
+        if work[0] <= stop:
+            return count, turn
         if labels[row] != FREE:
             continue
         size = distinct = pooled = ZERO
@@ -265,7 +335,7 @@ def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, pred
                 losses,
                 predicate,
                 counts,
-                partners,
+                runs,
                 extents,
                 work,
             )
@@ -276,4 +346,6 @@ def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, pred
         else:
             for i in range(size):
                 labels[members[i]] = FREE
-    return count
+                run = runs.of_rows[members[i]]
+                runs.fronts[run] = min(runs.fronts[run], members[i])
+    return count, seeds.size
