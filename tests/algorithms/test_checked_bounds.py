@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.algorithms.conftest import make_problem
+from tests.every import THOROUGH
 
 import shoal
 from shoal._core.compiling import Kernel
@@ -162,7 +163,7 @@ def publish(random: Random, name: str, rows: int) -> bool:
 @pytest.mark.parametrize("name", ["auto", *ALGORITHMS])
 def test_no_index_is_outside_of_an_array(name: str) -> None:
     random = Random(name)
-    rows, tables = (8, 4) if name in PROVING else (18, 10)
+    rows, tables = (8, 4) if name in PROVING else (18, 20 if THOROUGH else 6)
     served = sum(publish(random, name, random.randrange(4, rows)) for _ in range(tables))
     assert served or name == "safepub"
 
