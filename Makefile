@@ -86,7 +86,7 @@ docs: $(STAMP)
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
 
 pictures: $(STAMP)
-	SHOAL_NEEDS_BROWSER=1 SHOAL_DOCS_PICTURES=docs/_static/studio $(BIN)/python -m pytest -n 0 -q tests/studio/test_browser.py -k "release_for_a_board or by_mouse or visits_of_patients or officer"
+	SHOAL_THOROUGH=1 SHOAL_NEEDS_BROWSER=1 SHOAL_DOCS_PICTURES=docs/_static/studio $(BIN)/python -m pytest -n 0 -q tests/studio/test_browser.py -k "release_for_a_board or by_mouse or visits_of_patients or officer"
 
 package: $(STAMP)
 	BIN=$(BIN) .ci/package
