@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 # Tests start processes by the dozen: modules are compiled once, whatever the environment says of it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo warm-up test test-all test-affected test-rest test-bounds check lint types imports docs pictures package bench bench-quick mutants clean help
+.PHONY: demo warm-up test crashes test-all test-affected test-rest test-bounds check lint types imports docs pictures package bench bench-quick mutants clean help
 
 help:
 	@echo "make demo     anonymize a real table, print what was achieved, write a report to open"
@@ -47,6 +47,10 @@ test: $(if $(WARM),$(STAMP),warm-up)
 	  echo "NO CHROMIUM WAS FOUND: the studio was NOT tested in a browser. Install it: apt-get install chromium"
 	@$(BIN)/python -c 'from shoal.io.spark_session import check_java; check_java()' 2>/dev/null || \
 	  echo "NO JAVA 17 WAS FOUND: the engine of Spark was NOT tested. Install it: apt-get install openjdk-17-jre-headless"
+
+# 5,000 kills, signals and failing calls of the system while releases, keys and erasures are written.
+crashes: warm-up
+	$(BIN)/python -m tests.crashes.harness 5000
 
 test-all: export SHOAL_THOROUGH=1
 test-all: test

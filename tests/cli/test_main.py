@@ -75,6 +75,15 @@ def test_a_bug_says_where_but_not_what(shoal: Any, failing: Any, monkeypatch: py
     assert "Traceback" not in found.err
 
 
+def test_too_little_memory_is_no_bug(shoal: Any, failing: Any) -> None:
+    failing(MemoryError(CELL))
+    found = shoal(*CALL, "--json")
+    assert (found.code, found.json["exit_code"]) == (2, 2)
+    assert "not enough memory" in found.err
+    assert "Nothing was published." in found.err
+    assert CELL not in found.out + found.err
+
+
 def test_debugging_shows_the_traceback(shoal: Any, failing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOAL_DEBUG", "1")
     failing(KeyError(CELL))

@@ -21,7 +21,7 @@ from shoal._version import __version__
 from shoal.cli.command import Group, command_of
 from shoal.cli.console import Terminal, discard_if_unread, logged_notes, writing_to
 from shoal.cli.voice import Flags, flags_of
-from shoal.errors import NotUnderstoodError, ShoalError, place_of
+from shoal.errors import NotUnderstoodError, ShoalError, UsageError, place_of
 
 __all__ = ["app", "run"]
 
@@ -134,6 +134,9 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
         if leaving.code not in (TERMINATED, HUNG_UP):
             raise
         code = int(leaving.code)
+    except MemoryError:
+        lack = "There is not enough memory. Read the table in pieces (--memory 2GB), or publish fewer columns."
+        return terminal.fail(f"{lack} {describe_outcome()}", UsageError.exit_code)
     except BaseException as bug:  # a panic of compiled code (Polars) is not an Exception
         if os.environ.get("SHOAL_DEBUG") == "1":
             import traceback

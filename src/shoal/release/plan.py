@@ -282,7 +282,7 @@ class ReleasePlan(Unpicklable):
             raise DataError(f"The plan '{path}' cannot be read: it is no JSON text.") from error
         try:
             return plan_in(facts)
-        except (KeyError, TypeError, ValueError, IndexError, ShoalError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, ShoalError) as error:
             raise DataError(f"The file '{path}' is not a plan that this version of shoal can read.") from error
 
     def __repr__(self) -> str:
