@@ -26,11 +26,12 @@ def names_in(folder):
 
 
 def test_labels(shoal, files):
-    call = ("group", "labels", files / "counts.csv", "--label", "name", "--count", "n", "-k", 9)
+    call = ("group", "labels", files / "counts.csv", "--column", "name", "--count", "n", "-k", 9)
     done = shoal(*call, "-o", files / "out", "--json")
     assert done.code == 0, done.err
     assert names_in(files / "out") == ["classes.csv", "picture.svg", "result.json"]
     facts = json.loads((files / "out" / "result.json").read_text())
+    assert facts.pop("files") == ["classes.csv", "picture.svg", "result.json"]
     assert facts == done.json
     assert set(facts) >= PROMISED
     assert (facts["classes"], facts["largest"], facts["optimal"], facts["overfull_ratio"]) == (2, 9, True, 1.0)
@@ -41,10 +42,12 @@ def test_labels(shoal, files):
     joined = classes.join(pl.read_csv(files / "counts.csv"), left_on="value", right_on="name")
     assert joined.group_by("class").agg(pl.col("n").sum())["n"].to_list() == [9, 9]
     assert shoal(*call, "-o", files / "out").code == 2, "an existing folder is kept"
-    again = shoal(*call, "-o", files / "out", "--force", "--method", "fold", "--order", "random", "--seed", 3)
+    again = shoal(
+        *call, "-o", files / "out", "--force", "--param", "method=fold", "--param", "order=random", "--seed", 3
+    )
     assert again.code == 0, again.err
     assert "Theorem 7" in again.out
-    relaxed = shoal(*call[:-1], 10, "-o", files / "relaxed", "--method", "relaxed", "--eps", "1/2")
+    relaxed = shoal(*call[:-1], 10, "-o", files / "relaxed", "--param", "method=relaxed", "--param", "eps=1/2")
     assert relaxed.code == 0, relaxed.err
     assert "not k-anonymity" in " ".join(relaxed.out.split())
 
@@ -81,7 +84,7 @@ def test_points(shoal, files):
     rectangles = "class,x_min,x_max,y_min,y_max,weight\n0,0.0,2.0,0.0,1.0,2\n1,1.0,3.0,8.0,9.0,2\n"
     assert (out / "rectangles.csv").read_text() == rectangles
     assert len(json.loads((out / "rectangles.geojson").read_text())["features"]) == 2
-    weighed = ("--x", "lon", "--y", "lat", "--count", "n", "-k", 2, "--method", "median", "--force", "--json")
+    weighed = ("--x", "lon", "--y", "lat", "--count", "n", "-k", 2, "--param", "method=median", "--force", "--json")
     assert shoal("group", "points", files / "points.csv", *weighed, "-o", out).json["records"] == 5
 
 
@@ -103,9 +106,9 @@ def test_it_is_said_in_a_few_lines(shoal, files):
         ("labels", (f"{SECRET}6", f"{SECRET}1"), ("-k", 2), 2, "0 are missing and 1 repeated"),
         ("labels", None, ("-k", 19), 1, "largest k that can be met is 18"),
         ("labels", None, ("-k", 0), 2, "0 is not in the range x>=1"),
-        ("labels", None, ("-k", 2, "--label", "nam"), 2, "Did you mean 'name'"),
-        ("labels", None, ("-k", 2, "--method", "x"), 2, "must be one of 'best'"),
-        ("labels", None, ("-k", 2, "--eps", "none"), 2, "not a number"),
+        ("labels", None, ("-k", 2, "--column", "nam"), 2, "Did you mean 'name'"),
+        ("labels", None, ("-k", 2, "--param", "method=x"), 2, "must be one of 'best'"),
+        ("labels", None, ("-k", 2, "--param", "eps=none"), 2, "not a number"),
         ("ordered", None, ("--column", "id", "-k", 2), 2, "have no order"),
         ("ordered", None, ("--column", "ages", "-k", 2), 2, "Did you mean 'age'"),
         ("ordered", ("44", ""), ("--column", "age", "-k", 2), 2, "1 of the 6 values of ordered are missing"),

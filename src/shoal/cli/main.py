@@ -34,7 +34,7 @@ _PANELS: Mapping[str, str] = {
     **dict.fromkeys(("datasets", "list", "schema", "warm-up", "version"), _ITSELF),
 }
 """The commands by panel, in the order of the help; each is a module with a function of the same name."""
-_OTHERWISE: Mapping[str, str] = {"list": "listing.tables", "group": "group_all.group"}
+_OTHERWISE: Mapping[str, str] = {"list": "listing.tables"}
 """The locations of commands with another name than their module."""
 
 # Exit codes of signals follow the convention of shells: 128 plus the number.
