@@ -39,7 +39,7 @@ if sys.argv[1:] == ["beside"]:
     people = pd.DataFrame({"place": plane[:, 0].round(), "zip": [80331, 80333] * 20})
     assert people.shoal.anonymize(quasi_identifiers=["place", "zip"], k=4, seed=1).certificate.achieved["k"] >= 4
     make_pipeline(shoal.sklearn.Anonymizer(k=4)).fit_transform(people)
-said("anonymize", "--help-all")
+said("anonymize", "--help")
 roles = ("--qi", "age,gender,zip", "--sensitive", "disease")
 rest = ("--id", "name,admitted", "--insensitive", "visit_id")
 said("datasets", "patients.csv", "quarter-1.csv")

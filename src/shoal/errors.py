@@ -36,7 +36,7 @@ import os
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from shoal._messages import PYTHON, Subject, text_of
+from shoal._messages import PYTHON, Phrase, Subject, Text, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -129,9 +129,17 @@ class ParameterError(UsageError):
         hint : str, or part of a message
             Further advice.
         """
-        given = "" if got is None else f" Got {got}."
-        error = cls(Subject(owner, parameter), " must be ", allowed, f".{given} ", hint)
+        parts: dict[str, Part] = {
+            "parameter": Subject(owner, parameter),
+            "allowed": Phrase(allowed),
+            "hint": Phrase(hint),
+        }
         # The parts stay available to callers as attributes.
+        error = cls(
+            Text("{parameter} must be {allowed}. {hint}", **parts)
+            if got is None
+            else Text("{parameter} must be {allowed}. Got {got}. {hint}", got=got, **parts)
+        )
         error.owner, error.parameter, error.allowed, error.got = owner, parameter, allowed, got
         return error
 
@@ -274,7 +282,7 @@ def place_of(bug: BaseException) -> str:
     return f"{type(bug).__name__}{place}"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str | Text:
     """Suggest the words closest to a wrong one, as the end of a message; empty if none is close.
 
     Parameters
@@ -295,17 +303,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         return ""
     # One form for each number of suggestions.
     if len(near) == 1:
-        return f"Did you mean '{near[0]}'?"
+        return Text("Did you mean '{first}'?", first=near[0])
     if len(near) == 2:
-        return f"Did you mean '{near[0]}' or '{near[1]}'?"
-    return f"Did you mean '{near[0]}' or '{near[1]}' or '{near[2]}'?"
+        return Text("Did you mean '{first}' or '{second}'?", first=near[0], second=near[1])
+    return Text("Did you mean '{first}' or '{second}' or '{third}'?", first=near[0], second=near[1], third=near[2])
 
 
 _DATA = re.compile(r"\s*[-+$€£]?\s*\d[\d.,:/\s-]*%?\s*$")
 """Pattern of names that look like a number, an amount, a date or a time."""
 
 
-def near_matches(name: str, known: Iterable[str]) -> str:
+def near_matches(name: str, known: Iterable[str]) -> str | Text:
     """Suggest the names closest to an unknown one, as a part of a message.
 
     Parameters
@@ -336,5 +344,5 @@ def near_matches(name: str, known: Iterable[str]) -> str:
     # Quoted, because names may have blanks.
     names = tuple(f"'{other}'" for other in known[:20])
     if len(known) > 20:
-        return f"Known are {', '.join(names)} and more."
-    return f"Known are {', '.join(names)}."
+        return Text("Known are {names} and more.", names=names)
+    return Text("Known are {names}.", names=names)

@@ -404,4 +404,4 @@ def test_full_domain_generalization(shoal: Any, patients: Path, roles: tuple[str
     over = shoal(*request, "--suppression-limit", "5 %", "-o", tmp_path / "no")
     assert (over.code, "must be a number >= 0 and <= 1. Got '5 %'." in over.err) == (2, True)
     over = shoal(*request, "--suppression-limit", "1.1", "-o", tmp_path / "no")
-    assert (over.code, "--suppression-limit must be a number >= 0 and <= 1. Got 1.1." in over.err) == (2, True)
+    assert (over.code, "--param suppression_limit must be a number >= 0 and <= 1. Got 1.1." in over.err) == (2, True)

@@ -107,7 +107,7 @@ def test_an_order_is_asked_for_where_there_is_none(shoal: Any, files: Path) -> N
     found = shoal(*words)
     assert found.code == 2
     assert "does not apply to 'severity': its values have no order" in " ".join(found.err.split())
-    assert "--t-order" in found.err
+    assert "--model t_order" in found.err
     found = shoal(*words, "--t-order", "mild,severe")
     assert found.code == 2
     assert "the order misses 3 of its 3 values" in " ".join(found.err.split())

@@ -121,7 +121,7 @@ def test_a_comparison_of_the_coarsened_table_and_a_spec(shoal: Any, patients: Pa
 
 
 def test_the_help_names_every_kind(shoal: Any) -> None:
-    said = re.sub(r"[\s│]+", "", shoal("anonymize", "--help-all").out)
+    said = re.sub(r"[\s│]+", "", shoal("anonymize", "--help").out)
     for kind in KINDS:
         assert kind in said
 

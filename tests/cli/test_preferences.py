@@ -193,13 +193,16 @@ def test_flags_and_keys(shoal: Any, tmp_path: Any) -> None:
     again = shoal(*words, *said[:2], "--spec", spec, "--json", "-o", tmp_path / "again")
     assert again.json["parameters"] == found.json["parameters"]
     for given, message in (
-        (("--weight", "age=0"), "--weight must be numbers > 0. Got 0."),
-        (("--weight", "aeg=2"), "--weight names the column 'aeg', which is not a quasi-identifier."),
-        (("--limit", "age=0:9"), "--limit names level 9 of 'age', whose levels go from 0"),
+        (("--weight", "age=0"), "--set weights must be numbers > 0. Got 0."),
+        (("--weight", "aeg=2"), "--set weights names the column 'aeg', which is not a quasi-identifier."),
+        (("--limit", "age=0:9"), "--set limits names level 9 of 'age', whose levels go from 0"),
         (("--limit", "age=x"), "--limit takes a column and two levels, NAME=LOW:HIGH, such as age=1:3. Got 'x'."),
         (("--weight", "age=2", "--algorithm", "mondrian"), "it minimizes no loss in which attributes have weights."),
         (("--limit", "age=0:1", "--algorithm", "tds"), "its groups cannot be kept within limits of levels."),
-        (("--suppression-limit", "0.1", "--algorithm", "tp+"), "--suppression-limit needs an algorithm that has one"),
+        (
+            ("--suppression-limit", "0.1", "--algorithm", "tp+"),
+            "--param suppression_limit needs an algorithm that has one",
+        ),
     ):
         wrong = shoal(*words, *given, "-o", tmp_path / "no")
         assert wrong.code == 2, wrong.err

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
+import click
 import pytest
 from tests.every import every
 
@@ -65,11 +66,6 @@ link = true
 missing_sensitive = "drop"
 normalize = true
 star = "?"
-decimal = ","
-delimiter = ";"
-encoding = "latin-1"
-sheet = "Patients"
-header_row = 3
 format = "parquet"
 spreadsheet_safe = true
 publish_proof = true
@@ -91,17 +87,24 @@ zip = "level:/trees/zip.csv:2"
 [hierarchies]
 zip = "/trees/zip.csv"
 
-[dates]
-born = "%d.%m.%Y"
-
 [lists]
 income = ";"
 
-[replace_values]
+[reading]
+decimal = ","
+delimiter = ";"
+encoding = "latin-1"
+sheet = "Patients"
+header_row = 3
+
+[reading.dates]
+born = "%d.%m.%Y"
+
+[reading.replace_values]
 age = "99:"
 zip = "D-10115,10115 Berlin:10115"
 
-[derive]
+[reading.derive]
 stay = "days:admitted:discharged"
 years = "years:born:2025-12-31:%d.%m.%Y"
 
@@ -271,7 +274,7 @@ TOLD_BY_NAME = {("tp", "refine")}
 def options_of(name: str) -> dict[str, str]:
     """Return the options of a command by the names of its parameters."""
     whole = app.get_command(None, name).whole
-    return {one.name: one.opts[0] for one in whole if one.name != "help_all"} | {"help": "--help"}
+    return {one.name: one.opts[0] for one in whole} | {"help": "--help"}
 
 
 @pytest.fixture
@@ -290,7 +293,7 @@ def test_file_and_flags_say_the_same(write: Any, tmp_path: Path) -> None:
 
 
 def test_every_flag_of_anonymize_is_a_key() -> None:
-    flags = set(options_of("anonymize")) - {"spec", "help", "show"}
+    flags = set(options_of("anonymize")) - {"spec", "help", "show", "settings", "models"}
     assert flags == set(WORDS)
     assert set(SAME_AS_FLAGS) == flags - {"output", "input"}
 
@@ -325,9 +328,9 @@ def test_each_command_takes_what_its_function_does() -> None:
         "json",
         "help",
     }
-    judged |= {*FORMS, *READING, *ENGINE} - {"replace_values", "derive"}
+    judged |= {*FORMS, *READING, *ENGINE, "settings", "models"} - {"replace_values", "derive"}
     assert set(options_of("audit")) == judged | REPORT | set(MODEL_WORDS) | {"source", "attacks", "output", "force"}
-    seen = {"k", *FORMS, *READING, "input", "output", "force", "json", "help"}
+    seen = {"k", *FORMS, *READING, "input", "output", "force", "json", "settings", "help"}
     assert set(options_of("inspect")) == seen | {"spec_out", "show_values"}
 
 
@@ -353,7 +356,9 @@ def test_every_parameter_of_an_algorithm_can_be_said() -> None:
     assert Words.of_options({**diverse, "sensitive": ["disease"]}).algorithms() == [Cluster(effort=10)]
     with pytest.raises(UsageError, match="needs a sensitive attribute"):
         Words.of_options(diverse).algorithms()
-    with pytest.raises(UsageError, match="--effort needs an algorithm that has one"):  # auto takes m-approximation
+    with pytest.raises(
+        UsageError, match="--param effort needs an algorithm that has one"
+    ):  # auto takes m-approximation
         Words.of_options({"k": "5", "effort": "10"}).algorithms()
     with pytest.raises(UsageError, match=r"No algorithm has a parameter 'efort'. Did you mean 'effort'"):
         Words({"parameters": {"efort": 3}}).algorithms("cluster")
@@ -545,9 +550,9 @@ def test_models_refuse_what_they_cannot_be(given: dict[str, Any]) -> None:
 @every(
     ("given", "said"),
     [
-        ({"t_distance": "equal"}, "--t-distance needs -t"),
-        ({"t": 0.2, "t_order": ("a",)}, "--t-order needs --t-distance"),
-        ({"t": 0.2, "t_distance": "equal", "t_order": ("a",)}, "--t-order is for --t-distance ordered"),
+        ({"t_distance": "equal"}, "--model t_distance needs -t"),
+        ({"t": 0.2, "t_order": ("a",)}, "--model t_order needs --model t_distance"),
+        ({"t": 0.2, "t_distance": "equal", "t_order": ("a",)}, "--model t_order is for --model t_distance=ordered"),
         ({"t": 0.2, "t_distance": "near"}, "must be equal, ordered, file:METRIC.csv or hierarchy:TREE.csv. Got 'near'"),
         ({"t": 0.2, "t_distance": "file:"}, "Got 'file:'"),
         ({"t": 0.2, "t_distance": "file:none.csv"}, "'none.csv' cannot be read"),
@@ -567,7 +572,7 @@ def test_a_time_limit_goes_to_the_algorithms_that_have_one() -> None:
     assert (limited.name, limited.parameters()["time_limit"]) == ("milp", 0.5)
     assert Words({}).algorithms("milp", "tp") == ["milp", "tp"]
     for names in (("tp",), ("auto",), ("magic", "exact")):
-        with pytest.raises(UsageError, match=r"--time-limit needs an algorithm that has one: .*milp"):
+        with pytest.raises(UsageError, match=r"--param time_limit needs an algorithm that has one: .*milp"):
             request.algorithms(*names)
     with pytest.raises(ParameterError, match="'time_limit' parameter of milp must be a number > 0"):
         Words({"time_limit": 0}).algorithms("milp")
@@ -578,5 +583,57 @@ def test_full_domain_takes_a_limit_a_metric_and_local_recoding() -> None:
     (chosen,) = request.algorithms("full-domain")
     assert not isinstance(chosen, str)
     assert {"suppression_limit": 0.05, "cost": "stars", "local": True}.items() <= chosen.parameters().items()
-    with pytest.raises(UsageError, match="--suppression-limit needs an algorithm that has one: full-domain"):
+    with pytest.raises(UsageError, match="--param suppression_limit needs an algorithm that has one: full-domain"):
         request.algorithms("auto")
+
+
+def test_the_help_of_anonymize_shows_what_there_is(shoal: Any) -> None:
+    """At most 40 options, and every key of spec files by one of them, whatever it is."""
+    shown = [
+        one for one in app.get_command(None, "anonymize").whole if isinstance(one, click.Option) and not one.hidden
+    ]
+    assert 25 <= len(shown) + 1 <= 40  # with --help
+    listed = {one["name"] for one in shoal("list", "keys", "--json").json["keys"]}
+    assert listed == {word.path for word in WORDS.values()}
+
+
+def test_every_key_can_be_set() -> None:
+    """`--set` means what the spec file does: with the section, a column behind a dot, and TOML's quotes."""
+    settings = []
+    for key, given in SAME_AS_FLAGS.items():
+        word = WORDS[key]
+        for text in given if isinstance(given, list) else [str(given).lower() if given is True else given]:
+            column, _, how = str(text).partition("=") if get_origin(word.kind) is dict else ("", "", text)
+            settings.append(f'{word.path}."{column}"={how}' if column else f"{word.path}={how}")
+    by_set, by_flags = Words.of_options({"settings": settings}).said, Words.of_options(SAME_AS_FLAGS).said
+    assert {key: str(value) for key, value in by_set.items()} == {key: str(value) for key, value in by_flags.items()}
+    for wrong in ("decimal=,", "reading.decimal", "reading.decmal=,", "=1", "reading=x", "nothing.at.all=1"):
+        with pytest.raises(UsageError):
+            Words.of_options({"settings": [wrong]})
+
+
+def test_models_are_named_with_their_parameters() -> None:
+    one = Words.of_options({"models": ["l=3,variant=entropy", "beta=2,variant=basic", "harmless=a, b and c"], "k": "5"})
+    assert dict(one.said) == {
+        "l": "3", "l_variant": "entropy", "beta": "2", "beta_variant": "basic", "harmless": ("a, b and c",), "k": "5"
+    }  # fmt: skip
+    assert Words.of_options({"models": ["t=0.2,distance=ordered,order=mild,severe"]}).get("t_order") == (
+        "mild",
+        "severe",
+    )
+    for wrong in ("gamma=3", "l", "l=3,variance=entropy"):
+        with pytest.raises(UsageError, match="--model has the form"):
+            Words.of_options({"models": [wrong]})
+
+
+def test_an_option_that_is_no_longer_listed_states_its_key(
+    shoal: Any, patients: Path, roles: Any, tmp_path: Path
+) -> None:
+    said = shoal("anonymize", patients, *roles, "-k", "5", "--star", "?", "-o", tmp_path / "old")
+    assert said.code == 0
+    assert "--star will go. Write --set star=..., or the key star of a spec file." in " ".join(said.err.split())
+    new = shoal("anonymize", patients, *roles, "-k", "5", "--set", "star=?", "-o", tmp_path / "new")
+    assert new.code == 0
+    assert "--star" not in new.err
+    wrong = shoal("anonymize", patients, *roles, "-k", "5", "--model", "beta=-1", "-o", tmp_path / "wrong")
+    assert "--model beta must be" in " ".join(wrong.err.split())

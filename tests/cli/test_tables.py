@@ -32,11 +32,11 @@ def test_a_table_is_listed(shoal: Any, what: str, table: Any) -> None:
 
 def test_parameters_are_listed_by_what_they_are_called(shoal: Any) -> None:
     algorithms = {one["name"]: one["parameters"] for one in shoal("list", "algorithms", "--json").json["algorithms"]}
-    assert set(algorithms["milp"]) == {"--time-limit", "--param gap=..."}
-    assert set(algorithms["cluster"]) == {"--effort"}
+    assert set(algorithms["milp"]) == {"--param time_limit", "--param gap=..."}
+    assert set(algorithms["cluster"]) == {"--param effort"}
 
 
 def test_something_else_cannot_be_listed(shoal: Any) -> None:
     found = shoal("list", "planets")
     assert found.code == 2
-    assert "'planets' is none of algorithms, models, metrics, measures, attacks, warnings." in found.err
+    assert "'planets' is none of algorithms, models, metrics, measures, attacks, warnings, keys." in found.err

@@ -71,7 +71,7 @@ def test_a_spec_file_says_what_holds_at_every_level(shoal: Any, patients: Path, 
         (("--k", "2,4", "--choose", "5", "-o", "OUT"), 2, "no such level: k = 2 or k = 4"),
         (("--chart", "x.gif"), 2, ".svg"),
         (("--page", "x.pdf"), 2, ".html"),
-        (("--alpha", "2"), 2, "--alpha must be"),
+        (("--alpha", "2"), 2, "--model alpha must be"),
     ],
 )
 def test_bad_calls(

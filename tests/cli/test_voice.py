@@ -21,16 +21,16 @@ from shoal.errors import InfeasibleError, ParameterError, UsageError
         (library.LDiversity(20), "l-diversity with l = 20 (-l 20)"),
         (
             library.LDiversity(3, variant="recursive", c=0.5),
-            "l-diversity (recursive) with l = 3 and c = 0.5 (-l 3 --l-variant recursive --c 0.5)",
+            "l-diversity (recursive) with l = 3 and c = 0.5 (-l 3 --model l_variant=recursive --model c=0.5)",
         ),
         (
             library.AlphaKAnonymity(alpha=0.3, k=2),
-            "(alpha, k)-anonymity with alpha = 0.3 and k = 2 (--alpha 0.3 -k 2)",
+            "(alpha, k)-anonymity with alpha = 0.3 and k = 2 (--model alpha=0.3 -k 2)",
         ),
         (library.TCloseness(0.2), "t-closeness with t = 0.2 (-t 0.2)"),
         (
             library.TCloseness(0.2, distance=library.models.OrderedDistance()),
-            "t-closeness (ordered) with t = 0.2 (-t 0.2 --t-distance ordered)",
+            "t-closeness (ordered) with t = 0.2 (-t 0.2 --model t_distance=ordered)",
         ),
         (library.MUniqueness(3), "m-uniqueness with m = 3"),
     ],
@@ -47,7 +47,7 @@ def test_models_in_words(model: library.models.PrivacyModel, words: str) -> None
         (("-l", 20), 1, "No release can satisfy l-diversity with l = 20 (-l 20) of 'disease': the largest feasible l"),
         (("-l", 0), 2, "-l must be a whole number >= 1. Got 0."),
         (("-t", 2), 2, "-t must be a number >= 0 and <= 1. Got 2."),
-        (("-l", 2, "--l-variant", "distint"), 2, "--l-variant must be one of 'frequency',"),
+        (("-l", 2, "--l-variant", "distint"), 2, "--model l_variant must be one of 'frequency',"),
         (("-l", 2, "--l-variant", "distint"), 2, "Did you mean 'distinct'?"),
         (("-t", 0.1, "--t-distance", "orderd"), 2, "Did you mean 'ordered'?"),
         (("-k", 2, "--algorithm", "hilbrt"), 2, "--algorithm must be one of auto,"),
@@ -55,8 +55,8 @@ def test_models_in_words(model: library.models.PrivacyModel, words: str) -> None
         (("-k", 2, "--recoding", "generalisation"), 2, "--recoding must be one of 'suppression', 'generalization'."),
         (("-k", 2, "--recoding", "generalisation"), 2, "Did you mean 'generalization'?"),
         (("-k", 2, "--seed", -1), 2, "--seed must be a whole number >= 0. Got -1."),
-        (("-k", 2, "--star", 20), 2, "--star must be a text that can be seen, without digits and commas."),
-        (("-k", 2, "--star", "F"), 2, "Choose another symbol with --star."),
+        (("-k", 2, "--star", 20), 2, "--set star must be a text that can be seen, without digits and commas."),
+        (("-k", 2, "--star", "F"), 2, "Choose another symbol with --set star."),
         (("-k", 2, "--coarsen", "age=bin:3"), 2, "Did you mean 'bins'?"),
         (("-k", 2, "--coarsen", "age=bins:0"), 2, "--coarsen age=bins:0 is invalid. Its width must be a number > 0."),
         (("-k", 2, "--coarsen", "age=labels:0"), 2, "Its k must be a whole number >= 1. Got 0."),
@@ -101,7 +101,7 @@ def test_parameters_of_algorithms() -> None:
         with pytest.raises(ParameterError) as caught:
             library.Cluster(effort=effort)  # type: ignore[arg-type]
         said = caught.value.render(Flags({}))
-        assert said.startswith("--effort must be a whole number from 0 to 1000000. Got ")
+        assert said.startswith("--param effort must be a whole number from 0 to 1000000. Got ")
     with pytest.raises(ParameterError) as caught:
         library.Exact(most_steps=0)
     assert caught.value.render(Flags({})) == "--param most_steps must be a whole number >= 1. Got 0."

@@ -191,7 +191,7 @@ def test_the_command_line_and_its_audit(tmp_path):
     assert "delta-disclosure" not in seen.output
     alone = CliRunner().invoke(app, ["anonymize", str(tmp_path / "people.csv"), *words[:4], "-o", str(tmp_path / "no")])
     assert alone.exit_code == 2
-    assert "--epsilon needs --delta" in alone.output
+    assert "--model epsilon needs --model delta" in alone.output
 
 
 def test_a_folder_that_is_streamed(tmp_path, monkeypatch):
@@ -244,7 +244,7 @@ def test_the_levels_are_drawn_from_all_records_before_the_sample(monkeypatch):
 
 def test_its_words_are_those_of_its_parameters(tmp_path):
     request = shoal.Request(quasi_identifiers=["age", "ill"], privacy=ONE)
-    assert request.to_cli()[2:] == ["--epsilon", "1", "--delta", "1e-06"]
+    assert request.to_cli()[2:] == ["--model", "epsilon=1", "--model", "delta=1e-06"]
     (tmp_path / "release.toml").write_text(request.to_toml())
     assert shoal.Request.from_toml(tmp_path / "release.toml").privacy == (ONE,)
-    assert shoal.Request(quasi_identifiers=["age"], privacy=LEVELS).to_cli()[-2:] == ["--level-epsilon", "0.1"]
+    assert shoal.Request(quasi_identifiers=["age"], privacy=LEVELS).to_cli()[-2:] == ["--model", "level_epsilon=0.1"]

@@ -117,7 +117,7 @@ def test_numbers_are_harmless_by_size():
 
 def test_words_and_plans_keep_harmless_values():
     request = Request(**ROLES, l=3, harmless=["healthy", "well, fit"], seed=1)
-    assert request.to_cli()[-6:] == ["-l", "3", "--harmless", "healthy", "--harmless", "well, fit"]
+    assert request.to_cli()[-6:] == ["-l", "3", "--model", "harmless=healthy", "--model", "harmless=well, fit"]
     assert 'privacy.harmless = ["healthy", "well, fit"]' in request.to_toml()
     assert Request.from_words(request.words).requirement == request.requirement
     release = shoal.anonymize(draw(60, 1), **ROLES, l=3, harmless="healthy", recoding="generalization", seed=1)

@@ -65,7 +65,7 @@ def test_proposals_leave_the_birth_date_out_and_the_proposed_file_derives() -> N
     assert roles["born"].role == "direct_identifier"
     assert "its age is published in its place" in roles["born"].why
     assert roles["age"].role == "quasi_identifier"
-    assert 'derive.age = "years:born:2025-12-31"  # a column to derive from dates' in found.to_toml()
+    assert 'reading.derive.age = "years:born:2025-12-31"  # a column to derive from dates' in found.to_toml()
     assert [one.column for one in found.warnings if one.code == "derived_missing"] == ["age", "stay"]
 
 

@@ -139,11 +139,11 @@ def test_the_command_line_says_how_it_reads(clinic: Path, tmp_path: Path) -> Non
     warned = CliRunner().invoke(app, words)
     said = " ".join(warned.stderr.split())
     assert "Warning: The column 'born' looks like dates, but 1 of its values is none, the first in row 41" in said
-    assert "or say the format, as in --date born=%d.%m.%Y." in said
+    assert "or say the format, as in --set reading.dates.born=%d.%m.%Y." in said
     spec = tmp_path / "release.toml"
     spec.write_bytes(
         "\ufeff".encode()
-        + b'encoding = "latin-1"\ndecimal = ","\nprivacy.k = 4\ndates.Geburtsdatum = "%d.%m.%Y"\n'
+        + b'privacy.k = 4\nreading = {encoding = "latin-1", decimal = ",", dates.Geburtsdatum = "%d.%m.%Y"}\n'
         + 'columns.quasi_identifiers = ["Geburtsdatum", "Größe"]\ncolumns.sensitive = ["Diagnose"]\n'.encode()
         + b'columns.insensitive = ["Fall"]\n'
     )

@@ -30,14 +30,14 @@ def test_an_age_and_a_stay_to_a_release(browser, stays, home):
     page = derive(browser, begin="0", unit="years", until="2025-12-31", name="age").text
     assert "whole years from born to 2025-12-31" in page
     assert "Its age is published in its place" in page
-    assert "--derive age=years:born:2025-12-31" in page
+    assert "--set reading.derive.age=years:born:2025-12-31" in page
     page = derive(browser, begin="2", unit="days", end="3", name="stay").text
     assert browser.studio.plan.derived == {"age": "years:born:2025-12-31", "stay": "days:admitted:discharged"}
     browser.send("/columns", {"do": "next"})
     roles = browser.studio.plan.roles
     assert roles["born"] == "direct_identifier"
     assert roles["age"] == "quasi_identifier"
-    assert "--derive" in browser.look("/risk").text
+    assert "reading.derive" in browser.look("/risk").text
     assert "What was asked for is met" in browser.send("/publish", {"folder": "made"}).text
     derived = json.loads((home / "made/certificate.json").read_text())["parameters"]["derived"]
     assert derived["age"] == {"unit": "years", "begin": "born", "end": "2025-12-31"}

@@ -227,7 +227,7 @@ def test_the_commands_and_the_python_of_attacks_and_series_run(browser, home, mo
         outcome = CliRunner().invoke(app, words)
         assert outcome.exit_code == 0, (command, outcome.stdout, outcome.stderr)
     attacks = ["linking", "refinement", "singling-out", "homogeneity"]
-    assert [words.split()[2] for words in attack["command"]] == attacks
+    assert [words.split("--method ")[1].split()[0] for words in attack["command"]] == attacks
     assert [words.split()[2] for words in series["command"]] == ["init", "publish", "verify"]
     for one in home.glob("releases.db*"):
         one.unlink()

@@ -37,9 +37,9 @@ def test_the_row_of_the_names(browser, messy):
     assert not browser.studio.plan.source
     page = open_messy(browser)
     assert "names of columns in row 3" in page.text
-    assert "--header-row 3" in page.text
+    assert "--set reading.header_row=3" in page.text
     assert 'value="3"' in browser.look("/sheet").text
-    assert browser.studio.plan.content()["header_row"] == 3
+    assert browser.studio.plan.content()["reading"]["header_row"] == 3
     answer = browser.send("/sheet", {"header_row": "2", "of": of(browser, "/sheet")})
     assert answer.status_code == 422
     assert browser.studio.plan.reading == {"header_row": "3"}
@@ -87,9 +87,9 @@ def test_codes_and_spellings_to_a_release(browser, messy, home):
         "/columns/replace", {"column": "1", "old": "W, weiblich", "new": "w", "of": of(browser, "/columns")}
     )
     assert browser.studio.plan.replaced == {"age": "k.A.:", "gender": "W,weiblich:w"}
-    assert "--replace age=k.A.:" in page.text
+    assert "--set reading.replace_values.age=k.A.:" in page.text
     browser.send("/columns", {"do": "next"})
-    assert "--replace" in browser.look("/risk").text
+    assert "reading.replace_values" in browser.look("/risk").text
     assert "What was asked for is met" in browser.send("/publish", {"folder": "made"}).text
     assert "weiblich" not in (home / "made/release.csv").read_text()
     assert json.loads((home / "made/certificate.json").read_text())["parameters"]["replaced"] == ["age", "gender"]

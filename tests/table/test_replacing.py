@@ -115,7 +115,7 @@ def test_a_request_with_replacements_is_written_and_read_again(tmp_path):
     (tmp_path / "a.toml").write_text(request.to_toml())
     assert Request.from_toml(tmp_path / "a.toml").replace_values == request.replace_values
     assert 'replace_values.gender = "W,weiblich:w"' in request.to_toml()
-    assert "gender=W,weiblich:w" in request.to_cli()
+    assert "reading.replace_values.gender=W,weiblich:w" in request.to_cli()
     assert "replace_values={'age': {'99': None}" in request.to_python()
     found = shoal.inspect(people(), replace_values={"*": {"k.A.": None, "99": None}})
     assert found.columns[0].kind == "number"

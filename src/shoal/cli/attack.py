@@ -144,7 +144,7 @@ def _distance(flag: str, text: str) -> Any:
     try:
         return ground_distance(text, None)
     except UsageError as error:
-        raise UsageError(str(error).replace("--t-distance", flag)) from error
+        raise UsageError(str(error).replace("--model t_distance", flag)) from error
 
 
 def _tree(_: str, text: str) -> Any:

@@ -1,4 +1,4 @@
-"""Click commands whose options are annotations of parameters, or words of a request, with help in two tiers.
+"""Click commands whose options are annotations of parameters, or words of a request.
 
 A parameter of a command is annotated with its type and an `option` or an `argument`. A command that takes a request
 lists its words (`takes`), which are declared with `shoal.Request`, models and algorithms. They become options when the
@@ -31,21 +31,17 @@ RELEASE = (
     *("output", "report", "forms", "reading", "cleaning", "spec", "json"),
 )
 """The words of a command that makes releases; see `takes`."""
-_FEW = 20
-"""Commands with at most this many options always show all of them."""
-_ALWAYS_WHOLE = 8
-"""Commands with at most this many options have no --help-all."""
-_EVERYDAY = (
-    *("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "person", "k", "l", "recoding"),
-    *("hierarchies", "coarsen", "output", "force", "spec", "algorithms", "chart", "seconds"),
-    *("population", "sampling_fraction", "weights", "suda", "explain"),
-)
-"""Parameters that --help shows for commands with many options; --help-all shows all."""
-_WHOLE = "shoal.cli.command.whole"
-"""The key in a context's `meta` that is set if the help shows all options."""
 _SPEC = (
     "Read the request from a TOML file. An option on the command line replaces the whole corresponding entry; "
     "relative paths in the file start from its folder."
+)
+_SET = (
+    "Set any key of a spec file, such as reading.decimal=, or report.title=Visits; repeat it for others. "
+    "See `shoal list keys`."
+)
+_MODEL = (
+    "A privacy model with its parameters, such as beta=2 or l=3,variant=entropy; repeat it for others. See `shoal list "
+    "models`."
 )
 
 
@@ -137,18 +133,20 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command that shows everyday options with --help, and all options with --help-all."""
+    """A command with its own options and those of a request."""
 
     def __init__(
         self,
         *declared: Any,
         words: tuple[str, ...] = (),
+        shown: tuple[str, ...] = (),
         order: tuple[str, ...] = (),
         panel: str = "Commands",
         **more: Any,
     ) -> None:
         super().__init__(*declared, **more)
         self.words = words
+        self.shown = shown
         self.order = order
         self.panel = panel
         self.more_flags: Mapping[str, str] = {}
@@ -156,19 +154,16 @@ class Command(click.Command):
 
     @cached_property
     def whole(self) -> list[click.Parameter]:
-        """All parameters: the command's own, those of the request, and --help-all."""
+        """All parameters: the command's own, and those of the request."""
         # Options of the command itself replace words of the same name.
         own = {str(one.name): one for one in self.params}
-        shared = [] if not self.words else [one for one in _of_words(self.words) if one.name not in own]
+        shared = [] if not self.words else [one for one in _of_words(self.words, self.shown) if one.name not in own]
         # The input of a request precedes its options, like the arguments of the command itself.
         places = {name: place for place, name in enumerate(self.order)}
         found: list[click.Parameter] = sorted(
             [*self.params, *shared],
             key=lambda one: (isinstance(one, click.Option), places.get(str(one.name), len(places))),
         )
-        if sum(isinstance(one, click.Option) for one in found) > _ALWAYS_WHOLE:
-            show: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
-            found.append(Option(["--help-all"], help="Show all options, and exit.", **show))
         return found
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -183,43 +178,17 @@ class Command(click.Command):
             return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options panel by panel, without rare ones unless all are requested."""
+        """Write the options panel by panel."""
         # Group the options by panel, in order of first occurrence.
         panels: dict[str, list[tuple[str, str]]] = {}
         for one in self.get_params(ctx):
             record = None if isinstance(one, click.Argument) else one.get_help_record(ctx)
-            if record is not None and one not in self._hidden(ctx):
+            if record is not None:
                 panels.setdefault(getattr(one, "panel", "Options"), []).append(record)
         # Write one section per panel.
         for title, records in panels.items():
             with formatter.section(title):
                 formatter.write_dl(records)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the number of hidden options, and how to show them."""
-        # The last paragraph tells how to see the hidden options.
-        rare = self._hidden(ctx)
-        if rare:
-            name = ctx.command_path.partition(" ")[2] or ctx.info_name
-            formatter.write_paragraph()
-            formatter.write_text(
-                f"{len(rare)} more options: shoal {name} --help-all. "
-                f"Examples: the reference of shoal {name} in the documentation."
-            )
-
-    def _hidden(self, ctx: click.Context) -> list[click.Parameter]:
-        # Few options are always shown, all of them after --help-all.
-        options = [one for one in self.whole if isinstance(one, click.Option)]
-        if len(options) <= _FEW or ctx.meta.get(_WHOLE):
-            return []
-        return [one for one in options if one.name not in (*_EVERYDAY, "help_all")]
-
-
-def _show_all(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
-    if requested:
-        ctx.meta[_WHOLE] = True
-        click.echo(ctx.get_help())
-        ctx.exit()
 
 
 class Group(click.Group):
@@ -285,8 +254,8 @@ def takes(*names: str) -> Callable[[Callable[..., None]], Command]:
     --------
     >>> @takes("reading", "spec", "json")
     ... def look(terminal, words): "Look at a table."
-    >>> [one.name for one in look.whole]
-    ['delimiter', 'encoding', 'sheet', 'header_row', 'spec', 'json']
+    >>> [one.name for one in look.whole if not one.hidden]
+    ['spec', 'json', 'settings']
     """
 
     def made(function: Callable[..., None]) -> Command:
@@ -302,9 +271,10 @@ def takes(*names: str) -> Callable[[Callable[..., None]], Command]:
             words = Words.of_options({key: value for key, value in values.items() if key not in own})
             context.obj.json = bool(words.get("json"))
             note_reads(words.said)  # also those of the spec file
+            _name_keys(context, {key: value for key, value in values.items() if key not in own and value is not None})
             function(context.obj, words, **{key: values[key] for key in own})
 
-        return _command(function, None, callback, names)
+        return _command(function, None, callback, (*names, "settings"))
 
     return made
 
@@ -324,9 +294,10 @@ def _command(
         if not one.word
         for needed in [defaults[name] is inspect.Parameter.empty]
     ]
-    words += tuple(one.word for _, one in declared.values() if one.word)
+    shown = tuple(one.word for _, one in declared.values() if one.word)
+    words += shown
     own: dict[str, Any] = {"callback": callback, "params": parameters, "help": inspect.getdoc(function)}
-    return Command(called, words=words, order=tuple(declared), **own)
+    return Command(called, words=words, shown=shown, order=tuple(declared), **own)
 
 
 def _annotations(function: Callable[..., Any]) -> dict[str, tuple[Any, Declared]]:
@@ -342,21 +313,41 @@ def _annotations(function: Callable[..., Any]) -> dict[str, tuple[Any, Declared]
     return found
 
 
-def _of_words(names: tuple[str, ...]) -> Iterator[click.Parameter]:
-    """Yield the options of words, given by name or by group."""
-    from shoal.request.words import WORDS
+def _of_words(names: tuple[str, ...], own: tuple[str, ...]) -> Iterator[click.Parameter]:
+    """Yield the options of words, given by name or by group; `own` are those of the function itself."""
+    from shoal.request.words import SHOWN, WORDS
 
     for name in names:
         if name == "spec":
             spec = option("--spec", metavar="FILE.toml", help=_SPEC, panel="Files")
             yield spec.parameter("spec", Path | None)
-        yield from (_of_word(one) for key, one in WORDS.items() if name in (key, one.group))
+        if name == "settings":
+            yield option("--set", metavar="KEY=VALUE", help=_SET, panel="Files").parameter("settings", list[str])
+        if name == "model":
+            yield option("--model", metavar="NAME=VALUE", help=_MODEL, panel="Privacy").parameter("models", list[str])
+        for key, one in WORDS.items():
+            if name in (key, one.group):
+                yield _of_word(one, hidden=key not in SHOWN and key not in own)
 
 
-def _of_word(one: Word) -> click.Parameter:
+def _of_word(one: Word, *, hidden: bool) -> click.Parameter:
     kind = bool if one.switch else list[str] if one.many else int if one.kind is int else str
     declared = Declared(flags=one.flags, metavar=one.declared.metavar, help=one.declared.help, panel=one.panel)
-    return declared.parameter(one.key, kind | None)
+    made = declared.parameter(one.key, kind | None)
+    if isinstance(made, click.Option):
+        made.hidden = hidden
+    return made
+
+
+def _name_keys(context: click.Context, given: Mapping[str, Any]) -> None:
+    """State the key of a spec file for each option in the call that is no longer listed."""
+    from shoal.request.words import SHOWN, WORDS, flag_of
+
+    # The value is not repeated: it may be a cell.
+    for key in given:
+        if key in WORDS and key not in SHOWN:
+            old = WORDS[key].flags[0].partition("/")[0]
+            context.obj.note(f"{old} will go. Write {flag_of(key)}=..., or the key {WORDS[key].path} of a spec file.")
 
 
 def _listed(value: Any) -> Any:

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["tables"]
 
-_TABLES = ("algorithms", "models", "metrics", "measures", "attacks", "warnings")
+_TABLES = ("algorithms", "models", "metrics", "measures", "attacks", "warnings", "keys")
 
 What = Annotated[str, argument(metavar="|".join(_TABLES), help="What to list.")]
 
 
 def tables(context: click.Context, *, what: What, json: options.Json = None) -> None:
-    """List the algorithms with their parameters, the models, metrics, measures of risk, attacks or warnings.
+    """List the algorithms with their parameters, the models, metrics, measures of risk, attacks, warnings or keys.
 
     Example: shoal list algorithms
     """
@@ -40,6 +40,7 @@ def tables(context: click.Context, *, what: What, json: options.Json = None) -> 
         "measures": _measures,
         "attacks": _attacks,
         "warnings": _warnings,
+        "keys": _keys,
     }
     found = made[what]()
     if terminal.json:
@@ -141,6 +142,15 @@ def _warnings() -> list[dict[str, Any]]:
     return [{"name": one.code, "help": f"{one.title}. {one.when} {one.why}"} for one in WARNINGS.values()]
 
 
+def _keys() -> list[dict[str, Any]]:
+    from shoal.request.words import WORDS
+
+    return [{"name": one.path, "help": one.declared.help} for one in WORDS.values()]
+
+
 def _describe_parameters(declared: Mapping[str, Parameter], otherwise: str) -> dict[str, str]:
     """Return the help of parameters, keyed by their names on the command line."""
-    return {one.flag or otherwise.format(name): one.help for name, one in declared.items()}
+    from shoal.request.model_words import key_of
+    from shoal.request.words import flag_of
+
+    return {flag_of(key_of(one)) if one.flag else otherwise.format(name): one.help for name, one in declared.items()}

@@ -40,25 +40,32 @@ class Flags:
         from shoal.algorithms import ALGORITHMS
         from shoal.hierarchy import Coarsening
         from shoal.models import MODELS, OrderedDistance
+        from shoal.request.model_words import key_of
+        from shoal.request.words import flag_of
 
         # A parameter of a model, an algorithm or a coarsening has the flag declared with its class.
         owners: list[type] = [*MODELS.values(), OrderedDistance]
         for model in owners:
             if model.__name__ == owner:
-                return parameters_of(model)[parameter].flag
+                one = parameters_of(model)[parameter]
+                return flag_of(key_of(one)) if one.flag else None
         for name, algorithm in ALGORITHMS.items():
             declared = parameters_of(algorithm)
             if owner in (name, type(algorithm).__name__) and parameter in declared:
-                return declared[parameter].flag or f"--param {parameter}"
+                flag = declared[parameter].flag
+                return flag_of(key_of(declared[parameter])) if flag else f"--param {parameter}"
         if any(kind.__name__ == owner for kind in _kinds_of(Coarsening)):
             return f"Its {parameter}"  # a parameter within --coarsen
         return self._flags.get(parameter)
 
     def suggested(self, parameter: str, value: object) -> str | None:
-        """Return `--param NAME=VALUE` for a parameter without a flag; None if the value follows the flag."""
+        """Return `--set KEY=VALUE` for a parameter without a flag of its own; None if the value follows the flag."""
         called = self._flags.get(parameter, "")
-        value = str(value).lower() if isinstance(value, bool) else value
-        return f"{called}={value}" if called.startswith("--param ") and value is not ... else None
+        if " " not in called or value is ...:
+            return None
+        # The value of a column is NAME=HOW.
+        joined = "." if called.startswith("--set ") and isinstance(value, str) and "=" in value else "="
+        return f"{called}{joined}{str(value).lower() if isinstance(value, bool) else value}"
 
 
 def _kinds_of(kind: type[Any]) -> list[type[Any]]:
@@ -90,10 +97,13 @@ def flags_of(command: Any, words: Sequence[str]) -> dict[str, str]:
 
 def flags_in(command: Any) -> dict[str, str]:
     """Return the flags of a command, keyed by parameter."""
+    # Options that are not listed are addressed by their keys.
+    options = [one for one in getattr(command, "whole", command.params) if one.opts and one.opts[0].startswith("-")]
+    flags = {one.name: one.opts[0] for one in options if not one.hidden}
+    if hidden := [one.name for one in options if one.hidden]:
+        from shoal.request.words import flag_of
+
+        flags |= {name: flag_of(name) for name in hidden}
+    flags |= getattr(command, "more_flags", {})
     # Parameters of one algorithm are addressed by the option of several in `compare`.
-    flags = {
-        one.name: one.opts[0]
-        for one in getattr(command, "whole", command.params)
-        if one.opts and one.opts[0].startswith("-")
-    } | getattr(command, "more_flags", {})
     return {"algorithm": flags["algorithms"], **flags} if "algorithms" in flags else flags

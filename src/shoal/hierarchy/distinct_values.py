@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from shoal._core.validation import exact_fraction
+from shoal._messages import Text
 from shoal.errors import DataError
 from shoal.table import Schema, encode
 
@@ -53,15 +54,18 @@ def require_numbers(owner: str, column: Column) -> tuple[Fraction, ...]:
     """
     if column.numbers is None:
         raise DataError(
-            f"{owner} needs numbers, or text that is a number in every row (12, -3, 0.5). It has other values."
+            Text(
+                "{owner} needs numbers, or text that is a number in every row (12, -3, 0.5). It has other values.",
+                owner=owner,
+            )
         )
     return column.numbers
 
 
-def describe_first_row(column: Column, wrong: NDArray[np.bool_]) -> str:
+def describe_first_row(column: Column, wrong: NDArray[np.bool_]) -> Text:
     """Describe the first row with a wrong value: its number, from 1, and its line."""
     number = int(np.argmax(wrong[column.codes])) + 1
-    return f"row {number} (line {number + 1} of a file with a header)"
+    return Text("row {row} (line {line} of a file with a header)", row=number, line=number + 1)
 
 
 def expand_to_rows(column: Column, published: pl.Series, name: str) -> pl.Series:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from shoal._core.language import marked
 from shoal._messages import PYTHON
 from shoal.errors import InternalError, ParameterError
 from shoal.models.rationals import round_up
@@ -218,7 +219,7 @@ class Rule:
     than the model and the caller needs an exact answer."""
 
 
-_WITH = "with"
+_WITH = marked("with")
 
 
 @dataclass(frozen=True, repr=False)
@@ -283,7 +284,7 @@ class PrivacyModel(ABC):
         """Render the model as a part of a message: its words and, for users of the command line, its flags."""
         # Parameters without a flag in this audience, such as objects, or with the words above are left out.
         flags = [
-            f"{called} {value if isinstance(value, Real | str) else value.flag}"
+            f"{called}{'=' if ' ' in called else ' '}{value if isinstance(value, Real | str) else value.flag}"
             for name, value in self._given_parameters().items()
             if not isinstance(value, tuple)
             and getattr(value, "flag", True)

@@ -109,7 +109,7 @@ def attack_result(path: str | PathLike[str]) -> Mapping[str, Any]:
         pass
     raise DataError(
         f"There is no result of an attack on one release in '{path}': give a folder that "
-        "'shoal attack RELEASE --method NAME -o FOLDER' wrote, or a file with the same as JSON."
+        "'shoal attack' wrote, or a file with the same as JSON."
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.language import gettext as _
+from shoal._core.language import percentage
 from shoal._core.words import number
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ def gap_sentence(cost: Mapping[str, Any], source: Mapping[str, Any] | None = Non
     left = (source or {}).get("rows_left_out")
     if not source or not left:
         return gap
-    said = "{left} of {rows} records were left out; what follows is about the others."
+    said = _("{left} of {rows} records were left out; what follows is about the others.")
     return f"{said.format(left=number(left), rows=number(source['rows']))} {gap}"
 
 
@@ -36,30 +38,30 @@ def _gap_of(cost: Mapping[str, Any]) -> str:
     if cost.get("optimal"):
         return _optimum_sentence(cost)
     if cells is None or least is None:
-        return "No lower bound on the cost is known for this request."
+        return _("No lower bound on the cost is known for this request.")
     in_stars = word == "stars"
     if cells <= least:
         said = (
-            "Its {cells} stars are the fewest that any release with the same request can have."
+            _("Its {cells} stars are the fewest that any release with the same request can have.")
             if in_stars
-            else "Its {cells} recoded cells are the fewest that any release with the same request can have."
+            else _("Its {cells} recoded cells are the fewest that any release with the same request can have.")
         )
     elif least == 0:
         said = (
-            "It has {cells} stars; it was not possible to prove that any release needs more than none."
+            _("It has {cells} stars; it was not possible to prove that any release needs more than none.")
             if in_stars
-            else ("It has {cells} recoded cells; it was not possible to prove that any release needs more than none.")
+            else _("It has {cells} recoded cells; it was not possible to prove that any release needs more than none.")
         )
     else:
         said = (
-            (
+            _(
                 "Any release that meets the same request on this table has at least {least} stars; this one has "
                 "{cells}, so it is within a factor of {ratio} of the best that can exist."
             )
             if in_stars
-            else (
-                "Any release that meets the same request on this table has at least {least} recoded cells; this "
-                "one has {cells}, so it is within a factor of {ratio} of the best that can exist."
+            else _(
+                "Any release that meets the same request on this table has at least {least} recoded cells; this one "
+                "has {cells}, so it is within a factor of {ratio} of the best that can exist."
             )
         )
     near = _ratio(cells / least) if least else ""
@@ -72,8 +74,8 @@ def _optimum_sentence(cost: Mapping[str, Any]) -> str:
     stars = cost.get("stars")
     recoded = cost.get("recoded_cells", stars)
     if not recoded or recoded == stars == (cost.get("lower_bound") or {}).get("stars", stars):
-        return "This is proved optimal: no release that meets the same request on this table costs less."
-    said = "Its {cells} recoded cells are the fewest that any release with the same request can have."
+        return _("This is proved optimal: no release that meets the same request on this table costs less.")
+    said = _("Its {cells} recoded cells are the fewest that any release with the same request can have.")
     return said.format(cells=number(recoded)) + _loss_sentence(cost)
 
 
@@ -89,8 +91,8 @@ def _loss_sentence(cost: Mapping[str, Any]) -> str:
     cells = f"with nodes of these hierarchies in {', '.join(nodes)}" if nodes else "with intervals and sets"
     bound, lost = f"{hundredths / 100:.2f}", f"{ceil(10_000 * cost['gcp']) / 100:.2f}"
     return (
-        f" On average a cell of any such release {cells} loses at least {bound}% of its precision (GCP); of "
-        f"this one it loses {lost}%."
+        f" On average a cell of any such release {cells} loses at least {percentage(bound)} of its precision (GCP); of "
+        f"this one it loses {percentage(lost)}."
     )
 
 

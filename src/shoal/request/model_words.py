@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from shoal._core.validation import Parameter
     from shoal.models import GroundDistance, PrivacyModel
 
-__all__ = ["MODEL_WORDS", "ground_distance", "key_of", "models_of", "word_of", "words_of_models"]
+__all__ = [
+    "MODEL_OPTIONS",
+    "MODEL_WORDS",
+    "ground_distance",
+    "key_of",
+    "model_flag",
+    "models_of",
+    "word_of",
+    "words_of_models",
+]
 
 
 def key_of(declared: Parameter) -> str:
@@ -33,6 +42,17 @@ MODEL_WORDS: Mapping[str, Parameter] = {
     if declared.flag is not None
 }
 """The parameters of all models that have an option, by spec key."""
+
+
+MODEL_OPTIONS = ("k", "l", "t", "population")
+"""The parameters of models with an option of their own."""
+_MODEL = "--model"
+"""The option for all others."""
+
+
+def model_flag(key: str) -> str:
+    """Return the option of a parameter of a model."""
+    return str(MODEL_WORDS[key].flag) if key in MODEL_OPTIONS else f"{_MODEL} {key}"
 
 
 def models_of(words: Mapping[str, Any]) -> list[PrivacyModel]:
@@ -135,7 +155,7 @@ def _needed(model: type[PrivacyModel]) -> set[str]:
 
 def _check_company(given: Mapping[str, Any], chosen: Sequence[type[PrivacyModel]]) -> None:
     """Check that each parameter belongs to a requested model."""
-    flags = {key: str(one.flag) for key, one in MODEL_WORDS.items()}
+    flags = {key: model_flag(key) for key in MODEL_WORDS}
     # The order of values is a parameter of the distance, not of a model.
     if "t_order" in given and "t_distance" not in given:
         raise UsageError(f"{flags['t_order']} needs {flags['t_distance']}: give both.")
@@ -160,9 +180,9 @@ def ground_distance(named: str, order: Sequence[str] | None) -> GroundDistance:
     from shoal.models import EqualDistance, HierarchicalDistance, MetricDistance
 
     kind, colon, path = named.partition(":")
-    distance, ordered = (str(MODEL_WORDS[key].flag) for key in ("t_distance", "t_order"))
+    distance, ordered = map(model_flag, ("t_distance", "t_order"))
     if order is not None and named != "ordered":
-        raise UsageError(f"{ordered} is for {distance} ordered. Leave it out, or use that distance.")
+        raise UsageError(f"{ordered} is for {distance}=ordered. Leave it out, or use that distance.")
     if named == "equal":
         return EqualDistance()
     if named == "ordered":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.validation import validate_declared
 from shoal._core.words import ALL_COLUMNS
-from shoal._messages import Suggestion
+from shoal._messages import Suggestion, Text
 from shoal.algorithms import ALGORITHMS, PREFERENCES, Preferences, choose
 from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
 from shoal.models import DifferentialPrivacy, Requirement, collect_models
@@ -288,7 +288,7 @@ class Request(RequestFields):
         Examples
         --------
         >>> Request(quasi_identifiers=["age", "zip"], k=5, keep_order=True).to_cli()
-        ['--qi', 'age,zip', '--keep-order', '-k', '5']
+        ['--qi', 'age,zip', '--set', 'keep_order=true', '-k', '5']
         """
         return self.words.to_cli()
 
@@ -401,9 +401,15 @@ def _check_coarse_columns(coarsen: object, schema: Schema) -> None:
         # A column of the table is refused for its role, any other for its name.
         if name in schema.private:
             raise ColumnError(
-                f"The column '{name}' cannot be coarsened: columns that identify people are not published. {known}"
+                Text(
+                    "The column '{name}' cannot be coarsened: columns that identify people are not published. {known}",
+                    name=name,
+                    known=known,
+                )
             )
-        raise ColumnError(f"The column '{name}' cannot be coarsened: there is no such column. {known}")
+        raise ColumnError(
+            Text("The column '{name}' cannot be coarsened: there is no such column. {known}", name=name, known=known)
+        )
 
 
 def _name_of(algorithm: str | Algorithm) -> str:

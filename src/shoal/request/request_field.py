@@ -63,6 +63,6 @@ def requestable(
         doc=doc,
         short=short,
         kind=kind,
-        key="columns" if many else "",
+        key="columns" if many else "reading" if section in ("forms", "reading", "cleaning") else "",
     )
     return field(default=False if switch else default, metadata={"parameter": declared})

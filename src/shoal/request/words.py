@@ -6,6 +6,7 @@ Every word is declared once: with a field of `shoal.Request`, of a model, of an 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -23,8 +24,16 @@ from shoal.io.readers import STANDARD_INPUT
 from shoal.models import Requirement, collect_models
 from shoal.report import About
 from shoal.request.coarsening_words import coarsenings_of, in_words, with_file
-from shoal.request.model_words import MODEL_WORDS, key_of, models_of, word_of, words_of_models
-from shoal.request.notation import toml_lines
+from shoal.request.model_words import (
+    MODEL_OPTIONS,
+    MODEL_WORDS,
+    key_of,
+    model_flag,
+    models_of,
+    word_of,
+    words_of_models,
+)
+from shoal.request.notation import toml_key, toml_lines
 from shoal.request.request_fields import RequestFields
 from shoal.request.texts import (
     column_and_words,
@@ -40,7 +49,7 @@ if TYPE_CHECKING:
     from shoal.hierarchy import Coarsening
     from shoal.models import PrivacyModel
 
-__all__ = ["ALGORITHM_WORDS", "WORDS", "Word", "Words", "flag_of"]
+__all__ = ["ALGORITHM_WORDS", "SHOWN", "WORDS", "Word", "Words", "flag_of", "option_words"]
 
 _PANELS = {
     "columns": "Columns",
@@ -60,11 +69,19 @@ _PANELS = {
     "call": "Files",
 }
 """The help panel of each group of words."""
-_SECTIONS = ("columns", "privacy", "report")
+_SECTIONS = ("columns", "privacy", "reading", "report")
 """The sections of spec files."""
 _OF_STUDIO = "studio"
 """The section of project files that only the studio reads."""
 _NUMBER = int | float | str
+SHOWN = frozenset(
+    {
+        *("input", "rows", "key", "quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "person"),
+        *("rows_per_person", "link", *MODEL_OPTIONS, "recoding", "hierarchies", "coarsen", "algorithm", "parameters"),
+        *("seed", "engine", "memory", "output", "format", "force", "strict", "json"),
+    }
+)
+"""The keys that have an option in the help. Every key can be set with `--set`, a model also with `--model`."""
 _IMPLIED = {"patterns": "patterns", "suppression_limit": "full-domain"}
 """The algorithm implied by a parameter that no other algorithm has, if none is named."""
 _READ_FROM = ("file:", "hierarchy:")
@@ -92,6 +109,11 @@ class Word:
     def panel(self) -> str:
         """The panel of the help that lists it."""
         return _PANELS[self.group]
+
+    @property
+    def path(self) -> str:
+        """The key with its section, as in `--set`."""
+        return f"{self.section}.{self.key}" if self.section else self.key
 
     @property
     def switch(self) -> bool:
@@ -125,8 +147,7 @@ class Word:
             return msgspec.convert(given, self.kind if self.kind is Any else self.kind | None)
         except msgspec.ValidationError as error:
             problem, _, place = str(error).partition(" - at ")
-            key = f"{self.section}.{self.key}" if self.section else self.key
-            raise UsageError(f"{what}, {key}{place.strip('`').removeprefix('$')}: {problem}.") from error
+            raise UsageError(f"{what}, {self.path}{place.strip('`').removeprefix('$')}: {problem}.") from error
 
 
 def _word(key: str, declared: Parameter, *, group: str, section: str = "", kind: Any = str) -> Word:
@@ -221,10 +242,94 @@ WORDS: Mapping[str, Word] = {
 """Every word of a request, by key."""
 
 
+_SET, _PARAM, _MODEL = "--set", "--param", "--model"
+
+
 def flag_of(key: str) -> str:
-    """Return the flag of a key, with or without its section as a prefix; empty for an argument."""
-    flags = WORDS[key.rpartition(".")[2]].flags
-    return flags[0].partition("/")[0] if flags else ""
+    """Return the option of a key, with or without its section as a prefix; empty for an argument.
+
+    Examples
+    --------
+    >>> [flag_of(key) for key in ("columns.sensitive", "decimal", "beta", "time_limit")]
+    ['--sensitive', '--set reading.decimal', '--model beta', '--param time_limit']
+    """
+    word = WORDS[key.rpartition(".")[2]]
+    if word.key in SHOWN:
+        return word.flags[0].partition("/")[0] if word.flags else ""
+    if word.group == "model":
+        return model_flag(word.key)
+    return f"{_PARAM} {ALGORITHM_WORDS[word.key][0]}" if word.key in ALGORITHM_WORDS else f"{_SET} {word.path}"
+
+
+def option_words(flag: str, value: str | None) -> list[str]:
+    """Return the words of a command line for an option and its value.
+
+    Examples
+    --------
+    >>> option_words("-k", "5"), option_words("--set reading.decimal", ","), option_words("--link", None)
+    (['-k', '5'], ['--set', 'reading.decimal=,'], ['--link'])
+    """
+    if value is None:
+        return [flag]
+    option, _, name = flag.partition(" ")
+    return [option, f"{name}={value}"] if name else [flag, value]
+
+
+def _settings(texts: Sequence[str], models: Sequence[str]) -> dict[str, Any]:
+    """Parse the values of `--set` and `--model` to options by key."""
+    given: dict[str, Any] = {}
+    for text in texts:
+        found = _PATH.fullmatch(text)
+        path, value = found.groups() if found else ("", "")
+        try:
+            names = _path_of(tomllib.loads(f"{path} = 0"))
+        except tomllib.TOMLDecodeError:
+            names = []
+        if not names:
+            raise UsageError(f"{_SET} has the form KEY=VALUE, with a key of spec files, such as reading.decimal=, .")
+        section = names.pop(0) if names[0] in _SECTIONS else ""
+        key, column = (*names, "", "")[:2]
+        if key not in WORDS or WORDS[key].section != section:
+            raise UsageError(_unknown_key(_SET, section, key))
+        _add_option(given, key, column_and_words(column, value, listed=key == "coarsen") if column else value)
+    for text in models:
+        first = ""
+        for part in re.split(r",(?=\s*\w+=)", text):
+            name, equals, value = part.strip().partition("=")
+            key = name if name in MODEL_WORDS else f"{first}_{name}"
+            if not equals or key not in MODEL_WORDS:
+                hint = near_matches(name, list(MODEL_WORDS))
+                raise UsageError(f"{_MODEL} has the form NAME=VALUE, such as beta=2 or l=3,variant=entropy. {hint}")
+            first = first or key
+            _add_option(given, key, value)
+    return given
+
+
+_PATH = re.compile(r"""((?:[^="']|"(?:[^"\\]|\\.)*"|'[^']*')+)=(.*)""", re.DOTALL)
+"""A key of TOML, whose quoted parts may hold any character, and a value."""
+
+
+def _path_of(content: Any) -> list[str]:
+    """Return the keys of nested mappings with one entry each."""
+    return [name for key, one in content.items() for name in (key, *_path_of(one))] if isinstance(content, dict) else []
+
+
+def _add_option(given: dict[str, Any], key: str, value: str) -> None:
+    """Add the text of an option to options by key."""
+    if WORDS[key].many:
+        given.setdefault(key, []).append(value)
+    elif WORDS[key].switch:
+        if value not in ("true", "false"):
+            raise UsageError(f"{WORDS[key].path} must be true or false.")
+        given[key] = value == "true"
+    else:
+        given[key] = _whole_number(key, value) if WORDS[key].kind is int else value
+
+
+def _whole_number(key: str, text: str) -> int:
+    if not re.fullmatch(r"-?[0-9]+", text):
+        raise UsageError(f"{WORDS[key].path} must be a whole number.")
+    return int(text)
 
 
 @dataclass(frozen=True)
@@ -244,10 +349,12 @@ class Words:
             The options by key of their words; None for those that are not given.
         """
         # Options override the spec file, key by key.
-        given = {key: WORDS[key].from_option(options[key]) for key in WORDS if options.get(key) not in (None, [])}
-        words = cls({key: value for key, value in given.items() if value is not None})
         file = options.get("spec")
-        return words if file is None else cls.of_file(file).overridden_by(words)
+        words = cls({}) if file is None else cls.of_file(file)
+        for own in (_settings(options.get("settings") or (), options.get("models") or ()), options):
+            given = {key: WORDS[key].from_option(own[key]) for key in WORDS if own.get(key) not in (None, [])}
+            words = words.overridden_by(cls({key: value for key, value in given.items() if value is not None}))
+        return words
 
     @classmethod
     def of_file(cls, path: str | os.PathLike[str]) -> Words:
@@ -345,9 +452,13 @@ class Words:
         found: list[tuple[str, str | None]] = []
         for key, value in self.said.items():
             word, flag = WORDS[key], flag_of(key)
+            shown = key in SHOWN
             # Switches, mappings, lists of names, and single values.
             if word.switch and isinstance(value, bool):
-                found.append((flag if value else f"--no-{flag.lstrip('-')}", None))
+                plain = (flag if value else f"--no-{flag.lstrip('-')}", None)
+                found.append(plain if shown else (flag, str(value).lower()))
+            elif isinstance(value, Mapping) and not shown:
+                found += [(f"{flag}.{toml_key(name)}", _option_text(one)) for name, one in value.items()]
             elif isinstance(value, Mapping):
                 together = key == "coarsen"  # its names are lists of columns
                 found += [
@@ -362,7 +473,7 @@ class Words:
     def to_cli(self) -> list[str]:
         """Return the words of a command line, such as `["patients.csv", "--qi", "age,zip", "-k", "5"]`."""
         source = [str(self.said["input"])] if "input" in self.said else []
-        return source + [word for option in self.options() for word in option if word is not None]
+        return source + [word for flag, value in self.options() for word in option_words(flag, value)]
 
     def overridden_by(self, other: Words) -> Words:
         """Return these words overridden by others; values of columns are merged."""
@@ -445,7 +556,8 @@ class Words:
             If none of them has a given parameter; the message names the algorithms that have it.
         """
         # A parameter that only one algorithm has implies the algorithm.
-        unnamed = next((name for key, name in _IMPLIED.items() if self.get(key) is not None), "auto")
+        given = {**(self.get("parameters") or {}), **self.said}
+        unnamed = next((name for key, name in _IMPLIED.items() if given.get(key) is not None), "auto")
         names = algorithms or (self.get("algorithm") or unnamed,)
         # Parameters are given by options of their own, or by `parameters`.
         said = {name: self.get(key) for key, (name, _) in ALGORITHM_WORDS.items()}
@@ -462,9 +574,7 @@ class Words:
                 known = {change for one in ALGORITHMS.values() for change in parameters_of(one)}
                 raise UsageError(f"No algorithm has a parameter '{change}'. {near_matches(change, sorted(known))}")
             if not set(able) & set(names):
-                by_key = {name: one.flag for name, one in ALGORITHM_WORDS.values()}
-                flag = by_key.get(change, f"{flag_of('parameters')} {change}")
-                raise UsageError(f"{flag} needs an algorithm that has one: {', '.join(able)}. Name it.")
+                raise UsageError(f"{_PARAM} {change} needs an algorithm that has one: {', '.join(able)}. Name it.")
             for name in set(able) & set(names):
                 read = parameters_of(able[name])[change].value_of(value)
                 changed[name] = replace(changed.get(name, ALGORITHMS[name]), **{change: read})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.file_formats import LISTED, READABLE
 from shoal._core.temporary import TemporaryFolder
+from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.studio.rejected_forms import FieldError
 
@@ -72,7 +73,7 @@ class AllowedPaths:
         if not path.exists():
             raise UsageError("There is no such file in this folder. Look at its name, or drop the file into the page.")
         if not path.name.lower().endswith(READABLE) or not path.is_file():
-            raise UsageError(f"The studio opens files whose names end in {', '.join(LISTED)}.")
+            raise UsageError(Text("The studio opens files whose names end in {endings}.", endings=LISTED))
         return path
 
     def published(self, given: str) -> Path:
@@ -104,7 +105,10 @@ class AllowedPaths:
             )
         if not name.isprintable() or len(name) > _MAX_NAME_LENGTH:
             raise FieldError(
-                f"The name of the folder must be printable, and have {_MAX_NAME_LENGTH} characters at most.",
+                Text(
+                    "The name of the folder must be printable, and have {count} characters at most.",
+                    count=_MAX_NAME_LENGTH,
+                ),
                 field="folder",
             )
         path = self.home / name
@@ -175,7 +179,7 @@ class AllowedPaths:
         name = given.strip()
         plain = name.isprintable() and not {"/", "\\", ":"} & set(name) and not name.startswith((".", "-"))
         if not plain or not name.endswith(LEDGERS) or len(name) > _MAX_NAME_LENGTH:
-            raise UsageError(f"Name the ledger with one word that ends in one of: {', '.join(LEDGERS)}.")
+            raise UsageError(Text("Name the ledger with one word that ends in one of: {endings}.", endings=LEDGERS))
         path = self.home / name
         # A symbolic link could lead out of the folder.
         if path.is_symlink() or (path.exists() and not path.is_file()):
@@ -252,7 +256,7 @@ class AllowedPaths:
         # The browser chooses the name, so it is not trusted.
         safe = _plain_name(name)
         if not safe.lower().endswith(READABLE):
-            raise UsageError(f"The studio opens files whose names end in {', '.join(LISTED)}.")
+            raise UsageError(Text("The studio opens files whose names end in {endings}.", endings=LISTED))
         self._uploads.append(TemporaryFolder("studio"))
         return self._uploads[-1].path / safe
 

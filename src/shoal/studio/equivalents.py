@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.quoting import listed_names, quote_for_shell
 from shoal._core.validation import number_in
-from shoal.request.notation import python_call, toml_lines
-from shoal.request.texts import column_and_words
+from shoal.request.notation import python_call, toml_key, toml_lines
 from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks
 from shoal.studio.requests import arguments_in, flag
 
@@ -57,7 +56,7 @@ class Equivalents:
 def of_inspecting(plan: Plan, *, output: str) -> Equivalents:
     """Build the equivalents of inspecting a table."""
     options = [(flag(name), value) for name, value in plan.reading.items() if value]
-    options += [(flag("dates"), column_and_words(name, form)) for name, form in plan.dates.items()]
+    options += [(f"{flag('dates')}.{toml_key(name)}", form) for name, form in plan.dates.items()]
     options += _cleaning(plan)
     # Of two tables each is inspected by itself; the spec file of both is shown below the commands.
     files = [(flag("spec_out"), SPEC_FILE)] if not plan.second else []
@@ -73,7 +72,7 @@ def of_inspecting(plan: Plan, *, output: str) -> Equivalents:
 def _cleaning(plan: Plan) -> list[tuple[str, str]]:
     """List the options that replace values and derive columns."""
     texts = {"replace_values": plan.replaced, "derive": plan.read_arguments.get("derive", {})}
-    return [(flag(key), column_and_words(name, text)) for key in _CLEANING for name, text in texts[key].items()]
+    return [(f"{flag(key)}.{toml_key(name)}", text) for key in _CLEANING for name, text in texts[key].items()]
 
 
 def of_risk(plan: Plan, *, suda: int | None, output: str) -> Equivalents:
@@ -414,7 +413,9 @@ def _first(plan: Plan) -> str:
 
 def _command(words: Sequence[str], options: Sequence[tuple[str, str | None]]) -> str:
     # A switch has no value.
-    given = (flag if value is None else f"{flag} {quote_for_shell(value)}" for flag, value in options)
+    from shoal.request.words import option_words
+
+    given = (" ".join(map(quote_for_shell, option_words(flag, value))) for flag, value in options)
     parts = [" ".join(map(quote_for_shell, words)), *given]
     lines, line = [], parts[0]
     # Break the command between options so that it fits the page.

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
+from shoal._core.language import marked
 from shoal._core.quoting import listed_name
 from shoal._core.validation import number_in
+from shoal._messages import Text, text_of
 from shoal.request.texts import read_set, replacements_in, with_formats
+from shoal.studio.audience import SCREENS
 
 __all__ = [
     "COUNTED",
@@ -172,10 +175,7 @@ class Plan:
         if self.sets and {name for text in self.sets for name in read_set(text)[0]} == {*quasi}:
             columns["qi_sets"] = [*self.sets]
         content: dict[str, Any] = {"input": self.shown if source is None else source}
-        content |= self._reading
-        if self.replaced:
-            content["replace_values"] = dict(self.replaced)
-        content |= self._deriving
+        reading = self._reading | ({"replace_values": dict(self.replaced)} if self.replaced else {}) | self._deriving
         if self.second:
             content["rows"] = self.second_shown if source is None else self.second
             columns = {"key" if role == "person" else role: names for role, names in columns.items()}
@@ -211,10 +211,12 @@ class Plan:
         read = {*known, *self.names_of("sensitive"), *self.coarse_attributes, content.get("order")}
         kept = {name: form for name, form in self.dates.items() if name in read}
         weights = {name: _parse(text) for name, text in self.weights.items() if name in known}
-        of_columns = (("coarsen", coarsen), ("dates", kept), ("lists", lists), ("weights", weights))
+        of_columns = (("coarsen", coarsen), ("lists", lists), ("weights", weights))
         content |= {key: value for key, value in of_columns if value}
+        if reading := reading | ({"dates": kept} if kept else {}):
+            content["reading"] = reading
         # The publisher's own notes follow the meaning of a row.
-        whose = self.whose if self.rows else ""
+        whose = text_of((self.whose,), SCREENS) if self.rows else ""
         notes = " ".join(str(one) for one in (whose, self.report.get("notes")) if one)
         if report := {**self.report, **({"notes": notes} if notes else {})}:
             content["report"] = report
@@ -242,30 +244,33 @@ class Plan:
         return words if path is None or kind != "level" or file != PurePath(path).name else f"level:{path}:{level}"
 
     @property
-    def whose(self) -> str:
+    def whose(self) -> str | Text:
         """The meaning of a row as the publisher stated it, in sentences for the report."""
         if self.rows == PERSONS:
-            return "Each row stands for one person, as the publisher said."
+            return marked("Each row stands for one person, as the publisher said.")
         if self.rows == RECORDS:
-            return (
-                "A person may have several records, as the publisher said, and no column identifies the person "
-                "of a record: records are protected, not persons."
+            return marked(
+                "A person may have several records, as the publisher said, and no column identifies the person of a "
+                "record: records are protected, not persons."
             )
         # Which records of a person are published.
         one_each = {
-            "random": "One record of each person is published: a random one.",
-            "first": f"One record of each person is published: the first by the column '{self.order}'.",
-            "last": f"One record of each person is published: the last by the column '{self.order}'.",
+            "random": marked("One record of each person is published: a random one."),
+            "first": marked("One record of each person is published: the first by the column '{order}'."),
+            "last": marked("One record of each person is published: the last by the column '{order}'."),
         }
         published = {
-            COUNTED: "All of them are published, and persons are counted.",
+            COUNTED: marked("All of them are published, and persons are counted."),
             ONE_EACH: one_each.get(self.kept_rows, one_each["random"]),
-            LINKED: "The records of a person are published together, under a random pseudonym.",
+            LINKED: marked("The records of a person are published together, under a random pseudonym."),
         }
-        tables = "Their records are in a second table. " if self.second else ""
-        return (
-            f"A person may have several records: the column '{self.person}' identifies the person of each. "
-            f"{tables}{published[self.treatment]}"
+        tables = Text("Their records are in a second table. ") if self.second else ""
+        return Text(
+            "A person may have several records: the column '{person}' identifies the person of each. "
+            "{tables}{published}",
+            person=self.person,
+            tables=tables,
+            published=Text(published[self.treatment], order=self.order),
         )
 
     @property
@@ -313,7 +318,7 @@ def _parse(text: str) -> int | float | str:
 class History:
     """The plans so far, each with a description of the change that made it."""
 
-    steps: list[tuple[str, Plan]] = field(default_factory=lambda: [("Started", Plan())])
+    steps: list[tuple[str | Text, Plan]] = field(default_factory=lambda: [(marked("Started"), Plan())])
     at: int = 0
     """Index of the current plan."""
 
@@ -322,7 +327,7 @@ class History:
         """The current plan."""
         return self.steps[self.at][1]
 
-    def change(self, words: str, **changes: Any) -> None:
+    def change(self, words: str | Text, **changes: Any) -> None:
         """Append a changed plan; plans that had been undone are discarded."""
         changed = replace(self.plan, **changes)
         # A form submitted without changes adds no entry.
@@ -330,7 +335,7 @@ class History:
             self.steps = [*self.steps[: self.at + 1], (words, changed)][-_MAX_PLANS:]
             self.at = len(self.steps) - 1
 
-    def resume(self, steps: Sequence[tuple[str, Plan]], at: int) -> None:
+    def resume(self, steps: Sequence[tuple[str | Text, Plan]], at: int) -> None:
         """Append the plans of a project, and make one of them the current one."""
         self.steps = [*self.steps[: self.at + 1], *steps][-_MAX_PLANS:]
         self.at = len(self.steps) - len(steps) + at

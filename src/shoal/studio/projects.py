@@ -16,7 +16,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from shoal._core.language import marked
 from shoal._core.private_files import write_private_text
+from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.request.notation import toml_lines
 from shoal.studio.hierarchy_files import create_tree, store_file
@@ -53,7 +55,8 @@ _FILE, _DATABASE, _DEMO, _DROPPED = "file", "database", "demo", "dropped"
 _MAX_LISTED = 20
 _MAX_MEGABYTES = 50
 """Size of a project that is read; a project has the content of its hierarchies once for each step that changed them."""
-_DAMAGED = "It is not a project of this version of the studio, or it was changed by hand and is damaged."
+_FORM = re.compile(r"(?:[^{}]|\{\w+\})*")
+_DAMAGED = marked("It is not a project of this version of the studio, or it was changed by hand and is damaged.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +65,7 @@ class Project:
 
     name: str
     """Its file name."""
-    steps: list[tuple[str, Plan]]
+    steps: list[tuple[str | Text, Plan]]
     """The plans, each with the description of its change; the source is empty if the table must be dropped again."""
     at: int
     """Index of the current plan."""
@@ -97,7 +100,7 @@ def project_text(paths: AllowedPaths, history: History) -> str:
     for words, one in history.steps[first : last + 1]:
         after = _plain(one)
         changes = {name: value for name, value in after.items() if value != before[name]}
-        steps.append(json.dumps([words, changes], ensure_ascii=False))
+        steps.append(json.dumps([words, changes], ensure_ascii=False, default=_plain_text))
         before = after
     kept = {"version": _VERSION, "table": plan.shown, "place": kind, "at": history.at - first, "steps": steps}
     return "\n".join([_HEAD, *toml_lines({**plan.content(), "studio": kept})]) + "\n"
@@ -140,7 +143,7 @@ def read_saved(path: Path, *, most: int) -> str:
     with path.open("rb") as file:
         content = file.read(most * 1_000_000 + 1)
     if len(content) > most * 1_000_000:
-        raise UsageError(f"The file is larger than {most} MB: it was not saved by the studio.")
+        raise UsageError(Text("The file is larger than {most} MB: it was not saved by the studio.", most=most))
     return content.decode()
 
 
@@ -168,16 +171,15 @@ def load_project(paths: AllowedPaths, name: str) -> Project:
     except UsageError:
         raise
     except OSError as error:
-        raise UsageError(f"The project cannot be read: {error.strerror}.") from error
+        raise UsageError(Text("The project cannot be read: {reason}.", reason=error.strerror)) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(_DAMAGED) from error
     plan = _opened(paths, place, shown)
-    found: list[tuple[str, Plan]] = []
+    found: list[tuple[str | Text, Plan]] = []
     for step in steps:
         try:
             words, changes = step
-            if not isinstance(words, str):
-                raise ValueError(words)
+            words = _text_in(words)
             plan = _changed(paths, plan, changes)
         except (ValueError, KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
             raise UsageError(_DAMAGED) from error
@@ -197,6 +199,24 @@ def _opened(paths: AllowedPaths, place: str, shown: str) -> Plan:
         source, shown = paths.database(shown)
         return Plan(source=source, shown=shown)
     return Plan(source=str(paths.table(shown)), shown=shown)
+
+
+def _plain_text(text: Text) -> dict[str, Any]:
+    """Return the form and the values of the description of a change as plain values."""
+    return {"form": text.form, "values": text.values}
+
+
+def _text_in(found: Any) -> Any:
+    """Parse the description of a change."""
+    if isinstance(found, dict):
+        # Values may be texts themselves.
+        form, values = found["form"], found["values"]
+        text = Text(form, **{name: _text_in(one) for name, one in values.items()})
+        # Projects may come from others: a form has plain fields only, each with a value.
+        if not _FORM.fullmatch(form) or not str(text):
+            raise ValueError(form)
+        return text
+    return tuple(map(_text_in, found)) if isinstance(found, list) else str(found)
 
 
 def _plain(plan: Plan) -> dict[str, Any]:

@@ -190,7 +190,7 @@ def test_words_that_mean_missing_are_proposed_among_numbers_only() -> None:
     })  # fmt: skip
     found = shoal.inspect(table)
     assert {one.name: one.missing_codes for one in found.columns if one.missing_codes} == {"pay": ("N/A", "k.A.")}
-    assert '# replace_values.pay = "N/A,k.A.:"' in found.to_toml()
+    assert '# reading.replace_values.pay = "N/A,k.A.:"' in found.to_toml()
     text = next(one.text for one in found.warnings if one.code == "missing_codes")
     assert text.endswith("replace it: replace_values={'pay': {'N/A': None, 'k.A.': None}}.")
     again = shoal.inspect(table, replace_values={"pay": {"N/A": None, "k.A.": None}})
@@ -354,9 +354,9 @@ def test_the_spec_runs_as_it_is_and_every_line_has_a_comment(tmp_path: Path) -> 
     assert asked["input"] == "../odd.csv"
     assert asked["privacy"] == {"k": 5}
     assert asked["missing_sensitive"] == "value"
-    assert asked["decimal"] == ","
-    assert asked["encoding"] == "cp1252"
-    assert asked["dates"] == {"born": "%d.%m.%Y"}
+    assert asked["reading"]["decimal"] == ","
+    assert asked["reading"]["encoding"] == "cp1252"
+    assert asked["reading"]["dates"] == {"born": "%d.%m.%Y"}
     assert "seen" in asked["columns"]["direct_identifiers"], "its dates are ambiguous"
     assert SECRET not in text + looked.stdout + looked.stderr
     made = CliRunner().invoke(app, ["anonymize", "--spec", str(spec), "-o", str(tmp_path / "out")])

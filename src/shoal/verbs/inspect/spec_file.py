@@ -68,11 +68,11 @@ def _lines(
     yield from _input(columns, read, folder)
     for key, texts in cleaned.items():
         for name, text in texts.items():
-            yield f"{key}.{toml_key(name)} = {quote_for_toml(text)}  # {_CLEANING[key]}"
+            yield f"reading.{key}.{toml_key(name)} = {quote_for_toml(text)}  # {_CLEANING[key]}"
     for column in columns:
         if column.missing_codes:
             text = quote_for_toml(replacement_text(dict.fromkeys(column.missing_codes)))
-            yield f"# replace_values.{toml_key(column.name)} = {text}  # missing? remove the first # to use it"
+            yield f"# reading.replace_values.{toml_key(column.name)} = {text}  # missing? remove the first # to use it"
     # One key per role, with the reason for each column.
     for key, (roles, meaning) in _ROLES.items():
         having = [column for column in columns if column.role in roles]
@@ -127,11 +127,11 @@ def _input(columns: Sequence[InspectedColumn], read: Mapping[str, str | int | No
     for name, usual, meaning in _READING:
         value = read[name]
         if value is not None and value != usual:
-            yield f"{name} = {quote_for_toml(value) if isinstance(value, str) else value}  # {meaning}"
+            yield f"reading.{name} = {quote_for_toml(value) if isinstance(value, str) else value}  # {meaning}"
     for column in columns:
         if column.date_format is not None and column.role in ("quasi_identifier", "sensitive"):
             key = toml_key(column.name)
-            yield f"dates.{key} = {quote_for_toml(column.date_format)}  # the format of the dates, as detected"
+            yield f"reading.dates.{key} = {quote_for_toml(column.date_format)}  # the format of the dates, as detected"
 
 
 def _from(folder: Path, source: str) -> str:
