@@ -66,7 +66,7 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def open_beside(path: str | os.PathLike[str], mode: str = "w", *, private: bool = True) -> Iterator[IO[Any]]:
-    """Open the draft of a file (`beside`), which only its owner can read if it is private; modes as `open_private`."""
+    """Open the draft of a file, which only its owner can read if it is private; modes as `open_private`."""
     with (
         beside(path) as draft,
         open_private(draft, mode) if private else draft.open(mode, encoding=None if "b" in mode else "utf-8") as file,

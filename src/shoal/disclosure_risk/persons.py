@@ -442,7 +442,7 @@ def merge_evidence(
     """Merge the evidence of values and of names, the strongest first.
 
     A column whose name says that it numbers persons, and which repeats, comes first. Values alone may show a code that
-    determines others, as that of a drug: beside such a column they count only if ages, genders or dates of birth are
+    determines others, as that of a drug: next to such a column they count only if ages, genders or dates of birth are
     the same within them.
     """
     named = [one for one in by_name if one is not None]

@@ -1,4 +1,4 @@
-"""What holds together: each promise of a release beside each feature of a request.
+"""What holds together: each promise of a release with each feature of a request.
 
 A feature changes what an algorithm sees, or what is published after it. Options are checked one by one, but a promise
 holds or fails with pairs of them. `PROMISES` states each pair: "proven" if the promise holds by its theorem or by the
@@ -18,7 +18,7 @@ from shoal.errors import UnsupportedError
 if TYPE_CHECKING:
     from typing import Literal
 
-__all__ = ["FEATURES", "PROMISES", "Promise", "check_together", "find_refusal"]
+__all__ = ["FEATURES", "PROMISES", "check_together", "find_refusal"]
 
 FEATURES: Mapping[str, str] = {
     # Who is a person, and what is known.
@@ -77,7 +77,7 @@ class Promise:
     """What to do instead, as a sentence; by default one of the two is left out."""
 
     def judge(self, feature: str) -> tuple[Literal["proven", "measured", "refused"], str]:
-        """Return what becomes of the promise with a feature, and the reason of a refusal."""
+        """Look up a feature: the state of the promise with it, and the reason of a refusal."""
         if feature in self.proven.split():
             return "proven", ""
         if feature in self.measured.split():

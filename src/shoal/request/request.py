@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.validation import validate_declared
 from shoal._core.words import ALL_COLUMNS
 from shoal._messages import Suggestion, Text
-from shoal.algorithms import ALGORITHMS, PREFERENCES, Preferences, choose
+from shoal.algorithms import ALGORITHMS, PREFERENCES, Algorithm, Preferences, choose
 from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
 from shoal.models import DifferentialPrivacy, Requirement, collect_models
 from shoal.models.column_sets import all_sets
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from shoal._core.facts import Fact
-    from shoal.algorithms import Algorithm
     from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.models import PrivacyModel
     from shoal.table import Schema
@@ -89,7 +88,7 @@ class Request(RequestFields):
             "coarsen": self.coarsenings,
             "coarse_attributes": self.attribute_coarsenings,
             "since_first": self.since_first,
-            "resist": self.resist or getattr(getattr(algorithm, "capabilities", None), "resists_minimality", False),
+            "resist": self.resist or (isinstance(algorithm, Algorithm) and algorithm.capabilities.resists_minimality),
             "epsilon": any(isinstance(model, DifferentialPrivacy) for model in listed),
             "groups": True,
             "equal_forms": True,

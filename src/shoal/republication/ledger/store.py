@@ -160,7 +160,7 @@ class Store:
         """
         with self.database.lock_publishers():
             self._follow_rotation()
-            # Nobody rotates the key now, so that a pending key or anchor is one of a rotation that failed.
+            # The key is not being rotated now, so that a pending key or anchor is one of a rotation that failed.
             for path in (self.key_path, self.anchor.path):
                 with suppress(OSError):
                     if path is not None:
@@ -172,7 +172,7 @@ class Store:
             yield recovered
 
     def read(self, work: Callable[[sa.Connection], _Read]) -> _Read:
-        """Do some work in a reading transaction, and again if another process gave the ledger a new key meanwhile."""
+        """Do some work in a reading transaction, and again if another process gave the ledger a new key."""
         while True:
             try:
                 with self.database.open_for_reading() as connection:
