@@ -1,9 +1,8 @@
-"""Example tables: synthetic patients and census records, real tables of other packages, and user extracts."""
+"""Example tables: synthetic patients and census records, and real tables of other packages."""
 
 from shoal.datasets._bundled import DemoTable, attendance, demo, fair, names
 from shoal.datasets._census import QUASI_IDENTIFIERS, census
 from shoal.datasets._files import FILES, DatasetFile, write_dataset
-from shoal.datasets._ipums import ipums
 from shoal.datasets._patients import age_hierarchy, disease_hierarchy, patients, quarters, visits, zip_hierarchy
 
 __all__ = [
@@ -17,7 +16,6 @@ __all__ = [
     "demo",
     "disease_hierarchy",
     "fair",
-    "ipums",
     "names",
     "patients",
     "quarters",
