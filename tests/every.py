@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 THOROUGH = os.environ.get("SHOAL_THOROUGH") == "1"
 """The lane of `make test-all`: every seed, combination and example."""
 SEEDS = ("seed", "block")
-"""What names random tables; the lane of each commit draws a third of them."""
+"""What names random tables: a third of them is drawn for each commit."""
 
 
 def in_pairs(axes: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
@@ -32,26 +32,29 @@ def in_pairs(axes: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
             yield tuple(value for _, value in row)
 
 
-def every(names: str | tuple[str, ...], values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def every(
+    names: str | tuple[str, ...], values: Iterable[Any], *, drawn: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run a test for each value within one case: for what `parametrize` would collect and report one by one.
 
     Several of these over one another take all combinations, or those of each two values in the lane of each commit.
-    Each round has its own `tmp_path`, `monkeypatch` and `capsys`; other fixtures are shared.
+    Of seeds, and of values that are to be `drawn`, that lane takes a third, others each time. Each round has its own
+    `tmp_path`, `monkeypatch` and `capsys`; other fixtures are shared.
     """
     called = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        axes = [(called, list(values)), *getattr(function, "axes", ())]
+        axes = [(called, list(values), drawn or called[0] in SEEDS), *getattr(function, "axes", ())]
         test = getattr(function, "one_round", function)
-        given = {name for taken, _ in axes for name in taken}
+        given = {name for taken, *_ in axes for name in taken}
 
         @functools.wraps(test)
         def rounds(*args: Any, **fixtures: Any) -> None:
-            run = [some(values) if taken[0] in SEEDS else values for taken, values in axes]
+            run = [some(values) if few else values for _, values, few in axes]
             skipped = count = 0
             for count, row in enumerate(itertools.product(*run) if THOROUGH else in_pairs(run), 1):
                 case = {}
-                for (taken, _), value in zip(axes, row, strict=True):
+                for (taken, *_), value in zip(axes, row, strict=True):
                     case |= zip(taken, value if len(taken) > 1 else [value], strict=True)
                 with ExitStack() as own:
                     try:

@@ -100,6 +100,7 @@ def test_all_tables_of_four_rows() -> None:
 @every(
     "values",
     [(21, 24, 38), (-3.5, 0.25, 7.0), (dt.date(1987, 3, 12), dt.date(1987, 5, 1), dt.date(1999, 1, 1)), tuple("abc")],
+    drawn=True,
 )
 def test_ends_that_are_exact_or_not(values: tuple[Any, ...], algorithm: str, ends: bool) -> None:
     """Every table of five or six rows with three values: how far an end went out is in the published table alone."""
@@ -157,7 +158,7 @@ COARSENINGS: dict[str, tuple[Any, list[Any]]] = {
 
 
 @every("recoding", ["suppression", "generalization"])
-@every("name", COARSENINGS)
+@every("name", COARSENINGS, drawn=True)
 def test_every_coarsening(name: str, recoding: Any) -> None:
     coarsening, values = COARSENINGS[name]
     found = Enumeration()
@@ -415,7 +416,7 @@ HIDDEN: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
 
 
 @every("recoding", ["suppression", "generalization"])
-@every("name", HIDDEN)
+@every("name", HIDDEN, drawn=True)
 def test_suppressed_values_decide_neither_order_nor_spelling(name: str, recoding: Any) -> None:
     """Two rows of their own are suppressed: whatever they hold, the others read the same and stand where they stood."""
     values, others, options = HIDDEN[name]
